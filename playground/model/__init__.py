@@ -1,0 +1,24 @@
+"""The model: its config, its one forward pass, and the ways to watch, edit and cache it. Needs only torch."""
+
+from .cache import KVCache
+from .config import GPT2_SMALL_PARAMETERS, ModelConfig
+from .presets import PRESETS, Preset
+from .trace import Recorder, Tap, Trace, chain, no_tap, trace
+from .transformer import Block, ModelOutput, Transformer
+
+__all__ = [
+    "GPT2_SMALL_PARAMETERS",
+    "PRESETS",
+    "Block",
+    "KVCache",
+    "ModelConfig",
+    "ModelOutput",
+    "Preset",
+    "Recorder",
+    "Tap",
+    "Trace",
+    "Transformer",
+    "chain",
+    "no_tap",
+    "trace",
+]

@@ -1,0 +1,148 @@
+"""Causal self-attention: project to Q, K, V, compare, mask, blend, project back.
+
+B = batch, T = new tokens, S = all tokens a query may see (cached + new), H = query heads, Hkv = key/value heads,
+D = d_head, d = d_model.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .cache import KVCache
+from .config import ModelConfig
+from .dropout import dropout
+from .positions import rotate
+from .trace import Tap, no_tap
+
+
+class Attention(nn.Module):
+    """Multi-head attention (Vaswani et al. 2017, 3.2), with grouped-query heads (Ainslie et al. 2023) if asked.
+
+    With `attention_layout="separate_heads"` the heads are a list of small modules, each with its own three matrices;
+    with "fused" one matrix makes all of Q, K and V. `fuse_heads` and `split_heads` carry weights between the two.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
+        if config.attention_layout == "fused":
+            self.qkv = nn.Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, all K, all V
+        else:
+            self.heads = nn.ModuleList(Head(config) for _ in range(H))
+        if config.qk_norm:
+            self.q_norm = nn.RMSNorm(D, eps=config.norm_eps)
+            self.k_norm = nn.RMSNorm(D, eps=config.norm_eps)
+        self.out = nn.Linear(H * D, d, bias=config.attention_output_bias)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        rotary: tuple[torch.Tensor, torch.Tensor] | None,
+        cache: KVCache | None,
+        tap: Tap,
+        layer: int,
+        rng: torch.Generator | None,
+    ) -> torch.Tensor:
+        q, k, v = self.project(x)  # (B, T, H, D), (B, T, Hkv, D), (B, T, Hkv, D)
+        if self.config.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k, v = tap("q", layer, q), tap("k", layer, k), tap("v", layer, v)
+        if rotary is not None:
+            q = tap("q_rotated", layer, rotate(q, *rotary))
+            k = tap("k_rotated", layer, rotate(k, *rotary))
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
+        if cache is not None:
+            k, v = cache.append(layer, k, v)  # (B, Hkv, S, D)
+
+        drops_weights = rng is not None and self.config.dropout > 0
+        if tap is no_tap and not drops_weights:
+            z = self.fused_kernel(q, k, v)
+        else:
+            z = self.explicit(q, k, v, tap, layer, rng)
+        z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
+        return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
+
+    def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Queries (B, T, H, D), keys and values (B, T, Hkv, D) of x (B, T, d)."""
+        if self.config.attention_layout == "separate_heads":
+            made = [head(x) for head in self.heads]  # H × three of (B, T, D)
+            q, k, v = (torch.stack(parts, dim=2) for parts in zip(*made))
+            return q, k, v
+        H, Hkv, D = self.config.n_heads, self.config.kv_heads, self.config.d_head
+        return self.qkv(x).unflatten(-1, (H + 2 * Hkv, D)).split((H, Hkv, Hkv), dim=2)
+
+    def fused_kernel(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        """Blend of values (B, H, T, D) without ever holding the pattern."""
+        T, S = q.shape[2], k.shape[2]
+        mask = None
+        if self.config.causal and T > 1 and S > T:
+            # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
+            mask = visible(T, S, q.device)
+        return F.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=mask,
+            is_causal=self.config.causal and T > 1 and mask is None,
+            enable_gqa=self.config.kv_heads != self.config.n_heads,
+        )
+
+    def explicit(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None
+    ) -> torch.Tensor:
+        """The same blend (B, H, T, D), step by step, each step shown to the tap."""
+        queries_per_key = self.config.n_heads // self.config.kv_heads
+        if queries_per_key > 1:
+            k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
+        scores = tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
+        if self.config.causal:
+            scores = scores.masked_fill(~visible(q.shape[2], k.shape[2], q.device), -math.inf)
+        scores = tap("masked_scores", layer, scores)
+        pattern = tap("pattern", layer, scores.softmax(dim=-1))
+        return dropout(pattern, self.config.dropout, rng) @ v
+
+
+class Head(nn.Module):
+    """One attention head's own three projections, (B, T, d) → three of (B, T, D)."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.q = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.k = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.v = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.q(x), self.k(x), self.v(x)
+
+
+def visible(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """Causal mask (T, S): True where a query may look. The last query is the last key's own token."""
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
+
+
+def fuse_heads(state: dict[str, torch.Tensor], config: ModelConfig) -> dict[str, torch.Tensor]:
+    """A separate-heads state dict as the fused layout's, number for number."""
+    fused = {name: tensor for name, tensor in state.items() if ".attention.heads." not in name}
+    for layer in range(config.n_layers):
+        at = f"blocks.{layer}.attention"
+        for kind in ("weight", "bias") if config.qkv_bias else ("weight",):
+            parts = [state[f"{at}.heads.{h}.{name}.{kind}"] for name in "qkv" for h in range(config.n_heads)]
+            fused[f"{at}.qkv.{kind}"] = torch.cat(parts)
+    return fused
+
+
+def split_heads(state: dict[str, torch.Tensor], config: ModelConfig) -> dict[str, torch.Tensor]:
+    """A fused state dict as the separate-heads layout's, number for number; the inverse of `fuse_heads`."""
+    split = {name: tensor for name, tensor in state.items() if ".attention.qkv." not in name}
+    for layer in range(config.n_layers):
+        at = f"blocks.{layer}.attention"
+        for kind in ("weight", "bias") if config.qkv_bias else ("weight",):
+            parts = state[f"{at}.qkv.{kind}"].split(config.d_head)
+            for i, part in enumerate(parts):
+                split[f"{at}.heads.{i % config.n_heads}.{'qkv'[i // config.n_heads]}.{kind}"] = part.clone()
+    return split

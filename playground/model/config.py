@@ -1,0 +1,245 @@
+"""ModelConfig: every choice that makes one transformer different from another, and what those choices cost."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+POSITIONS = ("learned", "sinusoidal", "rotary", "none")
+NORMS = ("layernorm", "rmsnorm")
+NORM_PLACEMENTS = ("pre", "post")
+ACTIVATIONS = ("relu", "gelu", "relu2", "swiglu")
+ATTENTION_LAYOUTS = ("fused", "separate_heads")
+
+GPT2_SMALL_PARAMETERS = 124_439_808  # Radford et al. 2019, the released "small" weights, head tied
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The shape of one decoder-only transformer. Frozen and validated: a config that exists can be built.
+
+    Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` follow the others
+    (`n_kv_heads` → `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they still follow after a `replace`;
+    read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
+    """
+
+    vocab_size: int = 65
+    """V: how many different tokens there are."""
+    context_length: int = 64
+    """How many tokens the model can see at once."""
+    n_layers: int = 4
+    """How many blocks (attention, then feed-forward) are stacked."""
+    d_model: int = 128
+    """Width of the residual stream: numbers per token between the blocks."""
+    n_heads: int = 4
+    """Query heads per layer; each is d_model / n_heads wide."""
+    n_kv_heads: int | None = None
+    """Key/value heads; fewer than n_heads shares each among several query heads (grouped-query attention)."""
+    d_ff: int | None = None
+    """Width of the feed-forward hidden layer; None means 4·d_model."""
+
+    positions: str = "learned"
+    """How order is told: learned | sinusoidal (both added to the embedding), rotary (turns Q and K), none."""
+    rotary_base: float = 10_000.0
+    """Base of the rotary wavelengths (Su et al. 2021, section 3.4.3)."""
+    norm: str = "layernorm"
+    """layernorm (mean and variance) or rmsnorm (root mean square only)."""
+    norm_placement: str = "pre"
+    """pre: x + f(norm(x)). post: norm(x + f(x)), as in the original transformer."""
+    norm_eps: float = 1e-5
+    """Added to the variance before the square root."""
+    norm_bias: bool = True
+    """Whether LayerNorm has a bias (RMSNorm never has)."""
+    activation: str = "gelu"
+    """Feed-forward nonlinearity: relu, gelu, relu2 (squared ReLU) or swiglu (gated, three matrices)."""
+    gelu_tanh: bool = False
+    """GELU by its tanh approximation, which GPT-2 was trained with."""
+    qk_norm: bool = False
+    """RMS-normalise every query and key head before the dot product (Henry et al. 2020)."""
+
+    qkv_bias: bool = True
+    """Biases on the query, key and value projections."""
+    attention_output_bias: bool = True
+    """Bias on the projection that mixes the heads back into the residual stream."""
+    feedforward_bias: bool = True
+    """Biases in the feed-forward layer."""
+    head_bias: bool = False
+    """Bias on the output layer (the head over the vocabulary)."""
+    tie_embeddings: bool = False
+    """Use the token embedding itself as the output layer's matrix."""
+    scale_embeddings: bool = False
+    """Multiply token embeddings by √d_model, as in the original transformer."""
+
+    dropout: float = 0.0
+    """Probability of zeroing a number after the embedding, in the attention weights and after each sublayer."""
+    causal: bool = True
+    """Hide the future from each position. Off, to see what goes wrong without it."""
+    attention_layout: str = "fused"
+    """fused: one projection makes all of Q, K, V. separate_heads: a list of small heads. Same function."""
+
+    init_std: float | None = 0.02
+    """Standard deviation of the initial weights; None means 1/√fan_in for matrices."""
+    scale_residual_init: bool = False
+    """Divide the initial output projections by √(2·n_layers), as in GPT-2."""
+    zero_init_outputs: bool = False
+    """Start output projections at zero, so that every block begins as the identity."""
+
+    def __post_init__(self) -> None:
+        for name in ("vocab_size", "context_length", "n_layers", "d_model", "n_heads"):
+            _check_whole(name, getattr(self, name), least=1)
+        for name in ("n_kv_heads", "d_ff"):
+            if getattr(self, name) is not None:
+                _check_whole(name, getattr(self, name), least=1)
+        for name, allowed in (
+            ("positions", POSITIONS),
+            ("norm", NORMS),
+            ("norm_placement", NORM_PLACEMENTS),
+            ("activation", ACTIVATIONS),
+            ("attention_layout", ATTENTION_LAYOUTS),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
+        for name in _BOOLEANS:
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
+        if self.d_model % self.n_heads:
+            raise ValueError(f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}")
+        if self.n_heads % self.kv_heads:
+            raise ValueError(f"n_heads {self.n_heads} is not divisible by n_kv_heads {self.kv_heads}")
+        if self.attention_layout == "separate_heads" and self.kv_heads != self.n_heads:
+            raise ValueError("separate heads each own their keys and values: leave n_kv_heads empty, or use 'fused'")
+        if self.positions == "rotary" and self.d_head % 2:
+            raise ValueError(f"rotary positions turn pairs of numbers: d_model / n_heads = {self.d_head} must be even")
+        if self.positions == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"sinusoidal positions need an even d_model, not {self.d_model}")
+        _check_number("rotary_base", self.rotary_base, above=1.0)
+        _check_number("norm_eps", self.norm_eps, above=0.0)
+        _check_number("dropout", self.dropout)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout {self.dropout} must be at least 0 and below 1")
+        if self.init_std is not None:
+            _check_number("init_std", self.init_std, above=0.0)
+
+    # ---- resolved shapes -------------------------------------------------------------------------------------------
+
+    @property
+    def d_head(self) -> int:
+        """Numbers per head: d_model / n_heads."""
+        return self.d_model // self.n_heads
+
+    @property
+    def kv_heads(self) -> int:
+        """Key/value heads per layer, n_heads unless said otherwise."""
+        return self.n_kv_heads if self.n_kv_heads is not None else self.n_heads
+
+    @property
+    def ff_width(self) -> int:
+        """Hidden width of the feed-forward layer, 4·d_model unless said otherwise."""
+        return self.d_ff if self.d_ff is not None else 4 * self.d_model
+
+    # ---- what it costs ---------------------------------------------------------------------------------------------
+
+    def parameters_by_component(self) -> dict[str, int]:
+        """Trainable numbers per component, in the order in which a token meets them. Sums to `n_parameters`."""
+        return {
+            "token embedding": self.vocab_size * self.d_model,
+            "position embedding": self.context_length * self.d_model if self.positions == "learned" else 0,
+            "attention": self.n_layers * self._attention_parameters(),
+            "feed-forward": self.n_layers * self._feedforward_parameters(),
+            "norms": (2 * self.n_layers + 1) * self._norm_parameters(),
+            "output head": (0 if self.tie_embeddings else self.vocab_size * self.d_model)
+            + (self.vocab_size if self.head_bias else 0),
+        }
+
+    @property
+    def n_parameters(self) -> int:
+        """All trainable numbers; a tied head counts once."""
+        return sum(self.parameters_by_component().values())
+
+    def block_parameters(self) -> int:
+        """Trainable numbers of one block."""
+        return self._attention_parameters() + self._feedforward_parameters() + 2 * self._norm_parameters()
+
+    def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
+        """Floating-point operations of the matrix products for one token that attends to `length` keys.
+
+        A product of (1, n) with (n, m) counts 2·n·m (one multiply and one add each). `length` defaults to the whole
+        context, which is also what a forward over a full window does per token, masked cells included. Decoding one
+        token from the cache costs the same as one token of a forward pass. Training costs three forwards: one
+        forward, and a backward of twice its products (Kaplan et al. 2020, section 2.1).
+        """
+        keys = self.context_length if length is None else length
+        matrices = self._attention_matrices() + self._feedforward_matrices()
+        attention = 4 * keys * self.n_heads * self.d_head  # q·k for every key, then the blend of the values
+        forward = self.n_layers * (2 * matrices + attention) + 2 * self.vocab_size * self.d_model
+        return 3 * forward if training else forward
+
+    def cache_bytes(self, length: int | None = None, *, batch: int = 1, bytes_per_number: int = 4) -> int:
+        """Bytes of the keys and values of `length` tokens: 2 · layers · kv heads · d_head · length · batch · bytes."""
+        tokens = self.context_length if length is None else length
+        return 2 * self.n_layers * self.kv_heads * self.d_head * tokens * batch * bytes_per_number
+
+    def _attention_matrices(self) -> int:
+        return self.d_model * self.d_head * (2 * self.n_heads + 2 * self.kv_heads)
+
+    def _attention_parameters(self) -> int:
+        biases = self.d_head * (self.n_heads + 2 * self.kv_heads) if self.qkv_bias else 0
+        biases += self.d_model if self.attention_output_bias else 0
+        return self._attention_matrices() + biases + (2 * self.d_head if self.qk_norm else 0)
+
+    def _feedforward_matrices(self) -> int:
+        return self.d_model * self.ff_width * (3 if self.activation == "swiglu" else 2)
+
+    def _feedforward_parameters(self) -> int:
+        hidden_biases = self.ff_width * (2 if self.activation == "swiglu" else 1)
+        return self._feedforward_matrices() + (hidden_biases + self.d_model if self.feedforward_bias else 0)
+
+    def _norm_parameters(self) -> int:
+        return self.d_model * (2 if self.norm == "layernorm" and self.norm_bias else 1)
+
+    # ---- variants and JSON -----------------------------------------------------------------------------------------
+
+    def replace(self, **changes: Any) -> ModelConfig:
+        """A copy with some fields changed, validated again. Unknown names raise ValueError."""
+        _check_names(changes)
+        return dataclasses.replace(self, **changes)
+
+    def differences(self, other: ModelConfig) -> dict[str, tuple[Any, Any]]:
+        """Fields in which the two differ: name → (here, there)."""
+        names = (field.name for field in dataclasses.fields(self))
+        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is its inverse."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
+        """A config from plain values; missing fields take their defaults, unknown ones raise ValueError."""
+        _check_names(values)
+        return cls(**values)
+
+
+_BOOLEANS = tuple(f.name for f in dataclasses.fields(ModelConfig) if f.type == "bool")
+
+
+def _check_names(values: dict[str, Any]) -> None:
+    known = {field.name for field in dataclasses.fields(ModelConfig)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"a model has no setting called {', '.join(map(repr, unknown))}")
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, not {value}")
+
+
+def _check_number(name: str, value: object, above: float | None = None) -> None:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value or abs(value) == float("inf"):
+        raise ValueError(f"{name} must be a number, not {value!r}")
+    if above is not None and value <= above:
+        raise ValueError(f"{name} must be above {above:g}, not {value}")

@@ -1,0 +1,42 @@
+"""The feed-forward layer: each token on its own, widened, bent and narrowed again."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .config import ModelConfig
+from .trace import Tap
+
+
+class FeedForward(nn.Module):
+    """d_model → d_ff → nonlinearity → d_model; with swiglu a third matrix gates the hidden layer.
+
+    Squared ReLU is from So et al. 2021 (Primer), SwiGLU from Shazeer 2020.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        d, width, bias = config.d_model, config.ff_width, config.feedforward_bias
+        self.up = nn.Linear(d, width, bias=bias)
+        if config.activation == "swiglu":
+            self.gate = nn.Linear(d, width, bias=bias)
+        self.down = nn.Linear(width, d, bias=bias)
+
+    def forward(self, x: torch.Tensor, tap: Tap, layer: int) -> torch.Tensor:
+        if self.config.activation == "swiglu":
+            hidden = F.silu(self.gate(x)) * self.up(x)
+        else:
+            hidden = self.bend(self.up(x))
+        hidden = tap("ff_hidden", layer, hidden)  # (B, T, d_ff)
+        return tap("ff_out", layer, self.down(hidden))  # (B, T, d)
+
+    def bend(self, x: torch.Tensor) -> torch.Tensor:
+        """The nonlinearity, number by number."""
+        if self.config.activation == "relu":
+            return F.relu(x)
+        if self.config.activation == "relu2":
+            return F.relu(x).square()
+        return F.gelu(x, approximate="tanh" if self.config.gelu_tanh else "none")

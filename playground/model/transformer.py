@@ -1,0 +1,154 @@
+"""Transformer: the one forward pass, which trains, decodes with a cache, is traced and is edited.
+
+B = batch, T = tokens, d = d_model, V = vocab_size. A token's way: embed → (attend, think) × n_layers → norm → logits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from .attention import Attention
+from .cache import KVCache
+from .config import ModelConfig
+from .dropout import dropout
+from .feedforward import FeedForward
+from .positions import rotary_table, sinusoidal
+from .trace import Tap, no_tap
+
+
+class ModelOutput(NamedTuple):
+    """What a forward pass returns."""
+
+    logits: torch.Tensor
+    """(B, T, V): one score for every possible next token, at every position."""
+    balance_loss: torch.Tensor | None
+    """What a mixture of experts adds to the loss to spread its load; None for a dense model."""
+
+
+class Transformer(nn.Module):
+    """A decoder-only transformer. `model(ids)` is deterministic: dropout needs a generator to be passed in."""
+
+    def __init__(self, config: ModelConfig, seed: int = 0):
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        if config.positions == "learned":
+            self.position_embedding = nn.Embedding(config.context_length, config.d_model)
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.final_norm = make_norm(config)
+        self.head = nn.Linear(config.d_model, config.vocab_size, bias=config.head_bias)
+        if config.tie_embeddings:
+            self.head.weight = self.embedding.weight
+        # Tables follow from the config, so checkpoints do not carry them.
+        if config.positions == "sinusoidal":
+            self.register_buffer("sinusoids", sinusoidal(config.context_length, config.d_model), persistent=False)
+        if config.positions == "rotary":
+            cosines, sines = rotary_table(config.context_length, config.d_head, config.rotary_base)
+            self.register_buffer("cosines", cosines, persistent=False)
+            self.register_buffer("sines", sines, persistent=False)
+        self.initialise(seed)
+
+    def forward(
+        self,
+        ids: torch.Tensor,
+        *,
+        cache: KVCache | None = None,
+        tap: Tap = no_tap,
+        rng: torch.Generator | None = None,
+    ) -> ModelOutput:
+        """Logits (B, T, V) for the token that follows each of ids (B, T).
+
+        With a `cache`, ids are the tokens after those it holds, and it has grown by T afterwards. A `tap` sees and may
+        replace every named intermediate (see `trace.py`). With `rng`, dropout is on and drawn from it.
+
+        Raises ValueError when the tokens do not fit the context.
+        """
+        past = cache.length if cache is not None else 0
+        end = past + ids.shape[1]
+        self._check_room(end, cache)
+
+        x = self.embedding(ids)  # (B, T, d)
+        if self.config.scale_embeddings:
+            x = x * math.sqrt(self.config.d_model)
+        x = tap("embed", None, x)
+        if self.config.positions == "learned":
+            x = x + tap("positions", None, self.position_embedding.weight[past:end])
+        elif self.config.positions == "sinusoidal":
+            x = x + tap("positions", None, self.sinusoids[past:end])
+        x = dropout(x, self.config.dropout, rng)
+
+        rotary = (self.cosines[past:end], self.sines[past:end]) if self.config.positions == "rotary" else None
+        for layer, block in enumerate(self.blocks):
+            x = block(x, rotary, cache, tap, layer, rng)
+        if cache is not None:
+            cache.advance(ids.shape[1])
+        x = tap("final", None, self.final_norm(x))
+        return ModelOutput(tap("logits", None, self.head(x)), None)
+
+    def initialise(self, seed: int) -> None:
+        """Draw all weights anew from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
+        rng = torch.Generator().manual_seed(seed)
+        outputs = {id(m) for block in self.blocks for m in (block.attention.out, block.feedforward.down)}
+        with torch.no_grad():
+            for module in self.modules():
+                if isinstance(module, nn.Embedding):
+                    module.weight.normal_(0.0, self.config.init_std or 0.02, generator=rng)
+                elif isinstance(module, nn.Linear):
+                    if module.bias is not None:
+                        module.bias.zero_()
+                    if module.weight is self.embedding.weight:
+                        continue  # a tied head is the embedding, drawn already
+                    std = self.config.init_std or 1.0 / math.sqrt(module.in_features)
+                    if id(module) in outputs and self.config.scale_residual_init:
+                        std /= math.sqrt(2 * self.config.n_layers)
+                    module.weight.normal_(0.0, std, generator=rng)
+                    if id(module) in outputs and self.config.zero_init_outputs:
+                        module.weight.zero_()
+
+    def _check_room(self, end: int, cache: KVCache | None) -> None:
+        if end > self.config.context_length:
+            raise ValueError(f"{end} tokens do not fit the context of {self.config.context_length}")
+        if cache is not None and end > cache.capacity:
+            raise ValueError(f"{end} tokens do not fit the cache, which has room for {cache.capacity}")
+
+
+class Block(nn.Module):
+    """Attention, then feed-forward, each added to the residual stream; normed before (pre) or after (post)."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        self.attention_norm = make_norm(config)
+        self.attention = Attention(config)
+        self.feedforward_norm = make_norm(config)
+        self.feedforward = FeedForward(config)
+
+    def forward(
+        self,
+        x: torch.Tensor,
+        rotary: tuple[torch.Tensor, torch.Tensor] | None,
+        cache: KVCache | None,
+        tap: Tap,
+        layer: int,
+        rng: torch.Generator | None,
+    ) -> torch.Tensor:
+        pre = self.config.norm_placement == "pre"
+        p = self.config.dropout
+        x = tap("resid_pre", layer, x)
+        read = tap("attn_in", layer, self.attention_norm(x) if pre else x)
+        x = x + dropout(self.attention(read, rotary, cache, tap, layer, rng), p, rng)
+        x = tap("resid_mid", layer, x if pre else self.attention_norm(x))
+        read = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
+        x = x + dropout(self.feedforward(read, tap, layer), p, rng)
+        return tap("resid_post", layer, x if pre else self.feedforward_norm(x))
+
+
+def make_norm(config: ModelConfig) -> nn.Module:
+    """The config's kind of normalisation over d_model."""
+    if config.norm == "rmsnorm":
+        return nn.RMSNorm(config.d_model, eps=config.norm_eps)
+    return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)
