@@ -1,0 +1,22 @@
+"""Small configs that between them use every choice a ModelConfig offers, for tests of laws that hold for all."""
+
+from playground.model import ModelConfig
+
+TINY = ModelConfig(vocab_size=11, context_length=12, n_layers=2, d_model=16, n_heads=4, init_std=0.3)
+
+VARIANTS: dict[str, ModelConfig] = {
+    "learned": TINY,
+    "sinusoidal": TINY.replace(positions="sinusoidal", scale_embeddings=True),
+    "rotary": TINY.replace(positions="rotary"),
+    "no positions": TINY.replace(positions="none"),
+    "post-norm": TINY.replace(norm_placement="post", activation="relu", head_bias=True),
+    "rmsnorm, swiglu, grouped": TINY.replace(
+        norm="rmsnorm", activation="swiglu", n_kv_heads=2, positions="rotary", d_ff=24, feedforward_bias=False
+    ),
+    "one key head, qk-norm, relu2": TINY.replace(n_kv_heads=1, qk_norm=True, activation="relu2", qkv_bias=False),
+    "tied": TINY.replace(tie_embeddings=True, norm_bias=False, attention_output_bias=False, gelu_tanh=True),
+    "separate heads": TINY.replace(attention_layout="separate_heads", positions="rotary", qk_norm=True),
+    "sees the future": TINY.replace(causal=False),
+}
+
+CAUSAL = {name: config for name, config in VARIANTS.items() if config.causal}

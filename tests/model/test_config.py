@@ -1,0 +1,116 @@
+"""A config counts what the built module really has and does, and refuses what cannot be built."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from playground.model import PRESETS, KVCache, ModelConfig, Recorder, Transformer
+
+from .configs import CAUSAL, VARIANTS
+
+GOLDEN = {"s1": 70_156_112, "s3": 162_692_432, "s5": 205_696, "gpt2-small": 124_439_808}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_presets_have_their_published_sizes(name):
+    assert PRESETS[name].config.n_parameters == GOLDEN[name]
+
+
+def test_s2_at_gpt2_scale_and_per_block():
+    s2 = PRESETS["s2"].config
+    scaled = s2.replace(vocab_size=50_257, d_model=768, n_heads=12, n_layers=12, context_length=1024)
+    assert scaled.n_parameters == 124_402_944
+    assert s2.block_parameters() == 12 * 64**2 + 9 * 64 == 49_728
+
+
+def test_s3_blocks_are_85_million():
+    assert 12 * PRESETS["s3"].config.block_parameters() == 85_054_464
+
+
+def test_s1_reshaped_attention_differs_by_its_biases_only():
+    s1 = PRESETS["s1"].config
+    reshaped = s1.replace(attention_layout="fused", qkv_bias=True)
+    assert s1.replace(attention_layout="fused").n_parameters == s1.n_parameters
+    assert reshaped.n_parameters - s1.n_parameters == 3 * s1.d_model * s1.n_layers
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_counts_equal_the_built_module(config):
+    model = Transformer(config)
+    assert config.n_parameters == sum(p.numel() for p in model.parameters())
+    counts = config.parameters_by_component()
+    parts = {
+        "token embedding": [model.embedding],
+        "position embedding": [model.position_embedding] if config.positions == "learned" else [],
+        "attention": [b.attention for b in model.blocks],
+        "feed-forward": [b.feedforward for b in model.blocks],
+        "norms": [model.final_norm] + [n for b in model.blocks for n in (b.attention_norm, b.feedforward_norm)],
+    }
+    for component, modules in parts.items():
+        assert counts[component] == sum(p.numel() for m in modules for p in m.parameters()), component
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_flops_equal_what_torch_counts(config):
+    model, T = Transformer(config), config.context_length
+    ids = torch.zeros(1, T, dtype=torch.long)
+    with FlopCounterMode(display=False) as forward:  # a tap, so that attention is plain products torch can count
+        logits = model(ids, tap=Recorder()).logits
+    assert forward.get_total_flops() == T * config.flops_per_token()
+    with FlopCounterMode(display=False) as backward:
+        logits.sum().backward()
+    assert forward.get_total_flops() + backward.get_total_flops() == T * config.flops_per_token(training=True)
+
+
+@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
+def test_decoding_flops_and_cache_bytes_equal_the_real_ones(config):
+    model, cache = Transformer(config), KVCache.allocate(config)
+    with torch.no_grad():
+        model(torch.zeros(1, 6, dtype=torch.long), cache=cache)
+        with FlopCounterMode(display=False) as counter:
+            model(torch.zeros(1, 1, dtype=torch.long), cache=cache, tap=Recorder())
+    assert counter.get_total_flops() == config.flops_per_token(7)
+    held = [t[:, :, : cache.length] for t in cache.keys + cache.values]
+    assert cache.nbytes == config.cache_bytes(7) == sum(t.numel() * t.element_size() for t in held)
+
+
+def test_cache_of_a_7b_llama_is_one_gibibyte():
+    assert PRESETS["llama-7b"].config.cache_bytes(2048, bytes_per_number=2) == 2**30
+
+
+def test_default_config_costs_what_s3_should_have_said():
+    # one token at T=512, d=768: attention's scores and blend 4·T·d, feed-forward 16·d²
+    config = ModelConfig(vocab_size=1, context_length=512, n_layers=1, d_model=768, n_heads=12)
+    assert config.flops_per_token(512) - config.flops_per_token(0) == 4 * 512 * 768
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"d_model": 100, "n_heads": 3}, "d_model 100 is not divisible by n_heads 3"),
+        ({"n_heads": 4, "n_kv_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3"),
+        ({"positions": "alibi"}, "choose one of learned, sinusoidal, rotary, none"),
+        ({"n_layers": 0}, "n_layers must be at least 1"),
+        ({"d_model": 12.5}, "d_model must be a whole number"),
+        ({"d_model": True}, "d_model must be a whole number"),
+        ({"causal": 1}, "causal must be true or false"),
+        ({"dropout": 1.0}, "below 1"),
+        ({"dropout": float("nan")}, "dropout must be a number"),
+        ({"d_model": 12, "n_heads": 4, "positions": "rotary"}, "must be even"),
+        ({"attention_layout": "separate_heads", "n_kv_heads": 1}, "separate heads each own"),
+        ({"d_modle": 12}, "no setting called 'd_modle'"),
+    ],
+)
+def test_what_cannot_be_built_is_refused_in_words(changes, sentence):
+    with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
+        ModelConfig().replace(**changes)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_json_round_trip(config):
+    assert ModelConfig.from_dict(config.to_dict()) == config
+
+
+def test_unset_fields_still_follow_after_replace():
+    wider = ModelConfig(d_model=64).replace(d_model=256)
+    assert (wider.ff_width, wider.kv_heads, wider.d_head) == (1024, 4, 64)

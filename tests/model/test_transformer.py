@@ -1,0 +1,230 @@
+"""Laws of the one forward pass: causal, cached equals full, traced equals plain, layouts agree, explicit dropout."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.model import KVCache, ModelConfig, Recorder, Transformer, chain, trace
+from playground.model.attention import fuse_heads, split_heads, visible
+
+from .configs import CAUSAL, TINY, VARIANTS
+
+every_config = pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+every_causal_config = pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
+
+
+def some_ids(config: ModelConfig, batch: int = 2, seed: int = 0) -> torch.Tensor:
+    rng = torch.Generator().manual_seed(seed)
+    return torch.randint(0, config.vocab_size, (batch, config.context_length), generator=rng)
+
+
+@every_causal_config
+def test_a_future_token_never_changes_a_past_logit(config):
+    model, ids = Transformer(config), some_ids(config)
+    changed = ids.clone()
+    changed[:, 7:] = (changed[:, 7:] + 1) % config.vocab_size
+    before, after = model(ids).logits, model(changed).logits
+    assert torch.allclose(before[:, :7], after[:, :7], atol=1e-6)
+    assert not torch.allclose(before[:, 7:], after[:, 7:], atol=1e-3)
+
+
+def test_without_the_mask_the_future_leaks_back():
+    model, ids = Transformer(TINY.replace(causal=False)), some_ids(TINY)
+    changed = ids.clone()
+    changed[:, -1] = (changed[:, -1] + 1) % TINY.vocab_size
+    assert not torch.allclose(model(ids).logits[:, 0], model(changed).logits[:, 0], atol=1e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(name=st.sampled_from(sorted(CAUSAL)), cuts=st.sets(st.integers(1, 11), max_size=11), seed=st.integers(0, 9))
+def test_cached_equals_full_however_the_tokens_are_cut(name, cuts, seed):
+    config = CAUSAL[name]
+    model, ids = Transformer(config, seed), some_ids(config, seed=seed)
+    cache = KVCache.allocate(config, batch=2)
+    edges = [0, *sorted(cuts), config.context_length]
+    parts = [model(ids[:, a:b], cache=cache).logits for a, b in itertools.pairwise(edges)]
+    assert cache.length == config.context_length
+    assert (torch.cat(parts, dim=1) - model(ids).logits).abs().max() <= 1e-4
+
+
+@every_causal_config
+def test_truncated_cache_forgets(config):
+    model, ids = Transformer(config), some_ids(config)
+    cache = KVCache.allocate(config, batch=2)
+    with torch.no_grad():
+        model(ids, cache=cache)
+        cache.truncate(5)
+        again = model(ids[:, 5:], cache=cache).logits
+        assert torch.allclose(again, model(ids).logits[:, 5:], atol=1e-5)
+
+
+@every_config
+def test_traced_equals_plain_and_the_trace_is_consistent(config):
+    model, ids = Transformer(config), some_ids(config)
+    seen = trace(model, ids)
+    T = config.context_length
+    assert torch.allclose(seen["logits"], model(ids).logits, atol=1e-5)
+    assert seen.n_layers == config.n_layers
+    for layer in range(config.n_layers):
+        pattern = seen["pattern", layer]
+        assert torch.allclose(pattern.sum(-1), torch.ones(2, config.n_heads, T), atol=1e-5)
+        assert seen["q", layer].shape == (2, T, config.n_heads, config.d_head)
+        assert seen["k", layer].shape == seen["v", layer].shape == (2, T, config.kv_heads, config.d_head)
+        if config.causal:
+            assert pattern[..., ~visible(T, T)].abs().max() == 0
+        if config.norm_placement == "pre":  # residuals add up
+            mid = seen["resid_pre", layer] + seen["attn_out", layer]
+            assert torch.allclose(seen["resid_mid", layer], mid, atol=1e-6)
+            post = seen["resid_mid", layer] + seen["ff_out", layer]
+            assert torch.allclose(seen["resid_post", layer], post, atol=1e-6)
+    assert seen.layers("pattern").shape == (config.n_layers, 2, config.n_heads, T, T)
+
+
+def test_rotation_keeps_lengths_and_only_distances_matter():
+    config = TINY.replace(positions="rotary", n_layers=1)
+    model = Transformer(config)
+    ids = torch.full((1, config.context_length), 3)  # the same token everywhere
+    seen = trace(model, ids)
+    assert torch.allclose(seen["q", 0].norm(dim=-1), seen["q_rotated", 0].norm(dim=-1), atol=1e-5)
+    scores = seen["scores", 0][0, 0]
+    for distance in range(1, 6):
+        diagonal = scores.diagonal(-distance)
+        assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-5)
+
+
+def test_a_tap_edits_and_the_model_is_untouched():
+    model, ids = Transformer(TINY), some_ids(TINY)
+    before = model(ids).logits
+
+    def silence_head_0(name, layer, x):
+        if name == "z" and layer == 1:
+            x = x.clone()
+            x[:, :, 0] = 0
+        return x
+
+    recorder = Recorder(names=["z"])
+    edited = model(ids, tap=chain(silence_head_0, recorder)).logits
+    assert not torch.allclose(before, edited, atol=1e-3)
+    assert recorder.trace["z", 1][:, :, 0].abs().max() == 0
+    assert set(recorder.trace) == {("z", 0), ("z", 1)}
+    assert torch.equal(before, model(ids).logits)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_separate_heads_are_the_same_function_and_convert_both_ways(bias):
+    fused = TINY.replace(qkv_bias=bias, positions="rotary")
+    listed = fused.replace(attention_layout="separate_heads")
+    model, ids = Transformer(fused), some_ids(TINY)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    other = Transformer(listed)
+    other.load_state_dict(split_heads(model.state_dict(), fused))
+    assert torch.allclose(model(ids).logits, other(ids).logits, atol=1e-5)
+    back = fuse_heads(other.state_dict(), listed)
+    assert all(torch.equal(back[name], tensor) for name, tensor in model.state_dict().items())
+
+
+def test_grouped_heads_equal_full_heads_with_repeated_weights():
+    grouped = TINY.replace(n_kv_heads=2)
+    model, full = Transformer(grouped), Transformer(TINY)
+    state, D = model.state_dict(), TINY.d_head
+    for layer in range(TINY.n_layers):
+        for kind in ("weight", "bias"):
+            q, k, v = state[f"blocks.{layer}.attention.qkv.{kind}"].split((4 * D, 2 * D, 2 * D))
+            k, v = (x.unflatten(0, (2, D)).repeat_interleave(2, 0).flatten(0, 1) for x in (k, v))
+            state[f"blocks.{layer}.attention.qkv.{kind}"] = torch.cat((q, k, v))
+    full.load_state_dict(state)
+    ids = some_ids(TINY)
+    assert torch.allclose(model(ids).logits, full(ids).logits, atol=1e-5)
+
+
+def test_dropout_needs_a_generator_and_repeats_with_its_seed():
+    model, ids = Transformer(TINY.replace(dropout=0.5)), some_ids(TINY)
+    plain = model(ids).logits
+    assert torch.equal(plain, model(ids).logits)
+    torch.manual_seed(0)
+    first = model(ids, rng=torch.Generator().manual_seed(5)).logits
+    torch.manual_seed(99)  # the global state plays no part
+    again = model(ids, rng=torch.Generator().manual_seed(5)).logits
+    assert torch.equal(first, again)
+    assert not torch.allclose(plain, first, atol=1e-2)
+
+
+def test_same_seed_same_weights_whatever_the_global_state():
+    torch.manual_seed(1)
+    a = Transformer(TINY, seed=3).state_dict()
+    torch.manual_seed(2)
+    b, c = Transformer(TINY, seed=3).state_dict(), Transformer(TINY, seed=4).state_dict()
+    assert all(torch.equal(a[name], b[name]) for name in a)
+    assert not torch.equal(a["embedding.weight"], c["embedding.weight"])
+
+
+def test_a_fresh_model_loses_about_ln_v():
+    config = ModelConfig(vocab_size=200, context_length=32, n_layers=2, d_model=32, n_heads=2)
+    logits = Transformer(config)(some_ids(config, batch=4)).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), some_ids(config, 4, seed=1).flatten())
+    assert loss.item() == pytest.approx(math.log(200), abs=0.1)
+
+
+@every_causal_config
+def test_one_batch_can_be_overfitted(config):
+    model, ids = Transformer(config.replace(init_std=0.1)), some_ids(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        logits = model(ids[:, :-1]).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    # the very first token has nothing before it, so two sequences cannot both be sure of their second one
+    assert loss.item() < 0.15
+
+
+def test_too_many_tokens_are_refused_in_words():
+    model = Transformer(TINY)
+    with pytest.raises(ValueError, match="13 tokens do not fit the context of 12"):
+        model(torch.zeros(1, 13, dtype=torch.long))
+    cache = KVCache.allocate(TINY, capacity=4)
+    with pytest.raises(ValueError, match="room for 4"):
+        model(torch.zeros(1, 5, dtype=torch.long), cache=cache)
+    with pytest.raises(ValueError, match="decode without a cache"):
+        KVCache.allocate(TINY.replace(causal=False))
+    with pytest.raises(ValueError, match="does not fit a context"):
+        KVCache.allocate(TINY, capacity=13)
+
+
+def test_numpy_attention_of_the_worked_example():
+    """The hand-checkable attention of system S4, through this project's own attention module."""
+    from playground.model.attention import Attention
+    from playground.model.trace import no_tap
+
+    config = ModelConfig(
+        vocab_size=2, context_length=3, d_model=4, n_heads=2, n_layers=1, qkv_bias=False, attention_output_bias=False
+    )
+    x = torch.tensor([[[0.1, 0.2, 0.3, 0.4], [0.5, 0.4, 0.3, 0.2], [0.0, 0.1, 0.0, 0.1]]])
+    wq = torch.tensor([[0.2, -0.1], [0.0, 0.1], [0.1, 0.2], [-0.1, 0.0]])
+    wk = torch.tensor([[0.1, 0.1], [0.0, -0.1], [0.2, 0.0], [0.0, 0.2]])
+    wv = torch.tensor([[0.1, 0.0], [-0.1, 0.1], [0.2, -0.1], [0.0, 0.2]])
+    attention = Attention(config)
+    with torch.no_grad():
+        attention.qkv.weight.copy_(torch.cat([w.T for w in (wq, wq, wk, wk, wv, wv)]))
+        recorder = Recorder()
+        attention(x, None, None, recorder, 0, None)
+    seen = recorder.trace
+    close = {"atol": 5e-9, "rtol": 0}
+    expected_q = torch.tensor([[0.01, 0.07], [0.11, 0.05], [-0.01, 0.01]])
+    expected_k = torch.tensor([[0.07, 0.07], [0.11, 0.05], [0.0, 0.01]])
+    expected_v = torch.tensor([[0.05, 0.07], [0.07, 0.05], [-0.01, 0.03]])
+    pattern = [[1, 0, 0], [0.49939896, 0.50060104, 0], [0.33337261, 0.3332312, 0.33339619]]
+    output = [[0.05, 0.07], [0.06001202, 0.05998798], [0.03666085, 0.04999953]]
+    for name, expected in (("q", expected_q), ("k", expected_k), ("v", expected_v)):
+        assert torch.allclose(seen[name, 0][0, :, 0], expected, atol=1e-8)
+    assert torch.allclose(seen["pattern", 0][0, 0], torch.tensor(pattern), atol=3e-8)
+    assert torch.allclose(seen["z", 0][0, :, 0], torch.tensor(output), **close)
+    with torch.no_grad():
+        assert torch.allclose(attention(x, None, None, no_tap, 0, None), attention.out(seen["z", 0].flatten(2)))
