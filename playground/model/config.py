@@ -11,6 +11,7 @@ NORMS = ("layernorm", "rmsnorm")
 NORM_PLACEMENTS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu", "relu2", "swiglu")
 ATTENTION_LAYOUTS = ("fused", "separate_heads")
+BALANCES = ("switch", "constant", "bias", "none")
 
 GPT2_SMALL_PARAMETERS = 124_439_808  # Radford et al. 2019, the released "small" weights, head tied
 
@@ -71,6 +72,25 @@ class ModelConfig:
     scale_embeddings: bool = False
     """Multiply token embeddings by √d_model, as in the original transformer."""
 
+    n_experts: int = 0
+    """Feed-forward experts per mixture layer; 0 makes a dense model."""
+    experts_per_token: int = 2
+    """How many experts each token visits."""
+    moe_every: int = 1
+    """Every k-th block has experts (the k-th, 2k-th, …); the others stay dense."""
+    d_expert: int | None = None
+    """Hidden width of one expert; None means the same as the dense layer's d_ff."""
+    shared_expert: bool = False
+    """One more expert that every token visits (Dai et al. 2024)."""
+    balance: str = "switch"
+    """How load is spread: switch (a loss), bias (no loss, DeepSeek-V3), constant (a famous slip), none."""
+    balance_weight: float = 0.01
+    """Factor of the balance loss."""
+    router_z_weight: float = 0.0
+    """Factor of the router z-loss, which keeps router scores small."""
+    router_noise: float = 0.0
+    """Standard deviation of noise on the router's scores while training."""
+
     dropout: float = 0.0
     """Probability of zeroing a number after the embedding, in the attention weights and after each sublayer."""
     causal: bool = True
@@ -88,7 +108,10 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name in ("vocab_size", "context_length", "n_layers", "d_model", "n_heads"):
             _check_whole(name, getattr(self, name), least=1)
-        for name in ("n_kv_heads", "d_ff"):
+        _check_whole("n_experts", self.n_experts, least=0)
+        for name in ("experts_per_token", "moe_every"):
+            _check_whole(name, getattr(self, name), least=1)
+        for name in ("n_kv_heads", "d_ff", "d_expert"):
             if getattr(self, name) is not None:
                 _check_whole(name, getattr(self, name), least=1)
         for name, allowed in (
@@ -97,6 +120,7 @@ class ModelConfig:
             ("norm_placement", NORM_PLACEMENTS),
             ("activation", ACTIVATIONS),
             ("attention_layout", ATTENTION_LAYOUTS),
+            ("balance", BALANCES),
         ):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
@@ -113,6 +137,22 @@ class ModelConfig:
             raise ValueError(f"rotary positions turn pairs of numbers: d_model / n_heads = {self.d_head} must be even")
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"sinusoidal positions need an even d_model, not {self.d_model}")
+        if self.n_experts == 1:
+            raise ValueError(
+                "one expert is a plain feed-forward layer: choose at least 2 experts, or 0 for a dense model"
+            )
+        if self.n_experts and self.experts_per_token > self.n_experts:
+            raise ValueError(
+                f"each token cannot visit {self.experts_per_token} experts when there are only {self.n_experts}"
+            )
+        if self.n_experts and self.moe_every > self.n_layers:
+            raise ValueError(
+                f"experts in every {self.moe_every}th of {self.n_layers} blocks means none: lower moe_every"
+            )
+        for name in ("balance_weight", "router_z_weight", "router_noise"):
+            _check_number(name, getattr(self, name))
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative")
         _check_number("rotary_base", self.rotary_base, above=1.0)
         _check_number("norm_eps", self.norm_eps, above=0.0)
         _check_number("dropout", self.dropout)
@@ -138,15 +178,32 @@ class ModelConfig:
         """Hidden width of the feed-forward layer, 4·d_model unless said otherwise."""
         return self.d_ff if self.d_ff is not None else 4 * self.d_model
 
+    @property
+    def expert_width(self) -> int:
+        """Hidden width of one expert, d_ff unless said otherwise."""
+        return self.d_expert if self.d_expert is not None else self.ff_width
+
+    def has_experts(self, layer: int) -> bool:
+        """Whether block `layer` (from 0) holds a mixture of experts."""
+        return self.n_experts > 0 and (layer + 1) % self.moe_every == 0
+
+    @property
+    def n_moe_layers(self) -> int:
+        """How many blocks hold a mixture of experts."""
+        return sum(self.has_experts(layer) for layer in range(self.n_layers))
+
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
     def parameters_by_component(self) -> dict[str, int]:
         """Trainable numbers per component, in the order in which a token meets them. Sums to `n_parameters`."""
+        dense_layers = self.n_layers - self.n_moe_layers
         return {
             "token embedding": self.vocab_size * self.d_model,
             "position embedding": self.context_length * self.d_model if self.positions == "learned" else 0,
             "attention": self.n_layers * self._attention_parameters(),
-            "feed-forward": self.n_layers * self._feedforward_parameters(),
+            "feed-forward": dense_layers * self._feedforward_parameters(self.ff_width),
+            "experts": self.n_moe_layers * self._expert_count() * self._feedforward_parameters(self.expert_width),
+            "routers": self.n_moe_layers * self.d_model * self.n_experts,
             "norms": (2 * self.n_layers + 1) * self._norm_parameters(),
             "output head": (0 if self.tie_embeddings else self.vocab_size * self.d_model)
             + (self.vocab_size if self.head_bias else 0),
@@ -157,9 +214,20 @@ class ModelConfig:
         """All trainable numbers; a tied head counts once."""
         return sum(self.parameters_by_component().values())
 
-    def block_parameters(self) -> int:
-        """Trainable numbers of one block."""
-        return self._attention_parameters() + self._feedforward_parameters() + 2 * self._norm_parameters()
+    @property
+    def n_active_parameters(self) -> int:
+        """Trainable numbers that one token uses: all but the experts it does not visit."""
+        idle = self.n_moe_layers * (self.n_experts - self.experts_per_token)
+        return self.n_parameters - idle * self._feedforward_parameters(self.expert_width) if idle else self.n_parameters
+
+    def block_parameters(self, layer: int = 0) -> int:
+        """Trainable numbers of block `layer`."""
+        if self.has_experts(layer):
+            feedforward = self._expert_count() * self._feedforward_parameters(self.expert_width)
+            feedforward += self.d_model * self.n_experts
+        else:
+            feedforward = self._feedforward_parameters(self.ff_width)
+        return self._attention_parameters() + feedforward + 2 * self._norm_parameters()
 
     def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
         """Floating-point operations of the matrix products for one token that attends to `length` keys.
@@ -170,9 +238,13 @@ class ModelConfig:
         forward, and a backward of twice its products (Kaplan et al. 2020, section 2.1).
         """
         keys = self.context_length if length is None else length
-        matrices = self._attention_matrices() + self._feedforward_matrices()
-        attention = 4 * keys * self.n_heads * self.d_head  # q·k for every key, then the blend of the values
-        forward = self.n_layers * (2 * matrices + attention) + 2 * self.vocab_size * self.d_model
+        attention = 2 * self._attention_matrices()
+        attention += 4 * keys * self.n_heads * self.d_head  # q·k for every key, then the blend of the values
+        visited = self.experts_per_token + self.shared_expert
+        experts = 2 * visited * self._feedforward_matrices(self.expert_width) + 2 * self.d_model * self.n_experts
+        dense = 2 * self._feedforward_matrices(self.ff_width)
+        forward = self.n_layers * attention + 2 * self.vocab_size * self.d_model
+        forward += self.n_moe_layers * experts + (self.n_layers - self.n_moe_layers) * dense
         return 3 * forward if training else forward
 
     def cache_bytes(self, length: int | None = None, *, batch: int = 1, bytes_per_number: int = 4) -> int:
@@ -188,12 +260,15 @@ class ModelConfig:
         biases += self.d_model if self.attention_output_bias else 0
         return self._attention_matrices() + biases + (2 * self.d_head if self.qk_norm else 0)
 
-    def _feedforward_matrices(self) -> int:
-        return self.d_model * self.ff_width * (3 if self.activation == "swiglu" else 2)
+    def _feedforward_matrices(self, width: int) -> int:
+        return self.d_model * width * (3 if self.activation == "swiglu" else 2)
 
-    def _feedforward_parameters(self) -> int:
-        hidden_biases = self.ff_width * (2 if self.activation == "swiglu" else 1)
-        return self._feedforward_matrices() + (hidden_biases + self.d_model if self.feedforward_bias else 0)
+    def _feedforward_parameters(self, width: int) -> int:
+        hidden_biases = width * (2 if self.activation == "swiglu" else 1)
+        return self._feedforward_matrices(width) + (hidden_biases + self.d_model if self.feedforward_bias else 0)
+
+    def _expert_count(self) -> int:
+        return self.n_experts + self.shared_expert
 
     def _norm_parameters(self) -> int:
         return self.d_model * (2 if self.norm == "layernorm" and self.norm_bias else 1)

@@ -26,17 +26,20 @@ class FeedForward(nn.Module):
         self.down = nn.Linear(width, d, bias=bias)
 
     def forward(self, x: torch.Tensor, tap: Tap, layer: int) -> torch.Tensor:
-        if self.config.activation == "swiglu":
-            hidden = F.silu(self.gate(x)) * self.up(x)
-        else:
-            hidden = self.bend(self.up(x))
-        hidden = tap("ff_hidden", layer, hidden)  # (B, T, d_ff)
+        hidden = tap("ff_hidden", layer, self.hidden(x))  # (B, T, d_ff)
         return tap("ff_out", layer, self.down(hidden))  # (B, T, d)
 
-    def bend(self, x: torch.Tensor) -> torch.Tensor:
-        """The nonlinearity, number by number."""
-        if self.config.activation == "relu":
-            return F.relu(x)
-        if self.config.activation == "relu2":
-            return F.relu(x).square()
-        return F.gelu(x, approximate="tanh" if self.config.gelu_tanh else "none")
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        """The hidden layer (B, T, d_ff) after its nonlinearity."""
+        if self.config.activation == "swiglu":
+            return F.silu(self.gate(x)) * self.up(x)
+        return bend(self.up(x), self.config)
+
+
+def bend(x: torch.Tensor, config: ModelConfig) -> torch.Tensor:
+    """The config's nonlinearity, number by number (all but swiglu, which needs two inputs)."""
+    if config.activation == "relu":
+        return F.relu(x)
+    if config.activation == "relu2":
+        return F.relu(x).square()
+    return F.gelu(x, approximate="tanh" if config.gelu_tanh else "none")

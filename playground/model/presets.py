@@ -105,6 +105,12 @@ _ALL = (
         "Words instead of characters, biased projections, learned positions, an untied output layer.",
     ),
     Preset(
+        "s5-moe",
+        "S5 · eight experts",
+        ModelConfig(vocab_size=28, context_length=32, n_layers=4, d_model=64, n_heads=4, n_experts=8),
+        "The same with a mixture of experts in every block: 8 experts, each token visits 2.",
+    ),
+    Preset(
         "gpt2-small",
         "GPT-2 small",
         ModelConfig(

@@ -16,6 +16,7 @@ from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
 from .feedforward import FeedForward
+from .moe import MixtureOfExperts, Routing, balance_loss, router_z_loss
 from .positions import rotary_table, sinusoidal
 from .trace import Tap, no_tap
 
@@ -26,7 +27,9 @@ class ModelOutput(NamedTuple):
     logits: torch.Tensor
     """(B, T, V): one score for every possible next token, at every position."""
     balance_loss: torch.Tensor | None
-    """What a mixture of experts adds to the loss to spread its load; None for a dense model."""
+    """What a mixture of experts asks to be added to the training loss, weighted already; None for a dense model."""
+    expert_load: torch.Tensor | None = None
+    """(mixture layers, E): share of visits each expert got in this pass; None for a dense model."""
 
 
 class Transformer(nn.Module):
@@ -38,7 +41,7 @@ class Transformer(nn.Module):
         self.embedding = nn.Embedding(config.vocab_size, config.d_model)
         if config.positions == "learned":
             self.position_embedding = nn.Embedding(config.context_length, config.d_model)
-        self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layers))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.final_norm = make_norm(config)
         self.head = nn.Linear(config.d_model, config.vocab_size, bias=config.head_bias)
         if config.tie_embeddings:
@@ -82,32 +85,60 @@ class Transformer(nn.Module):
         x = dropout(x, self.config.dropout, rng)
 
         rotary = (self.cosines[past:end], self.sines[past:end]) if self.config.positions == "rotary" else None
+        routings = []
         for layer, block in enumerate(self.blocks):
-            x = block(x, rotary, cache, tap, layer, rng)
+            x, routing = block(x, rotary, cache, tap, layer, rng)
+            if routing is not None:
+                routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
         x = tap("final", None, self.final_norm(x))
-        return ModelOutput(tap("logits", None, self.head(x)), None)
+        logits = tap("logits", None, self.head(x))
+        if not routings:
+            return ModelOutput(logits, None)
+        return ModelOutput(logits, self._spread(routings), torch.stack([r.fraction_routed() for r in routings]))
+
+    @torch.no_grad()
+    def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:
+        """Balance without a loss: after a training step, make overloaded experts a little harder to choose.
+
+        `expert_load` (mixture layers, E) is the step's own. Each expert's selection bias moves by `rate`, down where
+        it got more than its even share (Wang et al. 2024; DeepSeek-V3). Does nothing unless `balance` is "bias".
+        """
+        if self.config.balance != "bias":
+            return
+        mixtures = [b.feedforward for b in self.blocks if isinstance(b.feedforward, MixtureOfExperts)]
+        for mixture, load in zip(mixtures, expert_load):
+            mixture.selection_bias += rate * torch.sign(load.mean() - load)
+
+    def _spread(self, routings: list[Routing]) -> torch.Tensor:
+        """Mean over the mixture layers of the weighted losses that keep experts in use."""
+        total = torch.zeros((), device=routings[0].logits.device)
+        for routing in routings:
+            if self.config.balance in ("switch", "constant"):
+                total = total + self.config.balance_weight * balance_loss(routing, self.config.balance)
+            if self.config.router_z_weight:
+                total = total + self.config.router_z_weight * router_z_loss(routing)
+        return total / len(routings)
 
     def initialise(self, seed: int) -> None:
         """Draw all weights anew from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
         rng = torch.Generator().manual_seed(seed)
-        outputs = {id(m) for block in self.blocks for m in (block.attention.out, block.feedforward.down)}
-        with torch.no_grad():
-            for module in self.modules():
-                if isinstance(module, nn.Embedding):
-                    module.weight.normal_(0.0, self.config.init_std or 0.02, generator=rng)
-                elif isinstance(module, nn.Linear):
-                    if module.bias is not None:
-                        module.bias.zero_()
-                    if module.weight is self.embedding.weight:
-                        continue  # a tied head is the embedding, drawn already
-                    std = self.config.init_std or 1.0 / math.sqrt(module.in_features)
-                    if id(module) in outputs and self.config.scale_residual_init:
-                        std /= math.sqrt(2 * self.config.n_layers)
-                    module.weight.normal_(0.0, std, generator=rng)
-                    if id(module) in outputs and self.config.zero_init_outputs:
-                        module.weight.zero_()
+        for name, parameter in self.named_parameters():  # a tied head is the embedding, listed once
+            kind = name.split(".")
+            if "norm" in name:
+                parameter.data.fill_(0.0 if kind[-1] == "bias" else 1.0)
+            elif kind[-1].endswith("bias"):
+                parameter.data.zero_()
+            else:
+                fan_in = parameter.shape[-2] if parameter.ndim == 3 else parameter.shape[-1]  # experts are (E, in, out)
+                std = self.config.init_std or (0.02 if "embedding" in name else 1.0 / math.sqrt(fan_in))
+                writes_residual = "down" in kind or "out" in kind
+                if writes_residual and self.config.scale_residual_init:
+                    std /= math.sqrt(2 * self.config.n_layers)
+                parameter.data.normal_(0.0, std, generator=rng)
+                if writes_residual and self.config.zero_init_outputs:
+                    parameter.data.zero_()
 
     def _check_room(self, end: int, cache: KVCache | None) -> None:
         if end > self.config.context_length:
@@ -119,13 +150,13 @@ class Transformer(nn.Module):
 class Block(nn.Module):
     """Attention, then feed-forward, each added to the residual stream; normed before (pre) or after (post)."""
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: ModelConfig, layer: int):
         super().__init__()
         self.config = config
         self.attention_norm = make_norm(config)
         self.attention = Attention(config)
         self.feedforward_norm = make_norm(config)
-        self.feedforward = FeedForward(config)
+        self.feedforward = MixtureOfExperts(config) if config.has_experts(layer) else FeedForward(config)
 
     def forward(
         self,
@@ -135,7 +166,7 @@ class Block(nn.Module):
         tap: Tap,
         layer: int,
         rng: torch.Generator | None,
-    ) -> torch.Tensor:
+    ) -> tuple[torch.Tensor, Routing | None]:
         pre = self.config.norm_placement == "pre"
         p = self.config.dropout
         x = tap("resid_pre", layer, x)
@@ -143,8 +174,12 @@ class Block(nn.Module):
         x = x + dropout(self.attention(read, rotary, cache, tap, layer, rng), p, rng)
         x = tap("resid_mid", layer, x if pre else self.attention_norm(x))
         read = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
-        x = x + dropout(self.feedforward(read, tap, layer), p, rng)
-        return tap("resid_post", layer, x if pre else self.feedforward_norm(x))
+        if isinstance(self.feedforward, MixtureOfExperts):
+            thought, routing = self.feedforward(read, tap, layer, rng)
+        else:
+            thought, routing = self.feedforward(read, tap, layer), None
+        x = x + dropout(thought, p, rng)
+        return tap("resid_post", layer, x if pre else self.feedforward_norm(x)), routing
 
 
 def make_norm(config: ModelConfig) -> nn.Module:

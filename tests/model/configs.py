@@ -16,6 +16,11 @@ VARIANTS: dict[str, ModelConfig] = {
     "one key head, qk-norm, relu2": TINY.replace(n_kv_heads=1, qk_norm=True, activation="relu2", qkv_bias=False),
     "tied": TINY.replace(tie_embeddings=True, norm_bias=False, attention_output_bias=False, gelu_tanh=True),
     "separate heads": TINY.replace(attention_layout="separate_heads", positions="rotary", qk_norm=True),
+    "experts": TINY.replace(n_experts=4, d_expert=20),
+    "experts, swiglu, shared, every other layer": TINY.replace(
+        n_experts=3, experts_per_token=1, moe_every=2, shared_expert=True, activation="swiglu", balance="bias"
+    ),
+    "all experts": TINY.replace(n_experts=3, experts_per_token=3, feedforward_bias=False, activation="relu2"),
     "sees the future": TINY.replace(causal=False),
 }
 

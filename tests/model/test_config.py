@@ -8,7 +8,7 @@ from playground.model import PRESETS, KVCache, ModelConfig, Recorder, Transforme
 
 from .configs import CAUSAL, VARIANTS
 
-GOLDEN = {"s1": 70_156_112, "s3": 162_692_432, "s5": 205_696, "gpt2-small": 124_439_808}
+GOLDEN = {"s1": 70_156_112, "s3": 162_692_432, "s5": 205_696, "s5-moe": 1_134_208, "gpt2-small": 124_439_808}
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -43,9 +43,11 @@ def test_counts_equal_the_built_module(config):
         "token embedding": [model.embedding],
         "position embedding": [model.position_embedding] if config.positions == "learned" else [],
         "attention": [b.attention for b in model.blocks],
-        "feed-forward": [b.feedforward for b in model.blocks],
+        "feed-forward": [b.feedforward for i, b in enumerate(model.blocks) if not config.has_experts(i)],
+        "routers": [b.feedforward.router for i, b in enumerate(model.blocks) if config.has_experts(i)],
         "norms": [model.final_norm] + [n for b in model.blocks for n in (b.attention_norm, b.feedforward_norm)],
     }
+    assert set(counts) - set(parts) == {"experts", "output head"}
     for component, modules in parts.items():
         assert counts[component] == sum(p.numel() for m in modules for p in m.parameters()), component
 
@@ -98,6 +100,9 @@ def test_default_config_costs_what_s3_should_have_said():
         ({"dropout": float("nan")}, "dropout must be a number"),
         ({"d_model": 12, "n_heads": 4, "positions": "rotary"}, "must be even"),
         ({"attention_layout": "separate_heads", "n_kv_heads": 1}, "separate heads each own"),
+        ({"n_experts": 1}, "one expert is a plain feed-forward layer"),
+        ({"n_experts": 2, "experts_per_token": 3}, "cannot visit 3 experts when there are only 2"),
+        ({"n_experts": 2, "moe_every": 9}, "lower moe_every"),
         ({"d_modle": 12}, "no setting called 'd_modle'"),
     ],
 )

@@ -1,0 +1,183 @@
+"""The grouped mixture of experts equals a loop over tokens, and Mixtral's block; its balance terms do what they say."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from playground.model import PRESETS, KVCache, ModelConfig, Transformer, no_tap, trace
+from playground.model.feedforward import bend
+from playground.model.moe import MixtureOfExperts, balance_loss
+
+MIXTURE = ModelConfig(vocab_size=11, context_length=12, n_layers=1, d_model=8, n_heads=2, d_ff=12, n_experts=5)
+
+CHOICES = {
+    "gelu, top 2": MIXTURE,
+    "relu, top 1": MIXTURE.replace(activation="relu", experts_per_token=1),
+    "swiglu, top 3": MIXTURE.replace(activation="swiglu", experts_per_token=3),
+    "all experts, no bias": MIXTURE.replace(experts_per_token=5, feedforward_bias=False),
+    "shared expert": MIXTURE.replace(shared_expert=True, d_expert=7),
+}
+
+
+def filled(config: ModelConfig, seed: int = 0) -> MixtureOfExperts:
+    mixture, rng = MixtureOfExperts(config), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in mixture.parameters():
+            parameter.normal_(0, 0.5, generator=rng)
+    return mixture
+
+
+def token_by_token(mixture: MixtureOfExperts, x: torch.Tensor) -> torch.Tensor:
+    """What the layer means, one token and one expert at a time."""
+    config, out = mixture.config, []
+    for token in x.flatten(0, 1):
+        probabilities = F.softmax(mixture.router.weight @ token, dim=0)
+        best = sorted(range(config.n_experts), key=lambda e: -probabilities[e].item())[: config.experts_per_token]
+        total = sum(probabilities[e] for e in best)
+        y = torch.zeros_like(token)
+        for e in best:
+            up = token @ mixture.up[e] + (mixture.up_bias[e] if config.feedforward_bias else 0)
+            if config.activation == "swiglu":
+                hidden = F.silu(token @ mixture.gate[e] + mixture.gate_bias[e]) * up
+            else:
+                hidden = bend(up, config)
+            down = hidden @ mixture.down[e] + (mixture.down_bias[e] if config.feedforward_bias else 0)
+            y = y + probabilities[e] / total * down
+        if config.shared_expert:
+            y = y + mixture.shared(token[None, None], no_tap, 0)[0, 0]
+        out.append(y)
+    return torch.stack(out).view(x.shape)
+
+
+@pytest.mark.parametrize("config", CHOICES.values(), ids=CHOICES.keys())
+def test_grouped_equals_a_loop_over_tokens_gradients_too(config):
+    mixture = filled(config)
+    x = torch.randn(2, 9, 8, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    weight = torch.randn(2, 9, 8, generator=torch.Generator().manual_seed(2))
+    grouped, _ = mixture(x, no_tap, 0, None)
+    looped = token_by_token(mixture, x)
+    assert torch.allclose(grouped, looped, atol=1e-5)
+    wanted = [x, *mixture.parameters()]
+    for mine, theirs in zip(
+        torch.autograd.grad((grouped * weight).sum(), wanted), torch.autograd.grad((looped * weight).sum(), wanted)
+    ):
+        assert torch.allclose(mine, theirs, atol=1e-4)
+
+
+def test_an_expert_nobody_visits_gets_a_zero_gradient():
+    mixture = filled(MIXTURE)
+
+    def avoid_expert_3(name, layer, x):
+        if name == "router_logits":
+            x = x.clone()
+            x[..., 3] = -torch.inf
+        return x
+
+    x = torch.randn(1, 6, 8)
+    out, routing = mixture(x, avoid_expert_3, 0, None)
+    out.sum().backward()
+    assert 3 not in routing.experts
+    assert mixture.up.grad[3].abs().max() == 0 and mixture.down.grad[3].abs().max() == 0
+
+
+def test_mixtral_with_copied_weights():
+    transformers = pytest.importorskip("transformers")
+    from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
+
+    config = MIXTURE.replace(activation="swiglu", feedforward_bias=False)
+    theirs = MixtralSparseMoeBlock(
+        transformers.MixtralConfig(hidden_size=8, intermediate_size=12, num_local_experts=5, num_experts_per_tok=2)
+    ).eval()
+    state = {name: torch.randn(t.shape, generator=torch.Generator().manual_seed(i)) * 0.5
+             for i, (name, t) in enumerate(theirs.state_dict().items())}  # fmt: skip
+    theirs.load_state_dict(state)
+    ours = MixtureOfExperts(config)
+    with torch.no_grad():
+        ours.router.weight.copy_(state["gate.weight"])
+        gate, up = state["experts.gate_up_proj"].chunk(2, dim=1)  # (E, 2f, d)
+        ours.gate.copy_(gate.mT)
+        ours.up.copy_(up.mT)
+        ours.down.copy_(state["experts.down_proj"].mT)
+        x = torch.randn(2, 7, 8, generator=torch.Generator().manual_seed(9))
+        theirs_out = theirs(x)
+        theirs_out = theirs_out[0] if isinstance(theirs_out, tuple) else theirs_out
+        assert (ours(x, no_tap, 0, None)[0] - theirs_out).abs().max() <= 1e-4
+
+
+def test_switch_loss_is_one_when_even_and_more_when_not():
+    mixture = filled(MIXTURE)
+    _, routing = mixture(torch.randn(4, 8, 8), no_tap, 0, None)
+    routing.probabilities = torch.full((1, 5, 5), 0.2)
+    routing.experts = torch.arange(5).view(1, 5, 1)
+    assert balance_loss(routing, "switch").item() == pytest.approx(1.0)
+    routing.probabilities = torch.tensor([0.96, 0.01, 0.01, 0.01, 0.01]).expand(1, 5, 5)
+    routing.experts = torch.zeros(1, 5, 1, dtype=torch.long)
+    assert balance_loss(routing, "switch").item() == pytest.approx(4.8)
+    assert balance_loss(routing, "constant").item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("kind", "pushes"), [("switch", True), ("constant", False)])
+def test_only_the_switch_loss_pushes_the_router(kind, pushes):
+    mixture = filled(MIXTURE)
+    _, routing = mixture(torch.randn(4, 8, 8), no_tap, 0, None)
+    loss = balance_loss(routing, kind)
+    (gradient,) = torch.autograd.grad(loss, mixture.router.weight)
+    assert (gradient.abs().max() > 1e-4) == pushes
+    if not pushes:
+        assert gradient.abs().max() < 1e-7
+
+
+def test_selection_bias_moves_load_without_a_loss():
+    config = MIXTURE.replace(balance="bias", n_layers=2, init_std=0.5)
+    model = Transformer(config, seed=1)
+    ids = torch.randint(0, 11, (8, 12), generator=torch.Generator().manual_seed(0))
+    output = model(ids)
+    assert output.balance_loss == 0
+    uneven = output.expert_load.std(dim=1)
+    for _ in range(400):
+        model.shift_selection(model(ids).expert_load, rate=2e-3)
+    even = model(ids).expert_load.std(dim=1)
+    assert (even < 0.5 * uneven).all()
+
+
+def test_load_sums_to_one_and_dense_models_have_none():
+    ids = torch.zeros(1, 12, dtype=torch.long)
+    output = Transformer(PRESETS["s5-moe"].config)(ids)
+    assert torch.allclose(output.expert_load.sum(1), torch.ones(4))
+    assert output.balance_loss.item() > 0
+    dense = Transformer(PRESETS["s5"].config)(ids)
+    assert dense.balance_loss is None and dense.expert_load is None
+
+
+def test_active_parameters_count_what_a_token_visits():
+    moe, dense = PRESETS["s5-moe"].config, PRESETS["s5"].config
+    one_expert = 8 * 64**2 + 5 * 64
+    assert moe.n_active_parameters == dense.n_parameters + 4 * (one_expert + 64 * 8)
+    assert moe.n_parameters / dense.n_parameters == pytest.approx(5.51, abs=0.005)
+    assert dense.n_active_parameters == dense.n_parameters
+
+
+def test_one_decoded_token_visits_k_experts_only():
+    config = MIXTURE
+    model, cache = Transformer(config), KVCache.allocate(config)
+    with torch.no_grad():
+        model(torch.zeros(1, 4, dtype=torch.long), cache=cache)
+        load = model(torch.zeros(1, 1, dtype=torch.long), cache=cache).expert_load
+    assert (load > 0).sum() == config.experts_per_token
+
+
+def test_router_noise_only_with_a_generator():
+    model = Transformer(MIXTURE.replace(router_noise=5.0))
+    ids = torch.randint(0, 11, (4, 12), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(model(ids).logits, model(ids).logits)
+    assert not torch.equal(model(ids).expert_load, model(ids, rng=torch.Generator().manual_seed(1)).expert_load)
+
+
+def test_routing_can_be_forced_through_a_tap():
+    model, ids = Transformer(MIXTURE), torch.arange(6)[None]
+
+    def force(name, layer, x):
+        return torch.full_like(x, 4) if name == "experts" else x
+
+    assert (trace(model, ids, edit=force)["experts", 0] == 4).all()
+    assert not torch.allclose(model(ids, tap=force).logits, model(ids).logits)
