@@ -1,0 +1,39 @@
+"""Training: train(model, corpus, config) yields frozen events; History turns them into curves."""
+
+from .config import TrainConfig
+from .events import (
+    Evaluated,
+    Finished,
+    GradientsMeasured,
+    LoadMeasured,
+    Noticed,
+    Sampled,
+    Saved,
+    Snapshotted,
+    Started,
+    Stepped,
+    TrainEvent,
+)
+from .history import History
+from .recipes import RECIPES
+from .trainer import evaluate, loss_of, train
+
+__all__ = [
+    "RECIPES",
+    "Evaluated",
+    "Finished",
+    "GradientsMeasured",
+    "History",
+    "LoadMeasured",
+    "Noticed",
+    "Sampled",
+    "Saved",
+    "Snapshotted",
+    "Started",
+    "Stepped",
+    "TrainConfig",
+    "TrainEvent",
+    "evaluate",
+    "loss_of",
+    "train",
+]

@@ -1,0 +1,199 @@
+"""Corpus: a text as tokens, split into training and validation, with its batches, its windows and its ladder.
+
+B = batch, T = context length. There are two kinds: a stream (one long text, windows cut anywhere) and documents (each
+on its own, padded, the padding never counted).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from .errors import TextError
+from .ladder import IGNORE, Ladder, measure
+from .languages import LANGUAGES, ExactModel, Language
+from .sentences import SENTENCES
+from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
+
+MIN_TOKENS = 64
+VALIDATION_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What a model is trained on and judged by. Make one with the `corpus_from_…` functions."""
+
+    name: str
+    """What it is called in charts and cards."""
+    tokenizer: Tokenizer
+    train: torch.Tensor
+    """(tokens,) int64; documents are separated by −1."""
+    val: torch.Tensor
+    """(tokens,) int64, likewise."""
+    sha256: str
+    """Of the text, for run cards."""
+    language: Language | None = None
+    """The generator, where there is one."""
+    documents: bool = False
+    """Whether each document stands alone."""
+    n_characters: int = 0
+    """Length of the text."""
+    _cache: dict = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def vocab_size(self) -> int:
+        """How many different tokens a model of this corpus needs."""
+        return self.tokenizer.vocab_size
+
+    def check_context(self, context_length: int) -> None:
+        """Raise TextError unless both splits hold at least one whole window of this length."""
+        if self.documents:
+            return
+        for split in ("train", "val"):
+            tokens = len(getattr(self, split))
+            if tokens < context_length + 1:
+                what = "training" if split == "train" else "validation"
+                raise TextError(
+                    f"the {what} part has {tokens:,} tokens, too few for a context of {context_length}: "
+                    f"use a longer text or a context of at most {max(tokens - 1, 1)}"
+                )
+
+    def batch(
+        self, split: str, batch_size: int, context_length: int, rng: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Random inputs (B, T) and the tokens that follow them (B, T), drawn with `rng`."""
+        if self.documents:
+            padded = self._padded(split, context_length)
+            chunk = padded[torch.randint(len(padded), (batch_size,), generator=rng)]
+            return _shifted(chunk)
+        tokens = getattr(self, split)
+        starts = torch.randint(len(tokens) - context_length, (batch_size, 1), generator=rng)
+        chunk = tokens[starts + torch.arange(context_length + 1)]  # one gather for the whole batch
+        return chunk[:, :-1], chunk[:, 1:]
+
+    def windows(
+        self, split: str, context_length: int, max_windows: int | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Fixed inputs and targets (N, T) that cover the split once, or `max_windows` of them, evenly spread.
+
+        The last window of a stream is padded; padded targets are IGNORE.
+        """
+        if self.documents:
+            chunks = self._padded(split, context_length)
+        else:
+            tokens = getattr(self, split)
+            n = -(-(len(tokens) - 1) // context_length)
+            padded = torch.full((n * context_length + 1,), -1, dtype=torch.long)
+            padded[: len(tokens)] = tokens
+            chunks = padded.unfold(0, context_length + 1, context_length)
+        if max_windows is not None and len(chunks) > max_windows:
+            chunks = chunks[torch.linspace(0, len(chunks) - 1, max_windows).long()]
+        return _shifted(chunks)
+
+    def ladder(self, context_length: int, max_windows: int | None = None) -> Ladder:
+        """Reference losses on the same validation windows that a model is scored on. Computed once, then kept."""
+        key = ("ladder", context_length, max_windows)
+        if key not in self._cache:
+            inputs, targets = self.windows("val", context_length, max_windows)
+            floor = self._floor(inputs, targets)
+            self._cache[key] = measure(self.train, inputs, targets, self.vocab_size, floor)
+        return self._cache[key]
+
+    def exact_model(self) -> ExactModel | None:
+        """The language's true next-token distribution over this tokenizer's ids, where both are known."""
+        if self.language is None or not isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)):
+            return None
+        if "exact" not in self._cache:
+            self._cache["exact"] = ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size)
+        return self._cache["exact"]
+
+    def _floor(self, inputs: torch.Tensor, targets: torch.Tensor) -> float | None:
+        exact = self.exact_model()
+        if exact is None:
+            return None
+        windows = torch.cat((inputs, targets[:, -1:]), dim=1)
+        whole = windows[:, -1] != IGNORE
+        losses = [exact.losses(windows[whole].numpy()).ravel()] if whole.any() else []
+        for window, target in zip(windows[~whole], targets[~whole]):  # the last one may be cut short
+            losses.append(exact.losses(window[None, : int((target != IGNORE).sum()) + 1].numpy()).ravel())
+        return float(np.concatenate(losses).mean())
+
+    def _padded(self, split: str, context_length: int) -> torch.Tensor:
+        """Documents (N, T + 1) with −1 after their end."""
+        key = ("padded", split, context_length)
+        if key not in self._cache:
+            tokens = getattr(self, split)
+            ends = (tokens < 0).nonzero().flatten().tolist()
+            rows = torch.full((len(ends), context_length + 1), -1, dtype=torch.long)
+            for row, (start, end) in enumerate(zip([0, *(e + 1 for e in ends)], ends)):
+                document = tokens[start:end][: context_length + 1]
+                rows[row, : len(document)] = document
+            self._cache[key] = rows
+        return self._cache[key]
+
+
+def corpus_from_text(
+    text: str, tokenizer: str | Tokenizer = "char", *, name: str = "your text", vocab_size: int | None = None
+) -> Corpus:
+    """A stream corpus of a text: the first 90 % to train on, the last 10 % to be judged by.
+
+    `tokenizer` is a kind to build for this text, or a ready one. Raises TextError where the text is too short.
+    """
+    text = text.replace("\r\n", "\n")
+    if not text.strip():
+        raise TextError("there is no text: paste a page or more, or choose a language")
+    made = build_tokenizer(tokenizer, text, vocab_size=vocab_size) if isinstance(tokenizer, str) else tokenizer
+    ids = torch.tensor(made.encode(text), dtype=torch.long)
+    if len(ids) < MIN_TOKENS:
+        raise TextError(f"the text has only {len(ids)} tokens: a model needs at least {MIN_TOKENS}, better 5,000")
+    cut = len(ids) - max(int(len(ids) * VALIDATION_SHARE), 2)
+    return Corpus(name, made, ids[:cut], ids[cut:], _sha256(text), n_characters=len(text))
+
+
+def corpus_from_language(
+    name: str,
+    *,
+    seed: int = 0,
+    n_characters: int = 1_000_000,
+    n_validation: int = 60_000,
+    unit: str = "char",
+) -> Corpus:
+    """A synthetic language's text, per character or per word; training and validation are drawn apart."""
+    if name not in LANGUAGES:
+        raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
+    if unit not in ("char", "word"):
+        raise TextError(f"a synthetic language is read by char or word, not by {unit!r}: its floor needs one of them")
+    language = LANGUAGES[name]
+    # the whole vocabulary, so that the same language always has the same tokens in the same order
+    everything = "".join(dict.fromkeys(language.graph.texts))
+    if unit == "char":
+        tokenizer: Tokenizer = CharTokenizer.from_text(everything)
+    else:
+        tokenizer = WordTokenizer.from_text(everything)
+    text = language.sample(n_characters, seed=2 * seed)
+    held_out = language.sample(n_validation, seed=2 * seed + 1)
+    train, val = (torch.tensor(tokenizer.encode(t), dtype=torch.long) for t in (text, held_out))
+    return Corpus(language.title, tokenizer, train, val, _sha256(text + held_out), language, n_characters=len(text))
+
+
+def corpus_from_sentences(sentences: Sequence[str] = SENTENCES, *, name: str = "Twenty sentences") -> Corpus:
+    """Each sentence a document of its own, in words. Twenty are too few to hold any out: all are judged, too."""
+    text = "\n".join(sentences)
+    tokenizer = WordTokenizer.from_text(text.replace("\n", " "))
+    tokens = [t for sentence in sentences for t in (*tokenizer.encode(sentence), -1)]
+    ids = torch.tensor(tokens, dtype=torch.long)
+    return Corpus(name, tokenizer, ids, ids, _sha256(text), documents=True, n_characters=len(text))
+
+
+def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs and targets (N, T) of chunks (N, T + 1) in which −1 is padding: fed as id 0, never counted."""
+    inputs, targets = chunks[:, :-1], chunks[:, 1:]
+    return inputs.clamp(min=0), targets.masked_fill(targets < 0, IGNORE)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()

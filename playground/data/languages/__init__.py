@@ -1,0 +1,12 @@
+"""Synthetic languages whose true next-token distribution is known exactly, so that a loss can be held to its floor."""
+
+from .exact import ExactModel
+from .graph import Graph, Language
+from .made import addition, brackets, copy, dialects, stories
+
+LANGUAGES: dict[str, Language] = {
+    language.name: language
+    for language in (stories.LANGUAGE, copy.LANGUAGE, brackets.LANGUAGE, addition.LANGUAGE, dialects.LANGUAGE)
+}
+
+__all__ = ["LANGUAGES", "ExactModel", "Graph", "Language"]

@@ -1,0 +1,107 @@
+"""A language as a finite graph: its states, and edges that emit a piece of text with a probability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+Choice = tuple[float, str, Hashable]
+"""(weight, text to emit, next state): one way to go on from a state."""
+
+
+class Graph:
+    """All states reachable from `start`, and for each its choices, weights normalised to probabilities.
+
+    A text is a walk: choose among the state's choices, write its text, go to its next state, for ever. Generators with
+    stories or lines simply return to their start state.
+    """
+
+    def __init__(self, start: Hashable, choices: Callable[[Hashable], Iterable[Choice]]):
+        number = {start: 0}
+        self.texts: list[str] = []  # per edge
+        sources: list[int] = []
+        targets: list[int] = []
+        probabilities: list[float] = []
+        self.states: list[Hashable] = [start]
+        for state in self.states:  # grows while it is walked
+            offered = list(choices(state))
+            total = sum(weight for weight, _, _ in offered)
+            for weight, text, following in offered:
+                if following not in number:
+                    number[following] = len(self.states)
+                    self.states.append(following)
+                self.texts.append(text)
+                sources.append(number[state])
+                targets.append(number[following])
+                probabilities.append(weight / total)
+        self.source = np.array(sources)  # (edges,), ascending
+        self.target = np.array(targets)  # (edges,)
+        self.probability = np.array(probabilities)  # (edges,)
+        self.first_edge = np.searchsorted(self.source, np.arange(len(self.states) + 1))  # edges of s: [s] to [s + 1]
+
+    @cached_property
+    def visits(self) -> np.ndarray:
+        """Stationary probability (states,) with which a long walk stands in each state, counted per choice made."""
+        visits = np.full(len(self.states), 1.0 / len(self.states))
+        for _ in range(100_000):
+            moved = np.bincount(self.target, visits[self.source] * self.probability, minlength=len(visits))
+            mixed = 0.5 * (visits + moved)  # half a step, so that a walk with a period settles too
+            if np.abs(mixed - visits).sum() < 1e-13:
+                break
+            visits = mixed
+        return mixed / mixed.sum()
+
+
+@dataclass(frozen=True)
+class Language:
+    """A synthetic language: what it is called, what it teaches, and its generator."""
+
+    name: str
+    title: str
+    """As shown on a button."""
+    note: str
+    """One sentence: what a model must learn to predict it."""
+    prompt: str
+    """A beginning that a trained model can continue."""
+    build: Callable[[], Graph]
+    sources: tuple[str, ...] = ()
+    """Names of the hidden sources, where a state is (source, …) and a text has a true source everywhere."""
+    default_tokenizer: str = "char"
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The generator's graph, built when first needed."""
+        return self.build()
+
+    def sample(self, n_characters: int, seed: int) -> str:
+        """At least n_characters of text, from the start state, ending with a whole edge."""
+        return self.sample_with_sources(n_characters, seed)[0]
+
+    def sample_with_sources(self, n_characters: int, seed: int) -> tuple[str, np.ndarray]:
+        """The same text, and for each of its characters the number of its true source (0 where there is only one)."""
+        graph, rng = self.graph, np.random.default_rng(seed)
+        cumulative = np.cumsum(graph.probability)
+        pieces, owners, written, state = [], [], 0, 0
+        while written < n_characters:
+            draws = rng.random(4096)
+            for draw in draws:
+                first, last = graph.first_edge[state], graph.first_edge[state + 1]
+                base = cumulative[first - 1] if first else 0.0
+                edge = min(first + np.searchsorted(cumulative[first:last], base + draw), last - 1)
+                text = graph.texts[edge]
+                pieces.append(text)
+                owners.append((self._source_of(state), len(text)))
+                written += len(text)
+                state = graph.target[edge]
+                if written >= n_characters:
+                    break
+        numbers, lengths = zip(*owners)
+        return "".join(pieces), np.repeat(np.array(numbers), np.array(lengths))
+
+    def _source_of(self, state: int) -> int:
+        if not self.sources:
+            return 0
+        return self.sources.index(self.graph.states[state][0])

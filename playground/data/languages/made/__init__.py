@@ -1,0 +1,1 @@
+"""The languages themselves, one per file."""

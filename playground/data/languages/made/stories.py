@@ -1,0 +1,109 @@
+"""stories: who has what where, with pronouns and things that change hands. Reads like very small stories."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from ..graph import Choice, Graph, Language
+
+SHE = ("Mia", "Ana", "Lily", "Zoe")
+HE = ("Tom", "Ben", "Max", "Sam")
+PEOPLE = SHE + HE
+THINGS = {
+    "kite": "a red kite",
+    "drum": "an old drum",
+    "boat": "a toy boat",
+    "apple": "an apple",
+    "hat": "a green hat",
+    "lamp": "a little lamp",
+    "book": "a big book",
+    "ball": "a blue ball",
+}
+PLACES = ("by the sea", "in a village", "near the forest", "on a hill", "in a small town", "at the old mill")
+MEETING = {
+    "by the sea": "to the sea",
+    "in a village": "to the village",
+    "near the forest": "out of the forest",
+    "on a hill": "up the hill",
+    "in a small town": "to the town",
+    "at the old mill": "to the mill",
+}
+HIDEOUTS = ("under a tree", "behind a wall", "in the grass")
+
+
+def he(person: str) -> str:
+    return "she" if person in SHE else "he"
+
+
+def him(person: str) -> str:
+    return "her" if person in SHE else "him"
+
+
+def choices(state: Hashable) -> Iterator[Choice]:
+    """The sentences that may come next. A state remembers just what later sentences still need."""
+    scene, *memory = state
+    if scene == "start":
+        for hero in PEOPLE:
+            for place in PLACES:
+                yield 2, f"{hero} lived {place}. ", ("home", hero, place)
+                yield 1, f"Once, {hero} lived {place}. ", ("home", hero, place)
+    elif scene == "home":
+        hero, place = memory
+        for thing, described in THINGS.items():
+            yield 3, f"{he(hero).capitalize()} had {described}. ", ("has", hero, place, thing)
+            yield 1, f"One day {he(hero)} found {described}. ", ("has", hero, place, thing)
+    elif scene == "has":
+        hero, place, thing = memory
+        for friend in PEOPLE:
+            if friend != hero:
+                yield 2, f"Then {friend} came {MEETING[place]}. ", ("met", hero, friend, thing)
+                yield 1, f"In the morning {friend} came {MEETING[place]}. ", ("met", hero, friend, thing)
+    elif scene == "met":
+        hero, friend, thing = memory
+        yield 3, f"{he(friend).capitalize()} liked the {thing}. ", ("wish", hero, friend, thing)
+        yield 2, f"{he(friend).capitalize()} wanted to have the {thing}. ", ("wish", hero, friend, thing)
+        yield 1, f'{friend} asked, "May I have the {thing}?" ', ("wish", hero, friend, thing)
+    elif scene == "wish":
+        hero, friend, thing = memory
+        yield 4, f"So {hero} gave it to {him(friend)}. ", ("end", friend, hero, thing)
+        yield 2, f"But {hero} said no. ", ("no", hero, friend, thing)
+        yield 3, f"They played with the {thing} all day. ", ("play", hero, friend, thing)
+    elif scene == "no":
+        hero, friend, thing = memory
+        yield 2, f"{friend} was sad. ", ("sorry", hero, friend, thing)
+        yield 1, f"{friend} went away. ", ("end", hero, None, thing)
+    elif scene == "sorry":
+        hero, friend, thing = memory
+        yield 1, f"Then {hero} was sorry and gave it to {him(friend)}. ", ("end", friend, hero, thing)
+        yield 1, f"But {hero} did not see it. ", ("end", hero, None, thing)
+    elif scene == "play":
+        hero, friend, thing = memory
+        yield 2, f"Then {hero} lost the {thing}. ", ("lost", hero, friend, thing)
+        yield 1, "At night they were tired. ", ("end", hero, friend, thing)
+    elif scene == "lost":
+        hero, friend, thing = memory
+        for finder, other in ((hero, friend), (friend, hero)):
+            for hideout in HIDEOUTS:
+                yield 2, f"{finder} found it {hideout}. ", ("end", finder, other, thing)
+        yield 3, "They looked for it, but it was gone. ", ("gone", thing)
+    elif scene == "gone":
+        (thing,) = memory
+        yield 1, f"Now nobody has the {thing}. They are sad.\n", ("start",)
+    elif scene == "end":
+        holder, other, thing = memory
+        yield 1, f"Now {holder} has the {thing}. ", ("mood", holder, other)
+    elif scene == "mood":
+        holder, other = memory
+        yield 2, f"{he(holder).capitalize()} is happy.\n", ("start",)
+        if other is not None:
+            yield 3, "They are happy.\n", ("start",)
+            yield 1, f"{holder} and {other} are friends.\n", ("start",)
+
+
+LANGUAGE = Language(
+    name="stories",
+    title="Tiny stories",
+    note="Who has what, and where: names decide pronouns, and things change hands between sentences.",
+    prompt="Mia lived by the sea.",
+    build=lambda: Graph(("start",), choices),
+)

@@ -1,0 +1,24 @@
+"""Twenty short sentences of our own in 27 words: a whole language small enough to watch every number of."""
+
+SENTENCES: tuple[str, ...] = (
+    "the cat sees the dog .",
+    "the dog sees the cat .",
+    "the girl sees the bird .",
+    "the boy sees the bird .",
+    "the cat sleeps on the mat .",
+    "the dog sleeps on the rug .",
+    "the bird sings in the tree .",
+    "the girl sings in the house .",
+    "the boy reads in the house .",
+    "the girl reads under the tree .",
+    "a cat likes warm milk .",
+    "a dog likes cold water .",
+    "the boy likes cold milk .",
+    "the girl likes warm water .",
+    "the cat drinks the milk .",
+    "the dog drinks the water .",
+    "a bird drinks cold water .",
+    "the boy sleeps in the house .",
+    "the cat plays with the bird .",
+    "the dog plays with the boy .",
+)

@@ -1,0 +1,53 @@
+"""Devices and precisions: the one place that decides where tensors live and how many bits they have."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+
+PRECISIONS = ("auto", "fp32", "bf16", "fp16")
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """`auto` is CUDA, then Apple's GPU, then the CPU. Raises ValueError for a device this machine does not have."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ValueError(f"there is no device called {name!r}: choose auto, cpu, cuda or mps") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("no CUDA device is to be had on this machine: choose auto or cpu")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ValueError("no Apple GPU is to be had on this machine: choose auto or cpu")
+    return device
+
+
+def has_fast_bf16(device: torch.device) -> bool:
+    """Whether bfloat16 products run in hardware: they are several times slower than fp32 where they do not."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type == "cpu":
+        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
+    return False
+
+
+def pick_precision(precision: str, device: torch.device) -> torch.dtype:
+    """The dtype of matrix products. `auto`: bf16 where the hardware has it, fp16 on older GPUs, else fp32."""
+    if precision == "auto":
+        if has_fast_bf16(device):
+            return torch.bfloat16
+        return torch.float16 if device.type == "cuda" else torch.float32
+    if precision == "fp16" and device.type == "cpu":
+        raise ValueError("fp16 training needs a GPU: choose fp32 or bf16 on a CPU")
+    return {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+
+
+def mixed(dtype: torch.dtype, device: torch.device) -> contextlib.AbstractContextManager:
+    """A context in which matrix products run in `dtype`; weights and sums stay fp32 (Micikevicius et al. 2018)."""
+    if dtype == torch.float32:
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=dtype)

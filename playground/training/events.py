@@ -1,0 +1,128 @@
+"""TrainEvents: what happened in a training run, as small frozen records. Everything that shows a run reads these."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+
+
+@dataclass(frozen=True)
+class TrainEvent:
+    """Base of all events. `seconds` is wall time since the run began, resumed parts included."""
+
+    event: ClassVar[str]
+
+    step: int
+    """Optimizer steps done."""
+    seconds: float
+    """Wall time since the start."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the event's name first."""
+        return {"event": self.event, **dataclasses.asdict(self)}
+
+
+@dataclass(frozen=True)
+class Started(TrainEvent):
+    """The run is about to make its first step (or its first after a resume)."""
+
+    event: ClassVar[str] = "started"
+    steps: int
+    n_parameters: int
+    tokens_per_step: int
+    device: str
+    precision: str
+    compiled: bool
+
+
+@dataclass(frozen=True)
+class Stepped(TrainEvent):
+    """One optimizer step is done."""
+
+    event: ClassVar[str] = "stepped"
+    loss: float
+    """Mean loss of the step's own batch before the update, in nats per token."""
+    learning_rate: float
+    gradient_norm: float
+    """Length of the whole gradient before clipping."""
+    tokens_per_second: float
+    """Over the last second or so, evaluations not counted."""
+    time_left: float
+    """Estimated seconds to the last step."""
+
+
+@dataclass(frozen=True)
+class Evaluated(TrainEvent):
+    """The fixed windows of both splits were scored."""
+
+    event: ClassVar[str] = "evaluated"
+    train_loss: float
+    val_loss: float
+
+
+@dataclass(frozen=True)
+class GradientsMeasured(TrainEvent):
+    """Length of the gradient per part of the model, before clipping."""
+
+    event: ClassVar[str] = "gradients"
+    norms: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LoadMeasured(TrainEvent):
+    """Share of visits each expert got in the last step, per mixture layer."""
+
+    event: ClassVar[str] = "load"
+    load: list[list[float]]
+
+
+@dataclass(frozen=True)
+class Sampled(TrainEvent):
+    """The model continued the prompt."""
+
+    event: ClassVar[str] = "sampled"
+    prompt: str
+    text: str
+    """The continuation without the prompt."""
+
+
+@dataclass(frozen=True)
+class Snapshotted(TrainEvent):
+    """A copy of the weights, half precision, on the CPU."""
+
+    event: ClassVar[str] = "snapshotted"
+    state: dict[str, torch.Tensor] = dataclasses.field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the weights, which are no matter for JSON."""
+        return {"event": self.event, "step": self.step, "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Saved(TrainEvent):
+    """Everything needed to resume was written to disk."""
+
+    event: ClassVar[str] = "saved"
+    path: str
+
+
+@dataclass(frozen=True)
+class Noticed(TrainEvent):
+    """Something a person should know, in a sentence."""
+
+    event: ClassVar[str] = "noticed"
+    message: str
+
+
+@dataclass(frozen=True)
+class Finished(TrainEvent):
+    """The run is over; the model holds what was learned."""
+
+    event: ClassVar[str] = "finished"
+    reason: str
+    """done, stopped, time, or diverged."""
+    message: str
+    val_loss: float | None

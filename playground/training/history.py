@@ -1,0 +1,113 @@
+"""History: the curves of a run, gathered from its events; what a checkpoint remembers and a chart draws."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+from .events import Evaluated, Finished, GradientsMeasured, LoadMeasured, Sampled, Stepped, TrainEvent
+
+_COLUMNS = {
+    "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
+    "evaluations": ("step", "train_loss", "val_loss", "seconds"),
+}
+
+
+@dataclass
+class History:
+    """Columns of numbers, one list per curve, in the order of the run.
+
+    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients` and `load` are lists of
+    plain records.
+    """
+
+    steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["steps"]})
+    evaluations: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["evaluations"]})
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    gradients: list[dict[str, Any]] = field(default_factory=list)
+    load: list[dict[str, Any]] = field(default_factory=list)
+    finished: dict[str, Any] | None = None
+
+    def add(self, event: TrainEvent) -> None:
+        """Take in one event; those that draw no curve leave no trace."""
+        if isinstance(event, Stepped):
+            for name, column in self.steps.items():
+                column.append(getattr(event, name))
+        elif isinstance(event, Evaluated):
+            for name, column in self.evaluations.items():
+                column.append(getattr(event, name))
+        elif isinstance(event, Sampled):
+            self.samples.append({"step": event.step, "prompt": event.prompt, "text": event.text})
+        elif isinstance(event, GradientsMeasured):
+            self.gradients.append({"step": event.step, "norms": event.norms})
+        elif isinstance(event, LoadMeasured):
+            self.load.append({"step": event.step, "load": event.load})
+        elif isinstance(event, Finished):
+            self.finished = event.to_dict()
+
+    @property
+    def last_step(self) -> int:
+        """Steps done, 0 before the first."""
+        return int(self.steps["step"][-1]) if self.steps["step"] else 0
+
+    @property
+    def val_loss(self) -> float | None:
+        """The last validation loss, if there was any evaluation."""
+        return self.evaluations["val_loss"][-1] if self.evaluations["val_loss"] else None
+
+    def thinned(self, points: int = 400) -> History:
+        """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""
+        stride = max(1, -(-len(self.steps["step"]) // points))
+        kept = {name: column[::stride] for name, column in self.steps.items()}
+        if self.steps["step"] and kept["step"][-1] != self.steps["step"][-1]:
+            for name, column in self.steps.items():
+                kept[name].append(column[-1])
+        return History(kept, self.evaluations, self.samples, self.gradients, self.load, self.finished)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "steps": self.steps,
+            "evaluations": self.evaluations,
+            "samples": self.samples,
+            "gradients": self.gradients,
+            "load": self.load,
+            "finished": self.finished,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> History:
+        """The inverse of `to_dict`. Raises ValueError where columns are missing, uneven or no numbers."""
+        history = cls()
+        for table, columns in _COLUMNS.items():
+            given = values.get(table, {})
+            lists = {name: given.get(name, []) for name in columns}
+            if len({len(column) for column in lists.values()}) > 1:
+                raise ValueError(f"the columns of {table} are not equally long")
+            if not all(isinstance(x, (int, float)) for column in lists.values() for x in column):
+                raise ValueError(f"the columns of {table} must hold numbers")
+            setattr(history, table, {name: list(column) for name, column in lists.items()})
+        for name in ("samples", "gradients", "load"):
+            records = values.get(name, [])
+            if not isinstance(records, list) or not all(isinstance(r, dict) and "step" in r for r in records):
+                raise ValueError(f"{name} must be a list of records with a step")
+            setattr(history, name, list(records))
+        history.finished = values.get("finished")
+        return history
+
+    def to_csv(self) -> str:
+        """One row per step, with the evaluation of that step where there was one."""
+        evaluated = {
+            int(step): row
+            for step, row in zip(
+                self.evaluations["step"], zip(self.evaluations["train_loss"], self.evaluations["val_loss"])
+            )
+        }
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow((*_COLUMNS["steps"], "train_loss", "val_loss"))
+        for row in zip(*self.steps.values()):
+            writer.writerow((*row, *evaluated.get(int(row[0]), ("", ""))))
+        return out.getvalue()

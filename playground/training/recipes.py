@@ -1,0 +1,36 @@
+"""Recipes: TrainConfigs by the names of the model presets they belong to."""
+
+from __future__ import annotations
+
+from .config import TrainConfig
+
+_ADAM = TrainConfig(optimizer="adamw", schedule="cosine", final_fraction=0.1, warmup_steps=100)
+
+RECIPES: dict[str, TrainConfig] = {
+    # nanoGPT's published settings for a CPU
+    "nanogpt-cpu": _ADAM.replace(
+        steps=2000, batch_size=12, learning_rate=1e-3, weight_decay=0.1, beta2=0.99, eval_every=250, eval_windows=240
+    ),
+    # our quickest for that size
+    "fast": TrainConfig(steps=300, batch_size=12, learning_rate=1e-2, eval_every=50, eval_windows=240),
+    # the teaching systems' own settings
+    "s2": _ADAM.replace(steps=500, batch_size=32, learning_rate=3e-4, schedule="constant", eval_every=100),
+    "s5": _ADAM.replace(
+        steps=450,
+        batch_size=8,
+        learning_rate=3e-3,
+        schedule="constant",
+        weight_decay=0.0,
+        eval_every=30,
+        warmup_steps=0,
+    ),
+    "tiny": TrainConfig(steps=600, batch_size=16, eval_every=50),
+    "small": TrainConfig(steps=800, batch_size=16, eval_every=50),
+    "medium": TrainConfig(steps=2000, batch_size=16, eval_every=100),
+}
+RECIPES["s5-moe"] = RECIPES["s5"]
+
+
+def recipe_for(name: str) -> TrainConfig:
+    """The recipe of a preset, or the default where it has none of its own."""
+    return RECIPES.get(name, TrainConfig())
