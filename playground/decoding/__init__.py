@@ -1,0 +1,6 @@
+"""Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
+
+from .decoder import DecodeStep, count_projections, generate
+from .sampling import PRESETS, ExplainedToken, SamplingConfig, explain
+
+__all__ = ["PRESETS", "DecodeStep", "ExplainedToken", "SamplingConfig", "count_projections", "explain", "generate"]

@@ -1,0 +1,190 @@
+"""Sampling: logits → probabilities → a token, one small function per rule, and the table that explains a choice.
+
+V = vocabulary, N = samples decoded at once. The order is the customary one: repetition penalty, temperature, top-k,
+top-p, min-p; what a rule removes has probability 0 afterwards and the rest is renormalised at the end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """How a token is chosen from the model's scores. The defaults are neutral: the model's own distribution."""
+
+    temperature: float = 1.0
+    """Divides the scores: below 1 bolder choices become likelier still, above 1 the field evens out."""
+    top_k: int | None = None
+    """Keep only the k likeliest tokens; None keeps all."""
+    top_p: float = 1.0
+    """Keep the smallest set of likeliest tokens with this much probability (Holtzman et al. 2020); 1 keeps all."""
+    min_p: float = 0.0
+    """Drop tokens less than this share as likely as the likeliest one (Nguyen et al. 2024); 0 keeps all."""
+    repetition_penalty: float = 1.0
+    """Make tokens that already occurred less likely (Keskar et al. 2019); 1 leaves them alone."""
+    greedy: bool = False
+    """Always take the likeliest token; every other rule but the repetition penalty is then idle."""
+    seed: int = 0
+    """The same seed, prompt and settings give the same text."""
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("temperature", 0.0, 100.0),
+            ("top_p", 0.0, 1.0),
+            ("min_p", 0.0, 1.0),
+            ("repetition_penalty", 0.01, 100.0),
+        ):
+            value = getattr(self, name)
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= most:
+                raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
+        if self.temperature == 0.0 and not self.greedy:
+            object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
+        if self.top_p == 0.0:
+            raise ValueError("top_p must be above 0: it is the share of probability to keep")
+        if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
+            raise ValueError(f"top_k must be a whole number of at least 1, or empty to keep all, not {self.top_k!r}")
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed must be a whole number of at least 0, not {self.seed!r}")
+
+    def replace(self, **changes: Any) -> SamplingConfig:
+        """A copy with some fields changed, validated again."""
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dataclasses.asdict(self)
+
+
+PRESETS: dict[str, SamplingConfig] = {
+    "neutral": SamplingConfig(),
+    "careful": SamplingConfig(temperature=0.3),
+    "balanced": SamplingConfig(temperature=0.8, top_p=0.95),
+    "creative": SamplingConfig(temperature=1.0, min_p=0.05),
+    "wild": SamplingConfig(temperature=2.0),
+    "greedy": SamplingConfig(greedy=True),
+}
+
+
+def penalise(scores: torch.Tensor, history: torch.Tensor, penalty: float) -> torch.Tensor:
+    """Scores (N, V) with those of tokens in history (N, T) divided by the penalty where positive, else multiplied."""
+    if penalty == 1.0:
+        return scores
+    seen = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, history, True)
+    return torch.where(seen, torch.where(scores > 0, scores / penalty, scores * penalty), scores)
+
+
+def keep_top_k(scores: torch.Tensor, k: int | None) -> torch.Tensor:
+    """Scores (N, V) with all but the k highest at −inf. Equal scores at the edge stay together."""
+    if k is None or k >= scores.shape[-1]:
+        return scores
+    edge = scores.topk(k, dim=-1).values[:, -1:]
+    return scores.masked_fill(scores < edge, -math.inf)
+
+
+def keep_top_p(scores: torch.Tensor, p: float) -> torch.Tensor:
+    """Scores (N, V) with −inf outside the smallest set of likeliest tokens whose probabilities sum to at least p."""
+    if p >= 1.0:
+        return scores
+    ordered, tokens = scores.softmax(dim=-1).sort(dim=-1, descending=True)
+    before = ordered.cumsum(dim=-1) - ordered  # probability of everything likelier
+    removed = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, tokens, before >= p)
+    return scores.masked_fill(removed, -math.inf)
+
+
+def keep_min_p(scores: torch.Tensor, p: float) -> torch.Tensor:
+    """Scores (N, V) with −inf for tokens less likely than p times the likeliest one."""
+    if p <= 0.0:
+        return scores
+    edge = scores.max(dim=-1, keepdim=True).values + math.log(p)
+    return scores.masked_fill(scores < edge, -math.inf)
+
+
+def probabilities(logits: torch.Tensor, history: torch.Tensor, config: SamplingConfig) -> torch.Tensor:
+    """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T)."""
+    scores = penalise(logits, history, config.repetition_penalty)
+    if config.greedy:
+        return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=-1, keepdim=True), 1.0)
+    if config.temperature != 1.0:
+        scores = scores / config.temperature
+    scores = keep_top_k(scores, config.top_k)
+    scores = keep_top_p(scores, config.top_p)
+    scores = keep_min_p(scores, config.min_p)
+    return scores.softmax(dim=-1)
+
+
+def draw(distribution: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
+    """One token (N,) from each row of a distribution (N, V)."""
+    if distribution.shape[0] == 1:
+        # the same inverse-CDF draw as below, without the checks that cost torch.multinomial most of its time
+        cumulative = distribution[0].cumsum(0)
+        point = torch.rand(1, generator=rng) * cumulative[-1]
+        return torch.searchsorted(cumulative, point, right=True).clamp_(max=distribution.shape[1] - 1)
+    return torch.multinomial(distribution, 1, generator=rng).squeeze(1)
+
+
+@dataclass(frozen=True)
+class ExplainedToken:
+    """One row of the step table: a candidate on its way from score to probability."""
+
+    token: int
+    logit: float
+    """The model's own score."""
+    raw_probability: float
+    """Softmax of the raw scores."""
+    score: float
+    """After repetition penalty and temperature."""
+    tempered_probability: float
+    """Softmax of those."""
+    removed_by: str | None
+    """top-k, top-p, min-p or greedy; None for candidates still in the draw."""
+    probability: float
+    """What it was drawn with."""
+
+
+def explain(
+    logits: torch.Tensor, history: torch.Tensor, config: SamplingConfig, *, rows: int = 20, always: tuple[int, ...] = ()
+) -> list[ExplainedToken]:
+    """The step table of one choice: raw logits (V,), ids so far (T,). The likeliest `rows` tokens, and `always`.
+
+    Recomputes by the same functions as the draw, so its last column is the distribution that was used.
+    """
+    raw = logits[None].float()
+    scores = penalise(raw, history[None], config.repetition_penalty)
+    tempered = scores if config.greedy else scores / config.temperature
+    final = probabilities(raw, history[None], config)[0]
+    removed: dict[int, str] = {}
+    if config.greedy:
+        removed = {t: "greedy" for t in range(len(final)) if final[t] == 0}
+    else:
+        stages = (
+            ("top-k", lambda s: keep_top_k(s, config.top_k)),
+            ("top-p", lambda s: keep_top_p(s, config.top_p)),
+            ("min-p", lambda s: keep_min_p(s, config.min_p)),
+        )
+        current = tempered
+        for name, rule in stages:
+            following = rule(current)
+            gone = (torch.isinf(following) & ~torch.isinf(current))[0].nonzero().flatten().tolist()
+            removed |= dict.fromkeys(gone, name)
+            current = following
+    raw_p, tempered_p = raw.softmax(-1)[0], tempered.softmax(-1)[0]
+    shown = tempered[0].topk(min(rows, len(final))).indices.tolist()
+    shown += [t for t in always if t not in shown]
+    return [
+        ExplainedToken(
+            token=t,
+            logit=raw[0, t].item(),
+            raw_probability=raw_p[t].item(),
+            score=tempered[0, t].item(),
+            tempered_probability=tempered_p[t].item(),
+            removed_by=removed.get(t),
+            probability=final[t].item(),
+        )
+        for t in shown
+    ]
