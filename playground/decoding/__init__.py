@@ -1,6 +1,14 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
 from .decoder import DecodeStep, count_projections, generate
-from .sampling import PRESETS, ExplainedToken, SamplingConfig, explain
+from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
 
-__all__ = ["PRESETS", "DecodeStep", "ExplainedToken", "SamplingConfig", "count_projections", "explain", "generate"]
+__all__ = [
+    "SAMPLING_PRESETS",
+    "DecodeStep",
+    "ExplainedToken",
+    "SamplingConfig",
+    "count_projections",
+    "explain",
+    "generate",
+]

@@ -61,7 +61,7 @@ class SamplingConfig:
         return dataclasses.asdict(self)
 
 
-PRESETS: dict[str, SamplingConfig] = {
+SAMPLING_PRESETS: dict[str, SamplingConfig] = {
     "neutral": SamplingConfig(),
     "careful": SamplingConfig(temperature=0.3),
     "balanced": SamplingConfig(temperature=0.8, top_p=0.95),

@@ -1,0 +1,64 @@
+"""The model card: README.md of a checkpoint, written from what the checkpoint holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..model import GPT2_SMALL_PARAMETERS
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
+
+
+def model_card(checkpoint: Checkpoint) -> str:
+    """Markdown with the front matter the Hub reads: what the model is, how good it is, how to use it."""
+    config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
+    share = 100 * config.n_parameters / GPT2_SMALL_PARAMETERS
+    lines = [
+        "---",
+        "library_name: transformer-playground",
+        "pipeline_tag: text-generation",
+        "tags: [transformer-playground, tiny-transformer]",
+        "---",
+        "",
+        f"# {checkpoint.name}",
+        "",
+        f"A transformer of {config.n_parameters:,} parameters ({share:.2g} % of GPT-2 small), "
+        f"trained with Transformer Playground{' on ' + str(about['corpus']) if about.get('corpus') else ''}.",
+        "",
+        "## How good it is",
+        "",
+    ]
+    if history.val_loss is not None:
+        lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
+        ladder = {k: v for k, v in (about.get("ladder") or {}).items() if v is not None}
+        if ladder:
+            lines += ["", "| rung | nats per token |", "|---|---|"]
+            lines += [f"| {name} | {loss:.4f} |" for name, loss in ladder.items()]
+            lines.append(f"| **this model** | **{history.val_loss:.4f}** |")
+            if "floor" in ladder:
+                lines += [
+                    "",
+                    f"That is {history.val_loss - ladder['floor']:.4f} nats above the true generator's floor.",
+                ]
+    else:
+        lines.append("It was not evaluated.")
+    if history.samples:
+        sample = history.samples[-1]
+        text = (sample["prompt"] + sample["text"]).strip().replace("```", "'''")
+        lines += ["", "## A sample", "", "```", text, "```"]
+    lines += ["", "## What it is made of", "", "| component | parameters |", "|---|---|"]
+    lines += [f"| {name} | {count:,} |" for name, count in config.parameters_by_component().items() if count]
+    lines += [
+        "",
+        f"Tokens: {checkpoint.tokenizer.name} ({checkpoint.tokenizer.vocab_size:,}); "
+        f"context {config.context_length}; {config.n_layers} layers, d_model {config.d_model}, {config.n_heads} heads.",
+        "",
+        "## How to use it",
+        "",
+        "```",
+        'python -m playground generate PATH_OF_THIS_FOLDER --prompt "…"',
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
