@@ -117,7 +117,8 @@ def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpo
         raise CheckpointError(f"tokenizer.json cannot be used: {problem}") from problem
     if tokenizer.vocab_size > config.vocab_size:
         raise CheckpointError(
-            f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: they do not belong together"
+            f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: "
+            "they do not belong together"
         )
     model = load_weights(folder / "model.safetensors", config)
     record = _read_json(folder / "history.json") if (folder / "history.json").is_file() else {}
@@ -142,9 +143,7 @@ def load_weights(path: Path, config: ModelConfig) -> Transformer:
         raise CheckpointError(f"{path.name} is damaged: {problem}") from problem
     broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
     if broken is not None:
-        raise CheckpointError(
-            f"{path.name} holds values that are not numbers, in {broken}: it was saved from a broken run"
-        )
+        raise CheckpointError(f"{path.name} holds values that are not numbers, in {broken}: its run had gone wrong")
     if config.tie_embeddings:
         tensors["head.weight"] = tensors["embedding.weight"]
     model = Transformer(config)
@@ -192,16 +191,18 @@ def _check_header(path: Path, expected: dict[str, tuple[int, ...]]) -> None:
             )
         dtype, offsets = entry.get("dtype"), entry.get("data_offsets")
         if dtype not in _DTYPES:
-            raise CheckpointError(
-                f"{name} is stored as {dtype}; only float32, float16 and bfloat16 weights can be loaded"
-            )
-        fits = isinstance(offsets, list) and len(offsets) == 2 and all(isinstance(o, int) for o in offsets)
-        if (
-            not fits
-            or offsets[1] - offsets[0] != math.prod(shape) * _DTYPES[dtype]
-            or not 0 <= offsets[0] <= offsets[1] <= size - 8 - length
-        ):
+            raise CheckpointError(f"{name} is stored as {dtype}; only float32, float16 and bfloat16 can be loaded")
+        n_bytes = math.prod(shape) * _DTYPES[dtype]
+        if not _lies_within(offsets, n_bytes, size - 8 - length):
             raise CheckpointError(f"{path.name} is damaged: the bytes of {name} are not where its header says")
+
+
+def _lies_within(offsets: Any, n_bytes: int, room: int) -> bool:
+    """Whether [start, end] is a range of just these many bytes inside the file's data."""
+    if not isinstance(offsets, list) or len(offsets) != 2 or not all(isinstance(o, int) for o in offsets):
+        return False
+    start, end = offsets
+    return end - start == n_bytes and 0 <= start <= end <= room
 
 
 def _config(folder: Path) -> ModelConfig:

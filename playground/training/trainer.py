@@ -264,8 +264,10 @@ class _Run:
         config, tokenizer = self.config, self.corpus.tokenizer
         prompt = tokenizer.encode(config.sample_prompt) or [int(self.windows["val"][0][0, 0])]
         sampling = SamplingConfig(temperature=config.sample_temperature, seed=config.seed)
-        ids = [s.tokens[0] for s in generate(self.model, prompt, config.sample_tokens, sampling)]
-        return Sampled(self.step, self.seconds, prompt=config.sample_prompt, text=tokenizer.decode(ids))
+        written = [s.tokens[0] for s in generate(self.model, prompt, config.sample_tokens, sampling)]
+        shown = tokenizer.decode(prompt) if config.sample_prompt else ""
+        text = tokenizer.decode(prompt + written)[len(tokenizer.decode(prompt)) :]
+        return Sampled(self.step, self.seconds, prompt=shown, text=text)
 
     # ---- saving ----------------------------------------------------------------------------------------------------
 
