@@ -1,0 +1,51 @@
+"""The shell: parse the command line, run one command, turn every error a user can cause into one sentence."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+BAD_ARGUMENTS = 2
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose complaints are one line without the usage block."""
+
+    def error(self, message: str):
+        self.exit(BAD_ARGUMENTS, f"{self.prog}: {message}\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    parser = _Parser(prog="python -m playground", description="Train tiny transformers and talk to them.")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser, metavar="COMMAND")
+    from . import generate, info, train
+
+    for module in (train, generate, info):
+        name = module.__name__.rsplit(".", 1)[1]
+        command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit code. Errors a user can mend are one sentence on standard error."""
+    options = build_parser().parse_args(arguments)
+    try:
+        return options.run(options) or 0
+    except ValueError as problem:
+        print(f"python -m playground {options.command}: {problem}", file=sys.stderr)
+        return BAD_ARGUMENTS
+    except OSError as problem:
+        if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        where = f"{problem.filename}: " if problem.filename else ""
+        print(f"python -m playground {options.command}: {where}{problem.strerror or problem}", file=sys.stderr)
+        return BAD_ARGUMENTS
+    except KeyboardInterrupt:
+        return INTERRUPTED

@@ -1,0 +1,79 @@
+"""Continue a prompt with the model of a checkpoint folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from ..decoding import SamplingConfig, generate
+from ..storage import load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `generate`."""
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("--prompt", required=True, help="the text to continue")
+    parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
+    parser.add_argument("--temperature", type=float, default=0.8)
+    parser.add_argument("--top-k", type=int, default=None)
+    parser.add_argument("--top-p", type=float, default=1.0)
+    parser.add_argument("--min-p", type=float, default=0.0)
+    parser.add_argument("--repetition-penalty", type=float, default=1.0)
+    parser.add_argument("--greedy", action="store_true", help="always the likeliest token")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end when this has been written")
+    parser.add_argument("--no-cache", action="store_true", help="read the whole text again for every token")
+    parser.add_argument("--json", action="store_true", help="one token per line on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Stream the prompt and its continuation to standard output."""
+    checkpoint = load(options.folder)
+    tokenizer = checkpoint.tokenizer
+    sampling = SamplingConfig(
+        temperature=options.temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        repetition_penalty=options.repetition_penalty,
+        greedy=options.greedy,
+        seed=options.seed,
+    )
+    unknown = tokenizer.unknown_parts(options.prompt)
+    if unknown:
+        print(f"The model has never seen {', '.join(map(repr, unknown[:5]))}; read as unknown.", file=sys.stderr)
+    ids = tokenizer.encode(options.prompt)
+    steps = generate(
+        checkpoint.model,
+        ids,
+        options.max_new_tokens,
+        sampling,
+        tokenizer=tokenizer,
+        stop=options.stop,
+        use_cache=not options.no_cache,
+    )
+    shown = ""
+    if not options.json:
+        shown = tokenizer.decode(ids)
+        print(shown, end="", flush=True)
+    for step in steps:
+        ids.append(step.tokens[0])
+        if options.json:
+            record = {
+                "index": step.index,
+                "token": step.tokens[0],
+                "text": tokenizer.token_text(step.tokens[0]),
+                "probability": step.model_probability[0],
+                "cache_length": step.cache_length,
+                "seconds": step.seconds,
+            }
+            print(json.dumps(record, ensure_ascii=False), flush=True)
+        else:
+            text = tokenizer.decode(ids)
+            if not text.endswith("\N{REPLACEMENT CHARACTER}") or step.index == options.max_new_tokens - 1:
+                print(text[len(shown) :], end="", flush=True)
+                shown = text
+    if not options.json:
+        print()
+    return 0

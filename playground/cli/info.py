@@ -1,0 +1,55 @@
+"""Say what a checkpoint folder holds: shape, parameters, cost, and how good it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ..data import Ladder
+from ..model import GPT2_SMALL_PARAMETERS
+from ..storage import load
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `info`."""
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is known about a checkpoint."""
+    checkpoint = load(options.folder)
+    config, history = checkpoint.config, checkpoint.history
+    facts = {
+        "name": checkpoint.name,
+        "parameters": config.n_parameters,
+        "active_parameters": config.n_active_parameters,
+        "percent_of_gpt2_small": 100 * config.n_parameters / GPT2_SMALL_PARAMETERS,
+        "parameters_by_component": {k: v for k, v in config.parameters_by_component().items() if v},
+        "flops_per_token": config.flops_per_token(),
+        "training_flops_per_token": config.flops_per_token(training=True),
+        "cache_bytes_of_full_context": config.cache_bytes(),
+        "tokenizer": {"kind": checkpoint.tokenizer.kind, "vocab_size": checkpoint.tokenizer.vocab_size},
+        "steps": history.last_step,
+        "val_loss": history.val_loss,
+        "ladder": checkpoint.about.get("ladder"),
+        "config": config.to_dict(),
+    }
+    if options.json:
+        print(json.dumps(facts))
+        return 0
+    print(f"{facts['name']}: {config.n_parameters:,} parameters, {facts['percent_of_gpt2_small']:.2f} % of GPT-2 small")
+    for component, count in facts["parameters_by_component"].items():
+        print(f"  {component:<20} {count:>12,}  {100 * count / config.n_parameters:5.1f} %")
+    print(
+        f"{config.n_layers} layers, d_model {config.d_model}, {config.n_heads} heads, context {config.context_length}; "
+        f"{checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}"
+    )
+    print(
+        f"{facts['flops_per_token']:,} FLOPs per token, three times that in training; "
+        f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"
+    )
+    if history.val_loss is not None:
+        print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
+        print(Ladder(**facts["ladder"]).in_words(history.val_loss) if facts["ladder"] else "")
+    return 0
