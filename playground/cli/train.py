@@ -121,11 +121,8 @@ def _resumed(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transforme
         config = config.replace(steps=options.steps)
     corpus = _corpus(about["source"], about["tokenizer"], about["vocab_size"], about["seed"])
     if corpus.sha256 != about["text_sha256"]:
-        raise ValueError(
-            f"{about['source']['text']} has changed since the run began: it cannot be resumed on other text"
-        )
-    tokenizer_from_dict(checkpoint.tokenizer.to_dict())
-    return corpus, Transformer(ModelConfig.from_dict(checkpoint.config.to_dict())), config, about
+        raise ValueError(f"{about['source']['text']} has changed since the run began: other text, other run")
+    return corpus, Transformer(checkpoint.config), config, about
 
 
 def _corpus(source: dict, tokenizer: str | None, vocab_size: int | None, seed: int) -> Corpus:

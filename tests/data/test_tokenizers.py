@@ -1,0 +1,133 @@
+"""decode∘encode is the identity, JSON gives the same tokenizer back, and special strings are ordinary text."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.data import TextError, build_tokenizer, load_encoding, tokenizer_from_dict, visible
+from playground.data.tokenizers import CharTokenizer, WordTokenizer, train_bpe
+
+TEXT = "The cat sat on the mat. The dog, too; it didn't mind!\nÜber 12 naïve façades — 你好 😀\n" * 8
+BPE = train_bpe(TEXT, 300)
+
+TOKENIZERS = {"char": CharTokenizer.from_text(TEXT), "word": WordTokenizer.from_text(TEXT), "bpe": BPE}
+any_text = st.text(max_size=60)
+
+
+@settings(max_examples=50, deadline=None)
+@given(any_text)
+def test_bytes_give_back_every_text(text):
+    text = text.encode("utf-8", errors="ignore").decode()
+    assert BPE.decode(BPE.encode(text)) == text
+
+
+@given(any_text)
+def test_characters_give_back_what_they_know_and_show_what_they_do_not(text):
+    tokenizer = TOKENIZERS["char"]
+    decoded = tokenizer.decode(tokenizer.encode(text))
+    assert len(decoded) == len(text)
+    unknown = set(tokenizer.unknown_parts(text))
+    assert all(d == ("�" if t in unknown else t) for t, d in zip(text, decoded))
+
+
+@settings(max_examples=60)
+@given(any_text)
+def test_words_reach_a_normal_form_in_one_go(text):
+    tokenizer = WordTokenizer.from_text(text)
+    normal = tokenizer.decode(tokenizer.encode(text))
+    assert tokenizer.decode(tokenizer.encode(normal)) == normal
+    assert "<unk>" not in normal
+
+
+@given(any_text, any_text)
+def test_cutting_at_a_line_end_cuts_the_tokens(first, second):
+    for name in ("char", "word"):
+        tokenizer = TOKENIZERS[name]
+        assert tokenizer.encode(first + "\n" + second) == tokenizer.encode(first + "\n") + tokenizer.encode(second)
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS.keys())
+def test_json_gives_the_same_tokenizer_back(tokenizer):
+    again = tokenizer_from_dict(json.loads(json.dumps(tokenizer.to_dict())))
+    assert again.vocab_size == tokenizer.vocab_size
+    assert again.encode(TEXT) == tokenizer.encode(TEXT)
+    assert max(tokenizer.encode(TEXT)) < tokenizer.vocab_size
+    assert all(isinstance(tokenizer.token_text(i), str) for i in range(tokenizer.vocab_size))
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS.keys())
+def test_special_strings_are_ordinary_text(tokenizer):
+    ids = tokenizer.encode("<|endoftext|>")
+    assert len(ids) > 1
+
+
+def test_merges_shorten_the_text_they_were_learned_from():
+    assert len(BPE.encode(TEXT)) < 0.6 * len(TEXT.encode())
+    assert 256 < BPE.vocab_size <= 300
+
+
+def test_words_are_read_and_written_as_people_do():
+    tokenizer = WordTokenizer.from_text("The cat sat. (It didn't mind!)\nThe end")
+    text = "The cat didn't mind!\nThe end"
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+    assert tokenizer.unknown_parts("The cow sat") == ["cow"]
+    assert tokenizer.decode(tokenizer.encode("The cow")) == "The <unk>"
+
+
+def test_whitespace_is_made_visible():
+    assert visible("a b\n") == "a␣b⏎"
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({}, "not a tokenizer's description"),
+        ({"kind": "magic"}, "no kind of tokenizer called 'magic'"),
+        ({"kind": "char", "characters": "aa"}, "distinct characters"),
+        ({"kind": "char", "characters": 5}, "distinct characters"),
+        ({"kind": "word", "words": ["a", 3]}, "distinct words"),
+        ({"kind": "bpe", "tokens": ["!!"]}, "not a tokenizer's description"),
+        ({"kind": "bpe", "tokens": ["YQ=="]}, "begin with the 256 bytes"),
+        ({"kind": "tiktoken", "name": "../etc"}, "no encoding called"),
+    ],
+)
+def test_nonsense_is_refused_in_words(values, sentence):
+    with pytest.raises(TextError, match=sentence):
+        tokenizer_from_dict(values)
+    with pytest.raises(TextError, match="no tokenizer called"):
+        build_tokenizer("magic", "text")
+
+
+def test_an_encoding_that_cannot_be_reached_is_a_sentence(monkeypatch):
+    import time
+
+    from playground.data import tokenizers
+
+    def hang(name):
+        time.sleep(5)
+
+    monkeypatch.setattr(tokenizers.tiktoken, "get_encoding", hang)
+    began = time.monotonic()
+    with pytest.raises(TextError, match="go online once, or choose characters"):
+        load_encoding("gpt2", patience=0.2)
+    assert time.monotonic() - began < 2
+
+    def fail(name):
+        raise ConnectionError("no route to host")
+
+    monkeypatch.setattr(tokenizers.tiktoken, "get_encoding", fail)
+    with pytest.raises(TextError, match="neither on this machine nor reachable"):
+        load_encoding("gpt2", patience=5)
+
+
+def test_a_real_encoding_where_its_file_is_at_hand():
+    try:
+        gpt2 = load_encoding("gpt2", patience=3)
+    except TextError:
+        pytest.skip("the gpt2 encoding's file is not on this machine")
+    assert gpt2.vocab_size == 50_257
+    assert gpt2.encode("hello world") == [31373, 995]
+    assert tokenizer_from_dict(gpt2.to_dict()).decode([31373, 995]) == "hello world"
+    assert len(gpt2.encode("<|endoftext|>")) > 1
