@@ -1,0 +1,167 @@
+"""Limits: every bound on what a visitor may ask for, in one place; one set for the public Space, one for a local start.
+
+All are enforced here in Python, whatever the page's sliders allow: a raw API call meets the same sentences.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..model import ModelConfig
+    from ..training import TrainConfig
+
+
+class LimitError(ValueError):
+    """A request beyond a limit, in a sentence that names the limit and a way round it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds of one kind of place. `where` completes "… at most 3,000,000 parameters …"."""
+
+    where: str
+    """How sentences call this place."""
+    parameters: int
+    """Of a model to be trained or loaded."""
+    context: int
+    """Tokens of a model's context."""
+    vocabulary: int
+    """Different tokens."""
+    layers: int
+    """Blocks in a stack."""
+    batch: int
+    """Windows per forward pass, times accumulation."""
+    steps: int
+    """Optimizer steps of a run, resumed parts included."""
+    seconds: float
+    """Wall-clock of a run between two presses of a button."""
+    memory: int
+    """Bytes that a training step may need, as `training_memory` estimates them."""
+    text_bytes: int
+    """Of a text to learn from, as UTF-8."""
+    prompt: int
+    """Characters of a prompt."""
+    new_tokens: int
+    """Tokens generated at one press of a button."""
+    samples: int
+    """Continuations generated at once."""
+    jobs_per_visitor: int
+    """Runs of one visitor at the same time."""
+    jobs: int
+    """Runs of all visitors at the same time."""
+    models_per_visitor: int
+    """Finished runs kept for one visitor; the least recently used leaves first."""
+    models: int
+    """Finished runs kept for all visitors."""
+
+    # ---- checks: each returns nothing or raises LimitError ------------------------------------------------------------
+
+    def check_text(self, text: str) -> None:
+        """A text to learn from."""
+        # the cheap test first: a character takes at least one byte
+        size = len(text) if len(text) > self.text_bytes else len(text.encode("utf-8", errors="surrogatepass"))
+        if size > self.text_bytes:
+            raise LimitError(
+                f"The text has {size / 1e6:.1f} MB; {self.where} takes at most {self.text_bytes / 1e6:.1f} MB. "
+                "Use a part of it."
+            )
+
+    def check_prompt(self, prompt: str) -> None:
+        """A prompt to continue."""
+        if len(prompt) > self.prompt:
+            raise LimitError(
+                f"The prompt has {len(prompt):,} characters; {self.where} takes at most {self.prompt:,}. Shorten it."
+            )
+
+    def check_generation(self, new_tokens: int, samples: int = 1) -> None:
+        """How much to generate."""
+        self._at_most("new tokens at once", new_tokens, self.new_tokens, "Ask for fewer and continue from there.")
+        self._at_most("samples at once", samples, self.samples, "Ask for fewer.")
+
+    def check_model(self, config: ModelConfig) -> None:
+        """A model to be built."""
+        self._at_most("layers", config.n_layers, self.layers, "Choose fewer.")
+        self._at_most("tokens of context", config.context_length, self.context, "Choose a shorter context.")
+        self._at_most("different tokens", config.vocab_size, self.vocabulary, "Choose a smaller vocabulary.")
+        self._at_most("parameters", config.n_parameters, self.parameters, "Choose a smaller size.")
+
+    def check_training(self, config: ModelConfig, training: TrainConfig) -> None:
+        """A run to be started: its model, its settings, and the memory that the two need together."""
+        self.check_model(config)
+        self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
+        self._at_most("steps", training.steps, self.steps, "Choose fewer: a run can be trained on afterwards.")
+        self.check_prompt(training.sample_prompt)
+        self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
+        needed = training_memory(config, training.batch_size)
+        if needed > self.memory:
+            raise LimitError(
+                f"A step of this run would need about {needed / 1e9:.1f} GB; {self.where} has {self.memory / 1e9:.1f} GB "
+                "for it. Lower the batch, the context or the size."
+            )
+
+    def _at_most(self, what: str, asked: int, most: int, remedy: str) -> None:
+        if asked > most:
+            raise LimitError(f"{asked:,} {what} are too many: {self.where} allows {most:,}. {remedy}")
+
+
+LOCAL = Limits(
+    where="this machine",
+    parameters=60_000_000,
+    context=1024,
+    vocabulary=210_000,
+    layers=32,
+    batch=512,
+    steps=200_000,
+    seconds=6 * 3600.0,
+    memory=8_000_000_000,
+    text_bytes=50_000_000,
+    prompt=20_000,
+    new_tokens=4096,
+    samples=16,
+    jobs_per_visitor=1,
+    jobs=4,
+    models_per_visitor=12,
+    models=24,
+)
+
+PUBLIC = Limits(
+    where="the public Space",
+    parameters=4_000_000,
+    context=256,
+    vocabulary=52_000,
+    layers=12,
+    batch=64,
+    steps=5000,
+    seconds=300.0,
+    memory=1_500_000_000,
+    text_bytes=2_000_000,
+    prompt=4000,
+    new_tokens=512,
+    samples=4,
+    jobs_per_visitor=1,
+    jobs=4,
+    models_per_visitor=6,
+    models=48,
+)
+
+
+def limits_here() -> Limits:
+    """PUBLIC on a Hugging Face Space, LOCAL anywhere else."""
+    return PUBLIC if os.environ.get("SPACE_ID") else LOCAL
+
+
+def training_memory(config: ModelConfig, batch_size: int) -> int:
+    """Bytes that one forward and backward in fp32 need, roughly: kept activations, logits, weights and their optimizer.
+
+    Per token and layer about 14·d_model and 3·d_ff numbers are kept, per token four rows of the vocabulary (logits,
+    their softmax, two gradients); attention weights only where the fused kernel cannot be used.
+    """
+    tokens = batch_size * config.context_length
+    visited = 1 + (config.experts_per_token if config.n_experts else 0)
+    per_layer = 14 * config.d_model + 3 * config.ff_width * visited
+    if config.attention_layout == "separate_heads" or config.dropout:
+        per_layer += 3 * config.n_heads * config.context_length
+    return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 5 * config.n_parameters)

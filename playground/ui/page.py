@@ -1,0 +1,121 @@
+"""Page: what the tabs share, handed to each tab's `build(page)`: models, limits, the visitor, the model chosen now.
+
+A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name:
+
+    TITLE = "Generate"
+
+    def build(page: Page) -> None:
+        prompt = gr.Textbox(...)
+        page.share("generate.prompt", prompt)              # so that other tabs may fill it in
+
+        def answer(visitor, model_id, prompt):
+            with in_words():                               # ValueErrors become sentences on the page
+                checkpoint = page.registry.get(model_id, visitor)
+                page.limits.check_prompt(prompt)
+                ...
+        button.click(answer, [page.visitor, page.model, prompt], ...)
+        page.model.change(refresh, [page.visitor, page.model], ...)   # another model was chosen or trained
+        page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
+
+Handlers of the page itself pass `api_visibility="private"`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import gradio as gr
+
+from .jobs import Jobs
+from .limits import Limits
+from .registry import Registry
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Page:
+    """The shared parts of the page while it is being built, and for its handlers afterwards."""
+
+    limits: Limits
+    registry: Registry
+    jobs: Jobs
+    visitor: gr.BrowserState
+    """Value: the visitor's unguessable id. Whoever knows it is that visitor."""
+    model: gr.Dropdown
+    """Value: the id of the model chosen now, above all tabs; give its value to `registry.get`."""
+    tabs: gr.Tabs
+    tab_ids: tuple[str, ...] = ()
+    """The tabs this page has."""
+    _shared: dict[str, gr.components.Component] = field(default_factory=dict)
+    _later: list[Callable[[], None]] = field(default_factory=list)
+
+    def open(self, tab: str) -> gr.Tabs:
+        """What a handler with `page.tabs` among its outputs returns to show another tab."""
+        return gr.Tabs(selected=tab)
+
+    def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
+        """What a handler with `page.model` (or a `model_picker`) among its outputs returns to renew its list."""
+        choices = self.registry.choices(visitor)
+        known = {model_id for _, model_id in choices}
+        return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
+
+    def model_picker(self, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
+        """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
+        picker = model_dropdown(self.registry, label=label, value=value, **dropdown)
+
+        def renew(visitor: str | None, chosen: str | None) -> gr.Dropdown:
+            return self.model_list(visitor, chosen)
+
+        # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
+        self.later(
+            lambda: self.model.change(
+                renew, [self.visitor, picker], picker, queue=False, show_progress="hidden", api_visibility="private"
+            )
+        )
+        return picker
+
+    def share(self, name: str, component: gr.components.Component) -> None:
+        """Let other tabs output to this component, under a name such as `generate.prompt`."""
+        self._shared[name] = component
+
+    def shared(self, name: str) -> gr.components.Component | None:
+        """Another tab's component, or None if this page lacks that tab; call it from within `later`."""
+        return self._shared.get(name)
+
+    def later(self, wire: Callable[[], None]) -> None:
+        """Do this once all tabs are built."""
+        self._later.append(wire)
+
+    def finish(self) -> None:
+        """Do what was put off until all tabs are built."""
+        for wire in self._later:
+            wire()
+
+
+def model_dropdown(registry: Registry, *, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
+    """A drop-down of models that opens with the shipped ones."""
+    picker = gr.Dropdown(
+        registry.choices(None), value=value or registry.default, label=label, filterable=False, **dropdown
+    )
+    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
+    picker.preprocess = lambda payload: payload if isinstance(payload, str) else None
+    return picker
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`."""
+    try:
+        yield
+    except ValueError as problem:
+        raise gr.Error(sentence(str(problem)), duration=12, print_exception=False) from problem
+
+
+def sentence(text: str) -> str:
+    """The text with a capital at its beginning and a full stop at its end."""
+    text = text.strip() or "Something went wrong"
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
