@@ -79,6 +79,10 @@ class Attention(nn.Module):
     def fused_kernel(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Blend of values (B, H, T, D) without ever holding the pattern."""
         T, S = q.shape[2], k.shape[2]
+        if q.device.type == "cpu" and torch.bfloat16 in (q.dtype, v.dtype):
+            # the kernel's backward is several times slower in bfloat16 than in fp32 on a CPU
+            with torch.autocast("cpu", enabled=False):
+                return self.fused_kernel(q.float(), k.float(), v.float())
         mask = None
         if self.config.causal and T > 1 and S > T:
             # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached

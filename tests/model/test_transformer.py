@@ -228,3 +228,15 @@ def test_numpy_attention_of_the_worked_example():
     assert torch.allclose(seen["z", 0][0, :, 0], torch.tensor(output), **close)
     with torch.no_grad():
         assert torch.allclose(attention(x, None, None, no_tap, 0, None), attention.out(seen["z", 0].flatten(2)))
+
+
+def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
+    model, ids = Transformer(TINY), some_ids(TINY)
+    plain = model(ids).logits
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        mixed = model(ids).logits
+    assert mixed.dtype == torch.bfloat16  # the products are
+    assert torch.allclose(mixed.float(), plain, atol=0.05)
+    q = torch.randn(1, 2, 6, 4, dtype=torch.bfloat16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert model.blocks[0].attention.fused_kernel(q, q, q).dtype == torch.float32

@@ -1,0 +1,131 @@
+"""Decoding with a cache gives the very tokens of decoding without, for every config and past the end of the context."""
+
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer
+from playground.decoding import SamplingConfig, count_projections, generate
+from playground.model import PRESETS, Transformer
+from tests.model.configs import CAUSAL, TINY
+
+PROMPT = [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
+@pytest.mark.parametrize("options", [{}, {"n_samples": 3}, {"slide_by": 5}], ids=str)
+def test_cached_equals_uncached_past_the_end_of_the_context(config, options):
+    model = Transformer(config, seed=2)
+    new = 2 * config.context_length
+    cached = list(generate(model, PROMPT, new, **options))
+    plain = list(generate(model, PROMPT, new, use_cache=False, **options))
+    assert [s.tokens for s in cached] == [s.tokens for s in plain]
+    assert max((a.logits - b.logits).abs().max().item() for a, b in zip(cached, plain)) <= 1e-4
+    assert any(s.rebuilt for s in cached) and not any(s.rebuilt for s in plain)
+    assert all(s.cache_length == 0 for s in plain)
+
+
+def test_uncached_is_the_plain_forward_on_the_last_tokens():
+    model, ids = Transformer(TINY, seed=1), list(PROMPT)
+    for step in generate(model, PROMPT, 20, use_cache=False):
+        with torch.no_grad():
+            expected = model(torch.tensor([ids[-TINY.context_length :]])).logits[:, -1]
+        assert torch.allclose(step.logits, expected, atol=1e-5)
+        ids.append(step.tokens[0])
+        assert step.length == len(ids)
+
+
+def test_golden_counts_of_projections():
+    assert count_projections(5, 3) == (54, 24)
+    assert count_projections(5, 500) == (381_750, 1_515)
+    steps = list(generate(Transformer(TINY), PROMPT, 3))
+    assert (steps[-1].projections_without_cache, steps[-1].projections) == (54, 24)
+    plain = list(generate(Transformer(TINY), PROMPT, 3, use_cache=False))
+    assert (plain[-1].projections_without_cache, plain[-1].projections) == (54, 54)
+    long = Transformer(PRESETS["s5"].config.replace(context_length=512, d_model=8, n_layers=1))
+    last = list(generate(long, PROMPT, 500))[-1]
+    assert (last.projections_without_cache, last.projections) == (381_750, 1_515)
+
+
+def test_the_cache_grows_by_one_token_a_step():
+    steps = list(generate(Transformer(TINY), PROMPT, 6))
+    assert [s.cache_length for s in steps] == [6, 7, 8, 9, 10, 11]
+    assert [s.cache_bytes for s in steps] == [TINY.cache_bytes(n) for n in range(6, 12)]
+
+
+def test_a_seed_repeats_and_another_differs():
+    model = Transformer(TINY, seed=1)
+
+    def text(seed):
+        return [s.tokens for s in generate(model, PROMPT, 30, SamplingConfig(seed=seed))]
+
+    torch.manual_seed(0)
+    first = text(7)
+    torch.manual_seed(1)
+    assert text(7) == first != text(8)
+
+
+def test_several_samples_differ_from_each_other():
+    steps = list(generate(Transformer(TINY, seed=1), PROMPT, 30, n_samples=4))
+    assert len({tuple(s.tokens[i] for s in steps) for i in range(4)}) == 4
+
+
+def test_greedy_takes_the_likeliest():
+    for step in generate(Transformer(TINY, seed=1), PROMPT, 10, SamplingConfig(greedy=True)):
+        assert step.tokens[0] == step.logits[0].argmax().item() == step.candidates(1)[0][0]
+        assert step.probability == (1.0,)
+        assert step.model_probability[0] == pytest.approx(step.candidates(1)[0][1])
+
+
+def test_stop_strings_end_a_sample_even_across_tokens():
+    tokenizer = CharTokenizer("abcdefghij")
+    model = Transformer(TINY, seed=1)
+    free = [s.tokens[0] for s in generate(model, PROMPT, 40)]
+    stop = tokenizer.decode(free[10:13])
+    stopped = list(generate(model, PROMPT, 40, tokenizer=tokenizer, stop=[stop]))
+    text = tokenizer.decode([s.tokens[0] for s in stopped])
+    assert text.endswith(stop) and text.index(stop) == len(text) - len(stop)
+    assert stopped[-1].stopped == (True,) and len(stopped) <= 13
+
+
+def test_a_full_context_can_stop_the_text():
+    steps = list(generate(Transformer(TINY), PROMPT, 40, when_full="stop"))
+    assert steps[-1].length == TINY.context_length + 1  # the last token needs no place of its own to be chosen
+    assert not any(s.rebuilt for s in steps)
+
+
+def test_a_long_prompt_is_cropped_to_the_context():
+    model, long = Transformer(TINY, seed=1), [i % 11 for i in range(40)]
+    (step,) = generate(model, long, 1)
+    (short,) = generate(model, long[-TINY.context_length :], 1)
+    assert step.tokens == short.tokens and torch.equal(step.logits, short.logits)
+
+
+def test_a_model_that_sees_the_future_is_decoded_without_a_cache():
+    steps = list(generate(Transformer(TINY.replace(causal=False)), PROMPT, 4))
+    assert all(s.cache_length == 0 and s.projections == s.projections_without_cache for s in steps)
+
+
+def test_closing_early_leaves_no_inference_mode_behind():
+    steps = generate(Transformer(TINY), PROMPT, 10)
+    next(steps)
+    assert not torch.is_inference_mode_enabled()
+    steps.close()
+    assert torch.ones(1, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (([], 5), "prompt is empty"),
+        (([11], 5), "does not know"),
+        (([-1], 5), "does not know"),
+        ((PROMPT, 0), "max_new_tokens must be a whole number of at least 1"),
+    ],
+)
+def test_bad_input_is_refused_before_the_first_step(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        generate(Transformer(TINY), *arguments)
+    with pytest.raises(ValueError, match="stop strings need the tokenizer"):
+        generate(Transformer(TINY), PROMPT, 5, stop=["x"])
+    with pytest.raises(ValueError, match="choose slide or stop"):
+        generate(Transformer(TINY), PROMPT, 5, when_full="wrap")

@@ -1,0 +1,111 @@
+"""Each sampling rule keeps what it says, never more; the table explains the very distribution that was used."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.decoding import SamplingConfig, explain
+from playground.decoding.sampling import draw, keep_min_p, keep_top_k, keep_top_p, penalise, probabilities
+
+scores = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12).map(lambda xs: torch.tensor([xs]))
+NO_HISTORY = torch.zeros(1, 0, dtype=torch.long)
+
+
+@given(scores, st.integers(1, 12))
+def test_top_k_keeps_the_k_highest_and_their_equals(x, k):
+    kept = torch.isfinite(keep_top_k(x, k))[0]
+    edge = sorted(x[0].tolist(), reverse=True)[min(k, x.shape[1]) - 1]
+    assert torch.equal(kept, x[0] >= edge)
+
+
+@given(scores, st.floats(0.01, 1.0))
+def test_top_p_keeps_the_smallest_set_that_holds_p(x, p):
+    kept = torch.isfinite(keep_top_p(x, p))[0]
+    probability = x.softmax(-1)[0]
+    total = probability[kept].sum().item()
+    assert total >= p - 1e-5
+    assert probability[kept].min() >= probability[~kept].max() - 1e-6 if (~kept).any() else True
+    if kept.sum() > 1 and p < 1:
+        assert total - probability[kept].min().item() < p + 1e-5  # nothing could have been left out
+
+
+@given(scores, st.floats(0.0, 1.0))
+def test_min_p_keeps_what_is_likely_enough(x, p):
+    kept = torch.isfinite(keep_min_p(x, p))[0]
+    ratio = (x - x.max()).exp()[0]
+    assert kept[ratio > p * 1.0001].all() and not kept[ratio < p * 0.9999].any()
+
+
+@settings(max_examples=80)
+@given(
+    scores,
+    st.builds(
+        SamplingConfig,
+        temperature=st.floats(0.1, 5),
+        top_k=st.none() | st.integers(1, 12),
+        top_p=st.floats(0.05, 1),
+        min_p=st.floats(0, 1),
+        repetition_penalty=st.floats(0.5, 2),
+        greedy=st.booleans(),
+    ),
+)
+def test_a_distribution_is_a_distribution_and_the_table_explains_it(x, config):
+    history = torch.tensor([[0, 1]])
+    result = probabilities(x, history, config)[0]
+    assert result.sum().item() == pytest.approx(1.0, abs=1e-5)
+    rows = explain(x[0], history[0], config, rows=99)
+    assert sum(r.probability for r in rows) == pytest.approx(1.0, abs=1e-5)
+    for row in rows:
+        assert row.probability == pytest.approx(result[row.token].item())
+        assert (row.removed_by is not None) == (row.probability == 0.0) or row.tempered_probability < 1e-30
+        assert row.logit == x[0, row.token].item()
+
+
+def test_neutral_is_the_models_own_distribution():
+    x = torch.randn(1, 9)
+    assert torch.allclose(probabilities(x, NO_HISTORY, SamplingConfig()), x.softmax(-1))
+
+
+def test_temperature_divides_and_zero_is_greedy():
+    x = torch.tensor([[1.0, 2.0, 4.0]])
+    assert torch.allclose(probabilities(x, NO_HISTORY, SamplingConfig(temperature=2.0)), (x / 2).softmax(-1))
+    assert SamplingConfig(temperature=0.0).greedy
+    assert probabilities(x, NO_HISTORY, SamplingConfig(temperature=0.0)).tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_the_penalty_only_meets_what_occurred():
+    x = torch.tensor([[2.0, -2.0, 2.0]])
+    assert penalise(x, torch.tensor([[0, 1]]), 2.0).tolist() == [[1.0, -4.0, 2.0]]
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_draws_follow_the_distribution_and_repeat_with_the_seed(rows):
+    distribution = torch.tensor([[0.5, 0.0, 0.2, 0.3]]).repeat(rows, 1)
+    rng = torch.Generator().manual_seed(0)
+    drawn = torch.cat([draw(distribution, rng) for _ in range(8000 // rows)])
+    counts = torch.bincount(drawn, minlength=4) / len(drawn)
+    assert counts[1] == 0
+    assert torch.allclose(counts, distribution[0], atol=0.03)
+    assert torch.equal(
+        draw(distribution, torch.Generator().manual_seed(3)), draw(distribution, torch.Generator().manual_seed(3))
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"temperature": -1}, "temperature must be a number from 0 to 100"),
+        ({"temperature": math.nan}, "temperature must be a number"),
+        ({"top_k": 0}, "top_k must be a whole number of at least 1"),
+        ({"top_p": 0.0}, "top_p must be above 0"),
+        ({"top_p": 1.5}, "top_p must be a number from 0 to 1"),
+        ({"seed": -1}, "seed must be"),
+        ({"repetition_penalty": 0}, "repetition_penalty must be"),
+    ],
+)
+def test_nonsense_is_refused_in_words(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SamplingConfig(**changes)

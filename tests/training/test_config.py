@@ -1,0 +1,47 @@
+"""Schedules rise and fall as they say; snapshots spread; nonsense is refused in words."""
+
+from itertools import pairwise
+
+import pytest
+
+from playground.training import RECIPES, TrainConfig
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
+def test_rates_rise_to_one_and_fall_to_the_final_fraction(schedule):
+    config = TrainConfig(steps=100, warmup_steps=10, schedule=schedule, final_fraction=0.1)
+    rates = [config.rate_at(step) for step in range(1, 101)]
+    assert rates[0] == pytest.approx(0.1) and rates[9] == pytest.approx(1.0)
+    assert all(a <= b for a, b in pairwise(rates[:10]))
+    assert all(a >= b for a, b in pairwise(rates[10:]))
+    assert rates[-1] == pytest.approx(1.0 if schedule == "constant" else 0.1)
+
+
+def test_snapshots_begin_dense_and_include_both_ends():
+    steps = TrainConfig(steps=1000, snapshots=40).snapshot_steps()
+    assert steps[0] == 0 and steps[-1] == 1000 and 35 <= len(steps) <= 40
+    gaps = [b - a for a, b in pairwise(steps)]
+    assert gaps == sorted(gaps)
+    assert TrainConfig(snapshots=0).snapshot_steps() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": 0}, "steps must be a whole number of at least 1"),
+        ({"steps": 10.5}, "steps must be a whole number"),
+        ({"learning_rate": -1}, "learning_rate must be a number from 0 to 10"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a number"),
+        ({"optimizer": "sgd"}, "choose one of adamw, muon"),
+        ({"precision": "int8"}, "choose one of auto, fp32, bf16, fp16"),
+        ({"lerning_rate": 1}, "no setting called 'lerning_rate'"),
+    ],
+)
+def test_nonsense_is_refused_in_words(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TrainConfig().replace(**changes)
+
+
+@pytest.mark.parametrize("config", RECIPES.values(), ids=RECIPES.keys())
+def test_recipes_survive_json(config):
+    assert TrainConfig.from_dict(config.to_dict()) == config

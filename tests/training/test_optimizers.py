@@ -1,0 +1,62 @@
+"""Muon agrees with an independent one, batches change nothing, and every parameter has just one optimizer."""
+
+import pytest
+import torch
+
+from playground.model import PRESETS, Transformer
+from playground.training import TrainConfig
+from playground.training.optimizers import Muon, make_optimizers, orthogonalise
+
+
+def test_orthogonalise_brings_singular_values_near_one():
+    stack = torch.randn(3, 16, 40, generator=torch.Generator().manual_seed(0))
+    values = torch.linalg.svdvals(orthogonalise(stack))
+    assert ((values > 0.6) & (values < 1.35)).all()
+    together, alone = orthogonalise(stack), torch.stack([orthogonalise(m[None])[0] for m in stack])
+    assert torch.allclose(together, alone, atol=1e-5)
+
+
+def test_muon_steps_like_torch_muon():
+    """torch's own runs its iteration in bfloat16, so the two agree to its two or three digits."""
+    rng = torch.Generator().manual_seed(0)
+    shapes = [(24, 16), (16, 24), (16, 16), (16, 16)]
+    ours = [torch.nn.Parameter(torch.randn(s, generator=rng)) for s in shapes]
+    theirs = [torch.nn.Parameter(p.detach().clone()) for p in ours]
+    mine = Muon(ours, lr=0.02, momentum=0.95, weight_decay=0.1)
+    reference = torch.optim.Muon(theirs, lr=0.02, momentum=0.95, weight_decay=0.1)
+    for _ in range(5):
+        for a, b in zip(ours, theirs):
+            a.grad = torch.randn(a.shape, generator=rng)
+            b.grad = a.grad.clone()
+        mine.step()
+        reference.step()
+    for a, b, shape in zip(ours, theirs, shapes):
+        moved = 5 * 0.02 * max(1, shape[0] / shape[1]) ** 0.5 * (0.25**0.5)
+        assert (a - b).abs().max() < 0.05 * moved
+
+
+def test_experts_are_orthogonalised_one_by_one():
+    experts = torch.nn.Parameter(torch.zeros(3, 8, 12))  # (E, in, out)
+    single = [torch.nn.Parameter(torch.zeros(12, 8)) for _ in range(3)]  # (out, in)
+    gradient = torch.randn(3, 8, 12, generator=torch.Generator().manual_seed(1))
+    experts.grad = gradient
+    for e, parameter in enumerate(single):
+        parameter.grad = gradient[e].T.contiguous()
+    Muon([experts], lr=0.1).step()
+    Muon(single, lr=0.1).step()
+    for e, parameter in enumerate(single):
+        assert torch.allclose(experts[e].T, parameter, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["fast", "s5", "s5-moe", "s2"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_every_parameter_has_one_optimizer_and_norms_do_not_decay(name, optimizer):
+    model = Transformer(PRESETS[name].config.replace(vocab_size=28))
+    made = make_optimizers(model, TrainConfig(optimizer=optimizer, weight_decay=0.3))
+    groups = [g for o in made for g in o.param_groups]
+    owned = [id(p) for g in groups for p in g["params"]]
+    assert sorted(owned) == sorted(id(p) for p in model.parameters())
+    decays = {id(p): g["weight_decay"] for g in groups for p in g["params"]}
+    for parameter_name, parameter in model.named_parameters():
+        plain = parameter_name.endswith("bias") or "norm" in parameter_name
+        assert decays[id(parameter)] == (0.0 if plain else 0.3), parameter_name
