@@ -12,7 +12,7 @@ Build one, show figures in it, follow a growing run in it:
     async def follow(...):                # a handler that streams
         feed = Feed()                     # one per follower
         while True:
-            yield feed.update(loss_curve(...), describe_loss(...))   # the whole figure each time: only new points travel
+            yield feed.update(loss_curve(...), describe_loss(...))   # give the whole: only new points travel
 
     def clicked(event: gr.SelectData):    # chart.select(clicked, …)
         row, column = event.index         # a map's cell; for lines and bars (trace, point)
@@ -28,9 +28,38 @@ message) by the point counts and fetches the whole figure by itself. The zoom st
 
 from __future__ import annotations
 
+import html as html_text
+import json
+import secrets
+import threading
+from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import numpy as np
+import plotly
+
+from .figures import palette
+from .figures.wire import numbers_of
+
+ASSETS = Path(__file__).parent / "assets"
+PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+_MAX_STREAMS = 256
+
+_TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
+<div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
+<figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
+
+_TOOLS = """<span class="chart-tools">
+<button type="button" data-chart="reset" title="Show everything again" hidden>Reset zoom</button>
+<button type="button" data-chart="png" title="Save this picture as PNG">PNG</button>
+<button type="button" data-chart="svg" title="Save this picture as SVG">SVG</button></span>"""
+
+# 'select' is named for gr.HTML, which looks up the events of a component in this text.
+_ON_LOAD = """const start = () => window.playgroundChart
+  ? window.playgroundChart(element, props, trigger, server, watch) : setTimeout(start, 25); start(); /* 'select' */"""
 
 
 def Chart(
@@ -39,38 +68,129 @@ def Chart(
     height: int = 320,
     save_name: str = "chart",
     toolbar: bool = True,
+    clickable: bool = False,
     elem_id: str | None = None,
     elem_classes: list[str] | str | None = None,
     visible: bool = True,
     **html: Any,
 ) -> gr.HTML:
-    """A gr.HTML that draws plotly figures.
+    """A gr.HTML that draws plotly figures (a function: gradio writes stub files beside subclasses).
 
     Args:
         value: what `show` or `Feed.update` returned, or a bare figure dictionary; None shows an empty place.
         height: pixels reserved before the first figure; a figure's own `layout.height` counts afterwards.
         save_name: file name (without ending) of saved pictures.
-        toolbar: False leaves out the buttons (save as PNG, save as SVG, reset), for sparklines.
+        toolbar: False leaves out the sentence and the buttons (save as PNG or SVG, reset), for sparklines; the
+            sentence still reaches screen readers.
+        clickable: shows a pointing hand; say so where `.select` has a listener.
         **html: further arguments of gr.HTML.
 
-    Events: `.select` with gr.SelectData: `index` ([row, column], or [trace, point]), `value`, `trace`, `x`, `y`, `text`.
+    Events: `.select` with gr.SelectData: `index` ([row, column] of a map, else [trace, point]), `value`, and beside
+    them `trace`, `x`, `y`, `text`.
     """
-    raise NotImplementedError
+    classes = [elem_classes] if isinstance(elem_classes, str) else list(elem_classes or [])
+    return gr.HTML(
+        value,  # type: ignore[arg-type]
+        html_template=_TEMPLATE.format(
+            name=html_text.escape(save_name, quote=True),
+            height=int(height),
+            foot="" if toolbar else " hidden",
+            tools=_TOOLS if toolbar else "",
+        ),
+        js_on_load=_ON_LOAD,
+        apply_default_css=False,
+        server_functions=[whole_figure],
+        elem_id=elem_id,
+        elem_classes=["chart", *(["chart-clickable"] if clickable else []), *classes],
+        visible=visible,
+        **html,
+    )
 
 
 def show(figure: dict[str, Any] | None, summary: str = "") -> dict[str, Any] | None:
     """A value for a Chart: the figure with its text summary, drawn as a whole. None empties the chart."""
-    raise NotImplementedError
+    return None if figure is None else {"figure": figure, "summary": summary}
 
 
 class Feed:
-    """Sends a growing figure to one Chart: whole at first, then only what is new. One per follower."""
+    """Sends a growing figure to one Chart: whole at first, then only what is new. One per follower.
+
+    The last whole figure stays here under an unguessable name, for a page that has missed a part; the oldest of
+    256 such figures makes room for the next.
+    """
+
+    def __init__(self) -> None:
+        self._stream = secrets.token_urlsafe(16)
+        self._last: dict[str, Any] | None = None
 
     def update(self, figure: dict[str, Any], summary: str = "") -> Any:
         """The value to yield for this figure: the whole, the new points, or gr.skip() where nothing changed."""
-        raise NotImplementedError
+        whole = {"figure": figure, "summary": summary, "stream": self._stream}
+        last, self._last = self._last, whole
+        _remember(self._stream, whole)
+        added = _added_points(last["figure"], figure) if last else None
+        if last is None or added is None:
+            return whole
+        if not added and summary == last["summary"]:
+            return gr.skip()
+        return {"append": added, "summary": summary, "stream": self._stream}
+
+
+def whole_figure(stream: str) -> dict[str, Any] | None:
+    """The last whole figure of a feed, asked for by a page that has missed a part; None where it is gone."""
+    with _lock:
+        return _streams.get(stream) if isinstance(stream, str) else None
 
 
 def head_html() -> str:
-    """The tags for `launch(head=…)`: plotly.js from its package and our script, both served from here."""
-    raise NotImplementedError
+    """The tags for `launch(head=…)`: plotly.js from its package and our script and style, all served from here."""
+    files = [PLOTLY_JS, ASSETS / "chart.js", ASSETS / "chart.css"]
+    gr.set_static_paths(files)
+    library, script, style = (f"gradio_api/file={path.resolve().as_posix()}?{_version(path)}" for path in files)
+    return (
+        f'<link rel="stylesheet" href="{style}">'
+        f"<script>window.playgroundPalette = {json.dumps(palette.DARK)};</script>"
+        f'<script src="{script}"></script>'
+        f'<script id="playground-plotly" src="{library}" async></script>'
+    )
+
+
+_streams: OrderedDict[str, dict[str, Any]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def _remember(stream: str, whole: dict[str, Any]) -> None:
+    with _lock:
+        _streams[stream] = whole
+        _streams.move_to_end(stream)
+        while len(_streams) > _MAX_STREAMS:
+            _streams.popitem(last=False)
+
+
+def _version(path: Path) -> str:
+    """Changes with the file, so that a browser keeps it until then."""
+    stat = path.stat()
+    return f"v={stat.st_size:x}-{int(stat.st_mtime):x}"
+
+
+def _added_points(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any] | None:
+    """{trace index: {from, x, y}} where x and y only got longer; None where anything else changed."""
+    if old.get("layout") != new.get("layout") or len(old["data"]) != len(new["data"]):
+        return None
+    added = {}
+    for index, (before, after) in enumerate(zip(old["data"], new["data"])):
+        if {k: v for k, v in before.items() if k not in "xy"} != {k: v for k, v in after.items() if k not in "xy"}:
+            return None
+        if before.get("x") == after.get("x") and before.get("y") == after.get("y"):
+            continue
+        points = {}
+        for axis in "xy":
+            first, then = numbers_of(before.get(axis)), numbers_of(after.get(axis))
+            if first is None or then is None or first.ndim != 1 or len(then) < len(first):
+                return None
+            if not np.array_equal(first, then[: len(first)], equal_nan=True):
+                return None
+            points[axis] = [float(x) if np.isfinite(x) else None for x in then[len(first) :]]
+            points["from"] = len(first)
+        added[str(index)] = points
+    return added

@@ -7,9 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from . import palette
+from .wire import axis, colorbar, colorscale, escaped, layout, numbers, packed, shortened
+
+_MOST_LABELS = 48
+"""More token labels than this on an axis cannot be read; every n-th is drawn then."""
+
 
 def pattern_map(
-    pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None, *, causal: bool = True
+    pattern: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    *,
+    causal: bool = True,
+    height: int | None = None,
 ) -> dict[str, Any]:
     """Attention weights (Tq, Tk) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
 
@@ -17,12 +28,64 @@ def pattern_map(
         queries, keys: visible token texts of rows and columns; keys default to the queries. With a cache Tq < Tk and
             the queries are the last rows.
     """
-    raise NotImplementedError
+    keys = queries if keys is None else keys
+    cells = {
+        "type": "heatmap",
+        "z": numbers(_blanked(pattern, causal)),
+        "colorscale": colorscale(palette.PATTERN_SCALE),
+        "zmin": 0,
+        "zmax": 1,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": "query %{y}, key %{x}<br>weight %{z:.4f}<extra></extra>",
+        "colorbar": colorbar("weight", tickvals=[0, 0.5, 1]),
+    }
+    return {
+        "data": [cells],
+        "layout": layout(
+            height or _map_height(len(queries)),
+            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
+            xaxis=axis("looks at (key)", **_tokens(keys), tickangle=-60),
+            yaxis=axis("query", **_tokens(queries, offset=len(keys) - len(queries)), autorange="reversed"),
+            uirevision=f"{len(queries)} {len(keys)}",
+        ),
+    }
 
 
 def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
     """Where the weight goes in this picture: previous token, first token, itself, or spread out."""
-    raise NotImplementedError
+    keys = queries if keys is None else keys
+    pattern = np.asarray(pattern, dtype=np.float64)
+    rows, columns = pattern.shape
+    if columns < 2:
+        return "One token can only look at itself: its weight is 1."
+    offset = columns - rows
+    places = np.arange(rows)
+    # The first row has no choice, so it says nothing about the head.
+    counted = places[(places + offset) > 0]
+    habits = {
+        "the token before": pattern[counted, counted + offset - 1].mean(),
+        "the first token": pattern[counted, 0].mean(),
+        "the token itself": pattern[counted, counted + offset].mean(),
+    }
+    name, weight = max(habits.items(), key=lambda item: item[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted].mean()
+    most = np.log2(counted + offset + 1).mean()
+    inner = pattern[counted]
+    row, column = np.unravel_index(int(np.argmax(inner)), inner.shape)
+    row = int(counted[row])
+    strongest = (
+        f" The strongest look goes from {row + offset} “{queries[row]}” to {column} “{keys[column]}” "
+        f"({pattern[row, column]:.2f})."
+    )
+    if weight >= 0.4:
+        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
+    if most > 0 and entropy / most > 0.85:
+        return f"Spreads its weight almost evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    return f"Chooses by content rather than by place ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 
 def signed_map(
@@ -33,9 +96,53 @@ def signed_map(
     blank: np.ndarray | None = None,
     name: str = "value",
     limit: float | None = None,
+    height: int | None = None,
 ) -> dict[str, Any]:
-    """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw."""
-    raise NotImplementedError
+    """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
+
+    `limit` fixes the ends of the scale at ±limit, for pictures that are compared.
+    """
+    values = np.array(values, dtype=np.float64)
+    if blank is not None:
+        values[np.asarray(blank, dtype=bool)] = np.nan
+    finite = np.abs(values[np.isfinite(values)])
+    limit = float(limit if limit is not None else (finite.max() if finite.size else 1.0)) or 1.0
+    cells = {
+        "type": "heatmap",
+        "z": numbers(values),
+        "colorscale": colorscale(palette.DIVERGING_SCALE),
+        "zmin": -limit,
+        "zmax": limit,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}<extra></extra>",
+        "colorbar": colorbar(escaped(name)),
+    }
+    return {
+        "data": [cells],
+        "layout": layout(
+            height or _map_height(len(rows)),
+            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
+            xaxis=axis(**_tokens(columns, numbered=False), tickangle=-60),
+            yaxis=axis(**_tokens(rows, numbered=False), autorange="reversed"),
+            uirevision=f"{len(rows)} {len(columns)}",
+        ),
+    }
+
+
+def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], name: str = "value") -> str:
+    """The largest and the smallest value and where they stand; NaN cells do not count."""
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).any():
+        return "There is nothing to show."
+    high = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    low = np.unravel_index(int(np.nanargmin(values)), values.shape)
+    return (
+        f"The largest {name} is {values[high]:.2f} ({rows[high[0]]}, {columns[high[1]]}), "
+        f"the smallest {values[low]:.2f} ({rows[low[0]]}, {columns[low[1]]})."
+    )
 
 
 def head_grid(
@@ -46,9 +153,107 @@ def head_grid(
     columns: int = 4,
     causal: bool = True,
     quantised: bool = True,
+    size: int = 150,
 ) -> dict[str, Any]:
     """All heads (N, T, T) as small pictures in one figure; a click's `trace` is the head's index.
 
-    `quantised` sends steps of 1/254 (one byte per weight); the page shows two decimals either way.
+    Args:
+        titles: one short name per head, such as L0 H3.
+        tokens: shown on hover where given.
+        quantised: send steps of 1/254 (one byte per weight); the page shows two decimals either way.
+        size: pixels of height per row of pictures, the title included.
     """
-    raise NotImplementedError
+    patterns = np.asarray(patterns, dtype=np.float64)
+    count = len(patterns)
+    columns = max(1, min(columns, count))
+    n_rows = -(-count // columns)
+    height = 16 + size * max(1, n_rows)
+    gap_x, gap_y = 0.03, 26 / height
+    width = (1 - gap_x * (columns - 1)) / columns
+    tall = (1 - gap_y * n_rows) / max(1, n_rows)
+    labels = _tokens(tokens)["ticktext"] if len(tokens) == patterns.shape[-1] <= _MOST_LABELS else None
+    traces, axes, notes = [], {}, []
+    for i, pattern in enumerate(patterns):
+        row, column = divmod(i, columns)
+        left = column * (width + gap_x)
+        top = 1 - gap_y - row * (tall + gap_y)
+        suffix = "" if i == 0 else str(i + 1)
+        blanked = _blanked(pattern, causal)
+        z, meta = packed(blanked, 0.0, 1.0) if quantised else (numbers(blanked), None)
+        where = "query %{y}, key %{x}" if labels is None else "%{y} looks at %{x}"
+        trace = {
+            "type": "heatmap",
+            "z": z,
+            "xaxis": f"x{suffix}",
+            "yaxis": f"y{suffix}",
+            "coloraxis": "coloraxis",
+            "hoverongaps": False,
+            "name": escaped(titles[i]),
+            "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
+        }
+        traces.append({**trace, "meta": meta} if meta else trace)
+        quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
+        if labels is not None:
+            quiet |= {"tickvals": list(range(len(tokens))), "ticktext": labels}
+        axes[f"xaxis{suffix}"] = {
+            **quiet,
+            "domain": [left, min(1.0, left + width)],
+            "anchor": f"y{suffix}",
+            "constrain": "domain",
+        }
+        axes[f"yaxis{suffix}"] = {
+            **quiet,
+            "domain": [max(0.0, top - tall), top],
+            "anchor": f"x{suffix}",
+            "autorange": "reversed",
+        }
+        notes.append(
+            {
+                "text": escaped(titles[i]),
+                "xref": "paper",
+                "yref": "paper",
+                "x": left,
+                "y": top,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 11, "color": palette.MUTED},
+            }
+        )
+    scale = {"colorscale": colorscale(palette.PATTERN_SCALE), "cmin": 0, "cmax": 1, "showscale": False}
+    return {
+        "data": traces,
+        "layout": layout(
+            height,
+            margin={"l": 4, "r": 4, "t": 8, "b": 8},
+            annotations=notes,
+            coloraxis=scale,
+            uirevision=str(count),
+            **axes,
+        ),
+    }
+
+
+def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
+    """NaN where a query would look at a later key; the queries are the last of the keys."""
+    pattern = np.array(pattern, dtype=np.float64)
+    if causal:
+        rows, columns = pattern.shape
+        pattern[np.arange(columns)[None, :] > np.arange(rows)[:, None] + columns - rows] = np.nan
+    return pattern
+
+
+def _map_height(rows: int) -> int:
+    return int(min(720, max(220, 110 + 22 * rows)))
+
+
+def _tokens(texts: Sequence[str], *, offset: int = 0, numbered: bool = True) -> dict[str, Any]:
+    """Ticks of a token axis: position and text, at most about 48 of them."""
+    stride = max(1, -(-len(texts) // _MOST_LABELS))
+    places = range(0, len(texts), stride)
+    named = [escaped(shortened(texts[i])) for i in places]
+    return {
+        "tickvals": list(places),
+        "ticktext": [f"{i + offset} {text}" if numbered else text for i, text in zip(places, named)],
+        "showgrid": False,
+    }

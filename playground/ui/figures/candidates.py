@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import palette
+from .wire import axis, escaped, layout, numbers, shortened
+
+_ROW = 26
+"""Pixels per candidate."""
+
 
 def next_tokens(
     labels: Sequence[str],
@@ -22,24 +28,112 @@ def next_tokens(
         before: the same tokens' probabilities earlier; None draws one bar each.
         chosen: row of the token that was drawn; marked with ▸ and the highlight colour.
     """
-    raise NotImplementedError
+    traces = [] if before is None else [_bars(before, names[0], palette.FAINT, labels, opacity=0.7)]
+    colors = [palette.HIGHLIGHT if row == chosen else palette.DENSE for row in range(len(labels))]
+    traces.append(_bars(probabilities, names[1] if before is not None else "probability", colors, labels))
+    top = max([*probabilities, *(before or ()), 0.01])
+    row = _ROW if before is None else _ROW + 10
+    return {
+        "data": traces,
+        "layout": layout(
+            (44 if before is None else 72) + row * max(1, len(labels)),
+            margin={"l": 8, "r": 16, "t": 8 if before is None else 34, "b": 28},
+            bargap=0.3,
+            bargroupgap=0.08,
+            showlegend=before is not None,
+            legend={
+                "orientation": "h",
+                "x": 0,
+                "y": 1.0,
+                "yanchor": "bottom",
+                "font": {"size": 11, "color": palette.MUTED},
+                "traceorder": "normal",
+            },
+            xaxis=axis(range=[0, min(1.18 * top, 1.12)], tickformat=".0%", nticks=6, fixedrange=True),
+            yaxis=_rows(labels, chosen),
+            uirevision="rows",
+        ),
+    }
 
 
 def describe_next_tokens(
     labels: Sequence[str], probabilities: Sequence[float], before: Sequence[float] | None = None
 ) -> str:
     """The most probable token, and how its probability changed."""
-    raise NotImplementedError
+    if not len(labels):
+        return "There are no candidates."
+    best = max(range(len(labels)), key=lambda i: probabilities[i])
+    words = f"Most probable now: “{labels[best]}” with {_percent(probabilities[best])}"
+    if before is not None:
+        first = max(range(len(labels)), key=lambda i: before[i])
+        words += (
+            f", up from {_percent(before[best])}"
+            if probabilities[best] > before[best]
+            else (f", down from {_percent(before[best])}")
+        )
+        if first != best:
+            words += f"; before, “{labels[first]}” was ahead of it"
+    return words + "."
 
 
 def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> dict[str, Any]:
     """The same candidates at each temperature, as panels side by side on one probability axis."""
-    raise NotImplementedError
+    temperatures = sorted(by_temperature)
+    count = max(1, len(temperatures))
+    gap = 0.03
+    width = (1 - gap * (count - 1)) / count
+    traces, axes, titles = [], {}, []
+    for i, temperature in enumerate(temperatures):
+        suffix = "" if i == 0 else str(i + 1)
+        start = i * (width + gap)
+        bars = _bars(by_temperature[temperature], f"temperature {temperature:g}", palette.SCORES, labels)
+        traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
+        axes[f"xaxis{suffix}"] = axis(
+            domain=[start, min(1.0, start + width)],
+            range=[0, 1.35],
+            tickvals=[0, 1],
+            ticktext=["0", "1"],
+            fixedrange=True,
+        )
+        titles.append(
+            {
+                "text": f"T = {temperature:g}",
+                "xref": "paper",
+                "yref": "paper",
+                "x": start,
+                "y": 1,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 12, "color": palette.INK},
+            }
+        )
+    return {
+        "data": traces,
+        "layout": layout(
+            64 + _ROW * max(1, len(labels)),
+            margin={"l": 8, "r": 8, "t": 28, "b": 26},
+            bargap=0.3,
+            annotations=titles,
+            yaxis=_rows(labels),
+            uirevision="rows",
+            **axes,
+        ),
+    }
 
 
 def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
     """How much of the probability the first candidate holds at the lowest and the highest temperature."""
-    raise NotImplementedError
+    if not by_temperature or not len(labels):
+        return "There are no candidates."
+    low, high = min(by_temperature), max(by_temperature)
+    best = max(range(len(labels)), key=lambda i: by_temperature[low][i])
+    if low == high:
+        return f"At temperature {low:g} “{labels[best]}” has {_percent(by_temperature[low][best])}."
+    return (
+        f"“{labels[best]}” has {_percent(by_temperature[low][best])} at temperature {low:g} and "
+        f"{_percent(by_temperature[high][best])} at {high:g}: heat spreads the choice, the order stays."
+    )
 
 
 def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> dict[str, Any]:
@@ -50,9 +144,107 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
             the rule's name), as `decoding.explain` gives them plus the label. Removed rows are pale and say by what.
         chosen: index into `rows` of the drawn token.
     """
-    raise NotImplementedError
+    labels = [str(row["label"]) for row in rows]
+    removed = [row.get("removed_by") for row in rows]
+    stages = (
+        ("from the scores", "raw_probability", palette.FAINT),
+        ("after temperature", "tempered_probability", palette.SCORES),
+        ("after cut-offs", "probability", palette.DENSE),
+    )
+    gap, width = 0.03, (1 - 0.06) / 3
+    top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])
+    traces, axes, titles = [], {}, []
+    for i, (title, key, color) in enumerate(stages):
+        suffix = "" if i == 0 else str(i + 1)
+        start = i * (width + gap)
+        colors = [palette.HIGHLIGHT if i == 2 and row == chosen else color for row in range(len(rows))]
+        bars = _bars([float(row[key]) for row in rows], title, colors, labels)
+        bars["marker"]["opacity"] = [0.35 if rule else 1.0 for rule in removed]
+        if i == 2:
+            bars["text"] = [f"✕ {escaped(rule)}" if rule else text for rule, text in zip(removed, bars["text"])]
+        traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
+        axes[f"xaxis{suffix}"] = axis(
+            domain=[start, min(1.0, start + width)], range=[0, 1.4 * top], tickformat=".0%", nticks=3, fixedrange=True
+        )
+        titles.append(
+            {
+                "text": title,
+                "xref": "paper",
+                "yref": "paper",
+                "x": start,
+                "y": 1,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 12, "color": palette.INK},
+            }
+        )
+    return {
+        "data": traces,
+        "layout": layout(
+            64 + _ROW * max(1, len(labels)),
+            margin={"l": 8, "r": 8, "t": 28, "b": 28},
+            bargap=0.3,
+            annotations=titles,
+            yaxis=_rows(labels, chosen),
+            uirevision="rows",
+            **axes,
+        ),
+    }
 
 
 def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> str:
     """How many candidates each rule removed and how probable the chosen one was."""
-    raise NotImplementedError
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.get("removed_by"):
+            counts[row["removed_by"]] = counts.get(row["removed_by"], 0) + 1
+    cuts = ", ".join(f"{count} by {rule}" for rule, count in counts.items())
+    words = f"Of the {len(rows)} candidates shown, " + (f"{cuts} fell away" if cuts else "none was cut off")
+    if chosen is not None:
+        row = rows[chosen]
+        words += f"; “{row['label']}” was drawn with {_percent(row['probability'])}"
+        if abs(row["probability"] - row["raw_probability"]) >= 0.0005:
+            words += f" ({_percent(row['raw_probability'])} from the scores alone)"
+    return words + "."
+
+
+def _bars(
+    values: Sequence[float], name: str, color: str | list[str], labels: Sequence[str], opacity: float = 1.0
+) -> dict[str, Any]:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": name,
+        "y": numbers(range(len(values)), "i2"),
+        "x": numbers(values),
+        "text": [_percent(value) for value in values],
+        "textposition": "outside",
+        "textangle": 0,
+        "cliponaxis": False,
+        "textfont": {"size": 11, "color": palette.MUTED},
+        "customdata": [escaped(label) for label in labels],
+        "marker": {"color": color, "line": {"width": 0}, "opacity": opacity},
+        "hovertemplate": f"%{{customdata}}<br>{name}: %{{x:.4f}}<extra></extra>",
+    }
+
+
+def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
+    """The axis of candidates: one place per row, so that equal texts stay apart; the first on top."""
+    texts = [("▸ " if i == chosen else "") + escaped(shortened(label)) for i, label in enumerate(labels)]
+    return axis(
+        tickvals=list(range(len(labels))),
+        ticktext=texts,
+        range=[len(labels) - 0.5, -0.5],
+        showgrid=False,
+        fixedrange=True,
+        ticksuffix="  ",
+        tickfont={"size": 12, "color": palette.INK},
+    )
+
+
+def _percent(value: float) -> str:
+    share = 100 * value
+    if 0 < share < 0.05:
+        return "<0.1 %"
+    return f"{share:.1f} %"

@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from . import palette
+from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
+
 
 def cosine_similarity(vectors: np.ndarray) -> np.ndarray:
     """(V, d) → (V, V) cosines, 0 for a zero vector."""
-    raise NotImplementedError
+    vectors = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit @ unit.T
 
 
 def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int | None = None) -> dict[str, Any]:
@@ -18,14 +24,69 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int 
 
     Words are drawn in the given order; `similarity_order` gives one that puts words used alike side by side.
     """
-    raise NotImplementedError
+    values = np.array(similarity, dtype=np.float64)
+    np.fill_diagonal(values, np.nan)
+    places = list(range(len(words)))
+    labels = [escaped(shortened(word)) for word in words]
+    ticks = {"tickvals": places, "ticktext": labels, "showgrid": False, "tickfont": {"size": 11}}
+    cells = {
+        "type": "heatmap",
+        "z": numbers(values),
+        "customdata": [[f"{escaped(a)} · {escaped(b)}" for b in words] for a in words] if len(words) <= 24 else None,
+        "colorscale": colorscale(palette.DIVERGING_SCALE),
+        "zmin": -1,
+        "zmax": 1,
+        "xgap": 1,
+        "ygap": 1,
+        "hoverongaps": False,
+        "hovertemplate": "%{customdata}<br>cosine %{z:.2f}<extra></extra>"
+        if len(words) <= 24
+        else "cosine %{z:.2f}<extra></extra>",
+        "colorbar": colorbar("cosine", tickvals=[-1, -0.5, 0, 0.5, 1]),
+    }
+    cells = {key: value for key, value in cells.items() if value is not None}
+    return {
+        "data": [cells],
+        "layout": layout(
+            height or max(260, 90 + 20 * len(words)),
+            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
+            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            xaxis=axis(side="bottom", tickangle=-60, **ticks),
+            yaxis=axis(autorange="reversed", ticksuffix=" ", **ticks),
+            uirevision=str(len(words)),
+        ),
+    }
 
 
 def similarity_order(similarity: np.ndarray) -> list[int]:
     """An order of the rows in which each word stands next to the most similar one still free."""
-    raise NotImplementedError
+    values = np.array(similarity, dtype=np.float64)
+    count = len(values)
+    if count < 3:
+        return list(range(count))
+    np.fill_diagonal(values, -np.inf)
+    order = [int(np.unravel_index(np.argmax(values), values.shape)[0])]
+    free = set(range(count)) - set(order)
+    while free:
+        rest = sorted(free)
+        order.append(rest[int(np.argmax(values[order[-1], rest]))])
+        free.discard(order[-1])
+    return order
 
 
 def describe_similarity(similarity: np.ndarray, words: Sequence[str]) -> str:
     """The closest pair and the most opposed pair."""
-    raise NotImplementedError
+    if len(words) < 2:
+        return "It takes two words to compare."
+    values = np.array(similarity, dtype=np.float64)
+    upper = np.triu_indices(len(words), 1)
+    pairs = values[upper]
+    best, worst = int(np.argmax(pairs)), int(np.argmin(pairs))
+
+    def named(pair: int) -> str:
+        return f"“{words[upper[0][pair]]}” and “{words[upper[1][pair]]}”"
+
+    return (
+        f"Used most alike: {named(best)} (cosine {pairs[best]:.2f}); "
+        f"least alike: {named(worst)} ({pairs[worst]:.2f}). Unrelated words sit near 0."
+    )

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from . import palette
+from .wire import axis, bytes_text, layout, numbers
+
 
 def token_times(
     lengths: Sequence[int],
@@ -14,30 +19,129 @@ def token_times(
     *,
     height: int = 280,
 ) -> dict[str, Any]:
-    """Milliseconds per token against the sequence's length, with the cache (solid) and without (dashed)."""
-    raise NotImplementedError
+    """Milliseconds per token against the sequence's length, with the cache (solid) and without (dashed).
+
+    `lengths_without` defaults to the first of `lengths`.
+    """
+    if lengths_without is None:
+        lengths_without = lengths[: len(without_cache)]
+    curves = (
+        ("without the cache", lengths_without, without_cache, palette.MUTED, "dash"),
+        ("with the cache", lengths, with_cache, palette.DENSE, "solid"),
+    )
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": numbers(x),
+            "y": numbers(y),
+            "line": {"color": color, "width": 2.2, "dash": dash},
+            "hovertemplate": "%{y:.2f} ms",
+        }
+        for name, x, y, color, dash in curves
+    ]
+    return {
+        "data": lines,
+        "layout": layout(
+            height,
+            margin={"l": 52, "r": 12, "t": 30, "b": 44},
+            narrow={"margin.l": 42},
+            showlegend=True,
+            legend={
+                "orientation": "h",
+                "x": 0,
+                "y": 1.02,
+                "yanchor": "bottom",
+                "traceorder": "reversed",
+                "font": {"size": 11, "color": palette.MUTED},
+            },
+            hovermode="x unified",
+            xaxis=axis("tokens so far"),
+            yaxis=axis("ms per token", rangemode="tozero"),
+        ),
+    }
 
 
 def describe_token_times(lengths: Sequence[int], with_cache: Sequence[float], without_cache: Sequence[float]) -> str:
     """How much faster the cached decoder was at the end, and whether its time stayed flat."""
-    raise NotImplementedError
+    if not len(with_cache):
+        return "Nothing has been generated yet."
+    part = max(1, len(with_cache) // 5)
+    first, last = float(np.median(with_cache[:part])), float(np.median(with_cache[-part:]))
+    words = f"With the cache a token takes {last:.2f} ms at length {int(lengths[-1]):,}"
+    if len(with_cache) >= 10 and first > 0:
+        ratio = last / first
+        words += " and the time stays flat" if ratio < 1.25 else f", {ratio:.1f} times the time at the start"
+    if len(without_cache):
+        other = float(np.median(without_cache[-max(1, len(without_cache) // 5) :]))
+        if last > 0:
+            words += f"; without it {other:.2f} ms, {other / last:.1f} times as long"
+    return words + "."
 
 
 def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> dict[str, Any]:
     """The cache's size in KiB or MiB against its length."""
-    raise NotImplementedError
+    top = max([*nbytes, 1])
+    unit, divisor = ("MiB", 2**20) if top >= 2**20 else ("KiB", 2**10)
+    area = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": numbers(lengths),
+        "y": numbers(np.asarray(nbytes, dtype=np.float64) / divisor),
+        "line": {"color": palette.VALUE, "width": 2.2, "shape": "hv"},
+        "hovertemplate": f"%{{x:,.0f}} tokens: %{{y:.4~g}} {unit}<extra></extra>",
+    }
+    return {
+        "data": [area],
+        "layout": layout(
+            height,
+            xaxis=axis("tokens in the cache"),
+            yaxis=axis(unit, rangemode="tozero"),
+            uirevision=unit,
+        ),
+    }
 
 
 def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int]) -> str:
     """Bytes now and bytes per further token."""
-    raise NotImplementedError
+    if not len(nbytes):
+        return "The cache is empty."
+    words = f"{bytes_text(nbytes[-1])} for {int(lengths[-1]):,} tokens"
+    if lengths[-1]:
+        words += f": {bytes_text(nbytes[-1] / lengths[-1])} for each token, whatever stands in it"
+    return words + "."
 
 
 def projection_bars(with_cache: int, without_cache: int) -> dict[str, Any]:
     """Q, K and V projections counted so far, with and without the cache."""
-    raise NotImplementedError
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": ["with the cache", "without"],
+        "x": numbers([with_cache, without_cache], "f8"),
+        "text": [f"{with_cache:,}", f"{without_cache:,}"],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "textfont": {"size": 12, "color": palette.MUTED},
+        "marker": {"color": [palette.DENSE, palette.FAINT]},
+        "hovertemplate": "%{y}: %{x:,} projections<extra></extra>",
+    }
+    return {
+        "data": [bars],
+        "layout": layout(
+            112,
+            margin={"l": 8, "r": 72, "t": 8, "b": 8},
+            bargap=0.4,
+            xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, rangemode="tozero"),
+            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticksuffix="  "),
+        ),
+    }
 
 
 def describe_projections(with_cache: int, without_cache: int) -> str:
     """The two counts and the share that was saved."""
-    raise NotImplementedError
+    if not without_cache:
+        return "No projection has been computed yet."
+    saved = 100 * (1 - with_cache / without_cache)
+    return f"{with_cache:,} query, key and value projections instead of {without_cache:,}: {saved:.1f} % of the work saved."

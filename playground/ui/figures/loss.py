@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+
+from . import palette
+from .wire import axis, escaped, layout, numbers
+
+_POINTS = 400
+"""About as many points of the batch loss are drawn; more cannot be told apart on a page."""
+
+_RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "floor"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +52,183 @@ def loss_curve(
             so that a growing run only ever appends points.
         x: the column drawn along the bottom, `step` or `seconds`.
     """
-    raise NotImplementedError
+    traces = [
+        _line(
+            other.evaluations[x],
+            other.evaluations["val_loss"],
+            f"{other.name}, validation",
+            palette.OTHERS[i % len(palette.OTHERS)],
+            width=1.8,
+        )
+        for i, other in enumerate(others)
+    ]
+    if run is not None:
+        color = palette.MOE if run.kind == "moe" else palette.DENSE
+        bucket = _bucket(planned_steps or len(run.steps["step"]))
+        at, means = _bucket_means(run.steps[x], bucket), _bucket_means(run.steps["loss"], bucket)
+        batches = "batch loss" if bucket == 1 else f"batch loss, means of {bucket}"
+        traces += [
+            _line(at, means, batches, palette.FAINT, width=1.0, opacity=0.75),
+            _line(run.evaluations[x], run.evaluations["train_loss"], "training", color, width=1.6, dash="dot"),
+            _line(run.evaluations[x], run.evaluations["val_loss"], "validation", color, width=2.6, markers=True),
+        ]
+    x_axis = axis("optimizer steps" if x == "step" else "seconds of training")
+    if log_x:
+        x_axis |= {"type": "log", "dtick": 1}
+    elif planned_steps and x == "step":
+        x_axis["range"] = [0, planned_steps]
+    annotations = _rung_labels(rungs, height)
+    if run is not None and run.recorded:
+        annotations.append(
+            {
+                "text": "recorded",
+                "xref": "paper",
+                "yref": "paper",
+                "x": 0,
+                "y": 1,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "yshift": 8,
+                "showarrow": False,
+                "font": {"size": 11, "color": palette.MUTED},
+                "bordercolor": palette.FAINT,
+                "borderwidth": 1,
+                "borderpad": 3,
+            }
+        )
+    drawing = layout(
+        height,
+        narrow={"margin.l": 42, "margin.r": 8, "legend.font.size": 10},
+        margin={"l": 52, "r": 12, "t": 36, "b": 44},
+        xaxis=x_axis,
+        yaxis=axis("nats per token", tickformat=".2~f"),
+        shapes=[_rung_line(name, value) for name, value in rungs],
+        annotations=annotations,
+        showlegend=True,
+        legend={
+            "orientation": "h",
+            "x": 1,
+            "xanchor": "right",
+            "y": 1.02,
+            "yanchor": "bottom",
+            "font": {"size": 11, "color": palette.MUTED},
+        },
+        hovermode="x unified" if run is not None else "closest",
+        # Another run or another axis is another picture: the zoom starts anew.
+        uirevision=f"{x} {log_x} {planned_steps}",
+    )
+    return {"data": traces, "layout": drawing}
 
 
 def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> str:
     """Where the validation loss stands on the ladder and whether it still falls, in one or two sentences."""
-    raise NotImplementedError
+    losses = [] if run is None else [v for v in run.evaluations["val_loss"] if math.isfinite(v)]
+    if not losses:
+        return "No loss has been measured yet; the dashed lines show what a guesser of each kind would reach."
+    last = losses[-1]
+    where = f"Validation loss {last:.4f}"
+    known = dict(rungs)
+    floor = known.get("floor")
+    beaten = [name for name, value in rungs if last < value and name != "floor"]
+    if floor is not None:
+        gap = last - floor
+        where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
+        if gap < -0.005:
+            where += " (too few validation tokens to judge by, or a leak)"
+    elif beaten:
+        where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
+    elif known:
+        where += ", still above every line of the ladder"
+    trend = ""
+    if len(losses) >= 3:
+        best = min(losses)
+        recent = losses[-3] - last
+        if last > best + 0.02:
+            trend = f" It was {best:.4f} at its best: the model begins to learn the training text by heart."
+        elif recent > 0.01:
+            trend = " It is still falling."
+        else:
+            trend = " It has levelled off."
+    return f"{where}.{trend}"
+
+
+def _line(
+    x: Sequence[float],
+    y: Sequence[float],
+    name: str,
+    color: str,
+    *,
+    width: float,
+    dash: str = "solid",
+    opacity: float = 1.0,
+    markers: bool = False,
+) -> dict[str, Any]:
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers" if markers else "lines",
+        "x": numbers(x),
+        "y": numbers(y),
+        "name": escaped(name),
+        "line": {"color": color, "width": width, "dash": dash},
+        "opacity": opacity,
+        "hovertemplate": "%{y:.4f}",
+    }
+    return {**trace, "marker": {"size": 5, "color": color}} if markers else trace
+
+
+def _bucket(n_steps: int) -> int:
+    return max(1, -(-n_steps // _POINTS))
+
+
+def _bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
+    """Means of whole buckets only, so that what was drawn never changes while the run grows."""
+    array = np.asarray(values, dtype=np.float64)
+    whole = len(array) // bucket * bucket
+    return array[:whole].reshape(-1, bucket).mean(axis=1)
+
+
+def _rung_line(name: str, value: float) -> dict[str, Any]:
+    is_floor = name == "floor"
+    return {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "y0": value,
+        "y1": value,
+        "layer": "below",
+        "line": {
+            "color": palette.HIGHLIGHT if is_floor else palette.FAINT,
+            "width": 1.4 if is_floor else 1,
+            "dash": "solid" if is_floor else "dash",
+        },
+    }
+
+
+def _rung_labels(rungs: Sequence[tuple[str, float]], height: int) -> list[dict[str, Any]]:
+    """A label over each line at its right end; one that would touch the one before moves to its left."""
+    labels: list[dict[str, Any]] = []
+    if not rungs:
+        return labels
+    span = max(value for _, value in rungs) - min(value for _, value in rungs) or 1.0
+    shift, last = 0.0, None
+    for name, value in rungs:
+        text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
+        # 15 pixels of text on an axis whose ladder fills most of the height
+        touching = last is not None and abs(last - value) / span * (height - 100) < 15
+        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
+        labels.append(
+            {
+                "text": text,
+                "xref": "paper",
+                "x": 1,
+                "xanchor": "right",
+                "xshift": shift,
+                "y": value,
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 11, "color": palette.HIGHLIGHT if name == "floor" else palette.MUTED},
+            }
+        )
+        last = value
+    return labels

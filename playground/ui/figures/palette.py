@@ -1,4 +1,4 @@
-"""The colours of the product, by what they mean, for light and for dark pages: figures, words and formulas use the same.
+"""The colours of the product, by what they mean, for light and dark pages; figures, words and formulas share them.
 
 A figure is always drawn with the light colours. On a dark page the chart component replaces each light colour by its
 dark partner, so every value on the left of `DARK` is distinct and means one thing.

@@ -5,19 +5,78 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import palette
+from .wire import axis, escaped, layout, numbers, size
+
 GPT2_SMALL = 124_439_808
 
 
 def parameter_bars(components: Mapping[str, int]) -> dict[str, Any]:
     """One horizontal bar per component that has parameters (`ModelConfig.parameters_by_component()`)."""
-    raise NotImplementedError
+    kept = {name: count for name, count in components.items() if count}
+    total = sum(kept.values()) or 1
+    names, counts = list(kept), list(kept.values())
+    labels = [f"{size(count)} · {100 * count / total:.1f} %" for count in counts]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [escaped(name) for name in names],
+        "x": numbers(counts, "f8"),
+        "text": labels,
+        "textposition": "outside",
+        "cliponaxis": False,
+        "textfont": {"size": 11, "color": palette.MUTED},
+        "marker": {"color": [_color(name) for name in names], "line": {"width": 0}},
+        "hovertemplate": "%{y}: %{x:,} parameters<extra></extra>",
+    }
+    return {
+        "data": [bars],
+        "layout": layout(
+            56 + 34 * max(1, len(names)),
+            narrow={"margin.r": 96},
+            margin={"l": 8, "r": 120, "t": 8, "b": 8},
+            bargap=0.42,
+            xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, range=[0, max(counts, default=1)]),
+            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticksuffix="  "),
+            uirevision=str(names),
+        ),
+    }
 
 
 def parameter_rows(components: Mapping[str, int]) -> list[list[str]]:
     """The table beside the bars: component, parameters, share of this model, % of GPT-2 small; the total last."""
-    raise NotImplementedError
+    total = sum(components.values())
+    rows = [_row(name, count, total) for name, count in components.items() if count]
+    return [*rows, _row("total", total, total)]
 
 
 def describe_parameters(components: Mapping[str, int]) -> str:
     """The largest component, and the size beside GPT-2 small."""
-    raise NotImplementedError
+    total = sum(components.values())
+    if not total:
+        return "This model has no trainable numbers."
+    name, count = max(components.items(), key=lambda item: item[1])
+    return (
+        f"{total:,} trainable numbers, {_percent(total, GPT2_SMALL)} of GPT-2 small; "
+        f"most of them ({_percent(count, total)}) are in the {name}."
+        if count * 2 > total
+        else f"{total:,} trainable numbers, {_percent(total, GPT2_SMALL)} of GPT-2 small; "
+        f"the largest part ({_percent(count, total)}) is the {name}."
+    )
+
+
+def _row(name: str, count: int, total: int) -> list[str]:
+    return [name, f"{count:,}", _percent(count, total), _percent(count, GPT2_SMALL)]
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.1f} %" if share >= 0.05 or part == 0 else "under 0.1 %"
+
+
+def _color(name: str) -> str:
+    if name in ("experts", "routers"):
+        return palette.MOE
+    if name == "attention":
+        return palette.SCORES
+    return palette.DENSE if name == "feed-forward" else palette.FAINT

@@ -1,0 +1,131 @@
+"""What all figures share: numbers in a small encoding, the common layout, words on axes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import palette
+
+# plotly's names of the types that it reads from base64; float16 is not among them.
+_DTYPES = {"f4": np.float32, "f8": np.float64, "i4": np.int32, "i2": np.int16, "u2": np.uint16, "u1": np.uint8}
+
+
+def numbers(values: Any, dtype: str = "f4") -> dict[str, Any]:
+    """Numbers (any shape up to 2-D) in plotly's base64 form; NaN and infinities become NaN, which is drawn as a gap."""
+    array = np.asarray(values, dtype=_DTYPES[dtype])
+    if array.dtype.kind == "f":
+        array = np.where(np.isfinite(array), array, np.array(np.nan, array.dtype))
+    encoded = {"dtype": dtype, "bdata": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()}
+    return encoded if array.ndim == 1 else {**encoded, "shape": ", ".join(map(str, array.shape))}
+
+
+def numbers_of(encoded: Any) -> np.ndarray | None:
+    """The inverse of `numbers`; plain lists are taken as they are, None for anything that holds no numbers."""
+    if isinstance(encoded, Mapping) and "bdata" in encoded:
+        array = np.frombuffer(base64.b64decode(encoded["bdata"]), _DTYPES[encoded["dtype"]])
+        shape = encoded.get("shape")
+        return array.reshape([int(n) for n in str(shape).split(",")]) if shape else array
+    if isinstance(encoded, (list, tuple)):
+        try:
+            return np.asarray(encoded, dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+    return None
+
+
+def packed(values: np.ndarray, low: float, high: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Numbers (R, C) between `low` and `high` in one byte each, NaN as 255; and the `meta` that unpacks them."""
+    with np.errstate(invalid="ignore"):
+        codes = np.clip(np.round((np.asarray(values) - low) / (high - low) * 254), 0, 254)
+    codes = np.where(np.isnan(codes), 255, codes)
+    return numbers(codes, "u1"), {"packed": {"steps": 254, "low": low, "high": high, "blank": 255}}
+
+
+def layout(height: int, *, narrow: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    """The layout of every figure: no template, transparent, quiet axes, a fixed height.
+
+    Args:
+        narrow: values by dotted path for places under 520 pixels, such as {"margin.l": 40}.
+        **more: further layout entries; `xaxis`, `yaxis` … are completed with `axis`.
+    """
+    base = {
+        "template": "none",
+        "height": height,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"size": 12, "color": palette.MUTED},
+        "margin": {"l": 52, "r": 12, "t": 12, "b": 40},
+        "hoverlabel": {
+            "bgcolor": palette.PAPER,
+            "bordercolor": palette.GRID,
+            "font": {"color": palette.INK, "size": 12},
+            "align": "left",
+        },
+        "showlegend": False,
+        "hovermode": "closest",
+        "uirevision": "keep",
+    }
+    if narrow:
+        base["meta"] = {"narrow": dict(narrow)}
+    return {**base, **more}
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """A quiet axis: pale grid, no zero line, no frame."""
+    base: dict[str, Any] = {
+        "gridcolor": palette.GRID,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "",
+        "tickfont": {"size": 11, "color": palette.MUTED},
+        "automargin": True,
+    }
+    if title:
+        base["title"] = {"text": title, "font": {"size": 12, "color": palette.MUTED}, "standoff": 8}
+    return {**base, **more}
+
+
+def colorscale(stops: Sequence[tuple[float, str]]) -> list[list[Any]]:
+    """A scale of the palette as plotly takes it."""
+    return [[position, color] for position, color in stops]
+
+
+def colorbar(title: str = "", **more: Any) -> dict[str, Any]:
+    """A slim colour bar."""
+    return {
+        "thickness": 10,
+        "outlinewidth": 0,
+        "tickfont": {"size": 11, "color": palette.MUTED},
+        "title": {"text": title, "side": "right", "font": {"size": 11, "color": palette.MUTED}},
+        **more,
+    }
+
+
+def escaped(text: str) -> str:
+    """Text that plotly shows as it is: its labels read a small set of HTML tags."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def shortened(text: str, length: int = 14) -> str:
+    """At most `length` characters, the rest as …"""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def size(count: float) -> str:
+    """A count for tight places: 812, 49.7 k, 3.2 M, 124 M."""
+    for unit, suffix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(count) >= unit:
+            return f"{count / unit:.3g}{suffix}"
+    return f"{count:.0f}"
+
+
+def bytes_text(count: float) -> str:
+    """Bytes in B, KiB, MiB or GiB."""
+    for unit, suffix in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if abs(count) >= unit:
+            return f"{count / unit:.4g} {suffix}"
+    return f"{count:.0f} B"
