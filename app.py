@@ -1,0 +1,40 @@
+"""python app.py: the Transformer Playground as a page in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported: nothing leaves for another host
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """The command line's settings; a bad one ends with exit code 2 and a sentence."""
+    parser = argparse.ArgumentParser(prog="python app.py", description="Serve the Transformer Playground.")
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1; 0.0.0.0 for the whole network)")
+    parser.add_argument("--port", type=_port, help="port to listen on (default: 7860, or the next one that is free)")
+    parser.add_argument("--share", action="store_true", help="also make a public link that lasts a week")
+    return parser.parse_args(arguments)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"a port is a whole number from 1 to 65535, not {text!r}")
+    return int(text)
+
+
+def main() -> None:
+    """Parse, build, serve until interrupted."""
+    arguments = parse()
+    from playground.ui.app import build_app, launch
+
+    # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
+    host = arguments.host or os.environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
+    try:
+        launch(build_app(), host, arguments.port, arguments.share)
+    except OSError as problem:
+        raise SystemExit(f"The page cannot be served at {host}: {problem}. Choose another --port or --host.") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""build_app(): the page's frame, its tabs in order, and how it is launched."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Any
+
+import gradio as gr
+
+from . import chart, theme
+from .jobs import Jobs
+from .limits import Limits, limits_here
+from .page import Page, model_dropdown
+from .registry import Registry, new_id
+
+TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
+STORAGE_KEY = "transformer-playground-visitor"
+# Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
+STORAGE_SECRET = "transformer-playground"
+
+
+def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Jobs | None = None) -> gr.Blocks:
+    """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
+    limits = limits or limits_here()
+    registry = registry or Registry(limits)
+    jobs = jobs or Jobs(registry, limits)
+    modules = [
+        (name, importlib.import_module(f"{__package__}.tabs.{name}"))
+        for name in TABS
+        if importlib.util.find_spec(f"{__package__}.tabs.{name}")
+    ]
+    # delete_cache: (look every, delete what is older than) seconds
+    with gr.Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
+        visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
+        with gr.Row(elem_id="page-head", equal_height=True):
+            gr.HTML(
+                "<h1>Transformer Playground</h1>"
+                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside.</p>",
+                elem_id="page-title",
+                padding=False,
+            )
+            model = model_dropdown(
+                registry, label="Model", info="What every tab shows. Your own runs join this list.", elem_id="model"
+            )
+        with gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs") as tabs:
+            page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
+            for name, module in modules:
+                with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}"):
+                    module.build(page)
+        app.load(welcome, visitor, visitor, queue=False, show_progress="hidden", api_visibility="private").then(
+            page.model_list, [visitor, model], model, queue=False, show_progress="hidden", api_visibility="private"
+        )
+        page.finish()
+    app.page = page
+    return app
+
+
+def welcome(visitor: Any) -> str:
+    """The visitor's id: the one their browser remembers, or a new one."""
+    return visitor if isinstance(visitor, str) and len(visitor) >= 20 else new_id()
+
+
+def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
+    """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
+    settings: dict[str, Any] = {
+        "server_name": host,
+        "server_port": port,
+        "share": share,
+        "theme": theme.theme(),
+        "css": theme.css(),
+        "head": chart.head_html(),
+        "footer_links": [],
+        "state_session_capacity": 200,  # each keeps about a megabyte
+        "run_history": False,  # it would keep every text in the visitor's browser
+        "enable_monitoring": False,
+        "show_error": False,
+        "max_file_size": app.page.limits.text_bytes + 1024,
+        "ssr_mode": False,
+    }
+    return app.launch(**{**settings, **options})

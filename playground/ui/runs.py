@@ -1,0 +1,243 @@
+"""Runs: what a visitor asked for (RunSpec), carried out as one iterator of events (run_training).
+
+Everything that goes in and comes out is plain data or a model on the CPU, so that another runner with the same
+signature, on another machine or in another process, can take this one's place.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from ..data import (
+    LANGUAGES,
+    Corpus,
+    Ladder,
+    TextError,
+    Tokenizer,
+    corpus_from_language,
+    corpus_from_sentences,
+    corpus_from_text,
+    read_hub,
+)
+from ..model import ModelConfig, Transformer
+from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
+from .limits import Limits
+
+LANGUAGE_CHARACTERS = 500_000
+LANGUAGE_VALIDATION = 40_000
+SENTENCES = "sentences"
+OWN_TEXT, HUB_FILE = "text", "hub"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What to learn from."""
+
+    kind: str
+    """A language's name, `sentences`, `text` or `hub`."""
+    text: str = ""
+    """The text itself, for `text`."""
+    repo: str = ""
+    """user/name of a public Hub repository, for `hub`."""
+    filename: str = ""
+    """A text file in it."""
+    repo_type: str = "dataset"
+    """dataset, model or space."""
+
+    @property
+    def title(self) -> str:
+        """What it is called on the page."""
+        if self.kind in LANGUAGES:
+            return LANGUAGES[self.kind].title
+        return {SENTENCES: "Twenty sentences", OWN_TEXT: "Your text", HUB_FILE: self.filename}.get(self.kind, self.kind)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """A run as it was asked for. The model's vocab_size is a guess until the text has been read."""
+
+    source: Source
+    model: ModelConfig
+    training: TrainConfig
+    tokenizer: str = "char"
+    vocab_size: int | None = None
+    """Of a byte-level vocabulary to be trained; None for its default."""
+    size: str = "custom"
+    """The size dial's position, for the run's name."""
+
+    @property
+    def prompt(self) -> str:
+        """What samples and predictions continue."""
+        return self.training.sample_prompt
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The text was read and the model built; training begins."""
+
+    config: ModelConfig
+    tokenizer: Tokenizer
+    corpus_name: str
+    corpus_sha256: str
+    train_tokens: int
+    val_tokens: int
+    language: str | None
+    unknown: tuple[str, ...]
+    """Parts of the prompt that the tokenizer does not know."""
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What the model thinks comes after the prompt."""
+
+    step: int
+    probabilities: torch.Tensor
+    """(V,) next-token probabilities."""
+
+
+@dataclass(frozen=True)
+class Laddered:
+    """The reference losses are known."""
+
+    ladder: Ladder
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The run is over and this is the model, on the CPU."""
+
+    model: Transformer
+
+
+RunEvent = Prepared | Predicted | Laddered | Learned | TrainEvent
+
+
+def run_training(
+    spec: RunSpec,
+    limits: Limits,
+    *,
+    folder: Path | None = None,
+    resume: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[RunEvent]:
+    """Read the text, build the model, train it; the events end with Learned (and Laddered, if that took longer).
+
+    `folder` receives what a later call with `resume` continues from. Raises ValueError with a sentence where text,
+    model and settings do not fit together or exceed a limit.
+    """
+    corpus = corpus_for(spec, limits)
+    config = spec.model.replace(vocab_size=corpus.vocab_size)
+    limits.check_training(config, spec.training)
+    corpus.check_context(config.context_length)
+    model = Transformer(config, seed=spec.training.seed)
+    yield Prepared(
+        config=config,
+        tokenizer=corpus.tokenizer,
+        corpus_name=corpus.name,
+        corpus_sha256=corpus.sha256,
+        train_tokens=len(corpus.train),
+        val_tokens=len(corpus.val),
+        language=corpus.language.name if corpus.language else None,
+        unknown=tuple(corpus.tokenizer.unknown_parts(spec.prompt))[:8],
+    )
+    if should_stop():
+        return
+    prompt = prompt_ids(corpus, spec.prompt, config.context_length)
+    if not resume:
+        yield Predicted(0, predict(model, prompt))
+    ladder = _Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
+    for event in train(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
+        yield event
+        if isinstance(event, Evaluated) and ladder.idle:
+            ladder.start()  # not before the first point is out, so that it is not held up
+        if isinstance(event, Sampled):
+            yield Predicted(event.step, predict(model, prompt))
+        if ladder.ready:
+            yield Laddered(ladder.take())
+        if isinstance(event, Finished):
+            yield Predicted(event.step, predict(model, prompt))
+    yield Learned(model)
+    if ladder.started:
+        yield Laddered(ladder.take())
+
+
+def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:
+    """The corpus of a spec, its size checked before it is taken apart."""
+    source = spec.source
+    if source.kind in LANGUAGES:
+        return _language(source.kind, spec.tokenizer)
+    if source.kind == SENTENCES:
+        return _sentences()
+    if source.kind == HUB_FILE:
+        text = read_hub(source.repo, source.filename, repo_type=source.repo_type, max_bytes=limits.text_bytes)
+    elif source.kind == OWN_TEXT:
+        text = source.text
+    else:
+        raise TextError(f"there is nothing called {source.kind!r} to learn from: choose a language or your own text")
+    limits.check_text(text)
+    return corpus_from_text(text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
+
+
+@lru_cache(maxsize=8)
+def _language(name: str, unit: str) -> Corpus:
+    return corpus_from_language(
+        name, unit=unit, n_characters=LANGUAGE_CHARACTERS, n_validation=LANGUAGE_VALIDATION
+    )
+
+
+@lru_cache(maxsize=1)
+def _sentences() -> Corpus:
+    return corpus_from_sentences()
+
+
+def prompt_ids(corpus: Corpus, prompt: str, context_length: int) -> list[int]:
+    """The prompt's last tokens that fit the context; the text's own first token where the prompt is empty."""
+    return corpus.tokenizer.encode(prompt)[-context_length:] or [max(int(corpus.val[0]), 0)]
+
+
+@torch.no_grad()
+def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
+    """Next-token probabilities (V,) after these ids, on the CPU."""
+    device = next(model.parameters()).device
+    return model(torch.tensor([ids], device=device)).logits[0, -1].float().softmax(dim=-1).cpu()
+
+
+class _Background:
+    """One computation in a thread of its own; what it raises is raised where its result is taken."""
+
+    def __init__(self, compute: Callable[[], Ladder]):
+        self._compute, self._result, self._problem = compute, None, None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.started = self.taken = False
+
+    @property
+    def idle(self) -> bool:
+        return not self.started and not self.taken
+
+    @property
+    def ready(self) -> bool:
+        return self.started and not self._thread.is_alive()
+
+    def start(self) -> None:
+        self.started = True
+        self._thread.start()
+
+    def take(self) -> Ladder:
+        """Wait for the result, and hand it out once."""
+        self._thread.join()
+        self.started, self.taken = False, True
+        if self._problem is not None:
+            raise self._problem
+        return self._result
+
+    def _run(self) -> None:
+        try:
+            self._result = self._compute()
+        except Exception as problem:
+            self._problem = problem
