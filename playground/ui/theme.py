@@ -2,34 +2,243 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from pathlib import Path
 
 import gradio as gr
 
+from .figures import palette
+
 CSS_PATH = Path(__file__).parent / "assets" / "page.css"
+
+_SANS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
+_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "monospace"]
+
+# One accent, the colour of dense models (palette.DENSE stands at 600 and, for dark pages, at 400).
+_ACCENT = gr.themes.Color(
+    name="accent",
+    c50="#eef9fa",
+    c100="#d5f0f3",
+    c200="#aee1e8",
+    c300="#78cdd9",
+    c400="#3fc4d6",
+    c500="#189bae",
+    c600="#0e8496",
+    c700="#0c6a79",
+    c800="#0d5562",
+    c900="#0f4651",
+    c950="#052c34",
+)
+_GREY = gr.themes.Color(
+    name="grey",
+    c50="#f8f9fb",
+    c100="#f1f3f6",
+    c200="#e4e7eb",
+    c300="#cdd3da",
+    c400="#98a2ad",
+    c500="#6d7884",
+    c600="#505b68",
+    c700="#343d48",
+    c800="#212933",
+    c900="#161b22",
+    c950="#0e1217",
+)
 
 
 def theme() -> gr.themes.Base:
-    """The product's theme for `launch(theme=…)`: calm greys, one accent, fonts of the visitor's system."""
-    raise NotImplementedError
+    """The product's theme for `launch(theme=…)`: calm greys, one accent, a font that gradio itself ships."""
+    return gr.themes.Base(
+        primary_hue=_ACCENT,
+        secondary_hue=_ACCENT,
+        neutral_hue=_GREY,
+        spacing_size=gr.themes.sizes.spacing_md,
+        radius_size=gr.themes.sizes.radius_md,
+        text_size=gr.themes.sizes.text_md,
+        font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
+        font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_MONO],
+    ).set(
+        body_background_fill="*neutral_50",
+        body_background_fill_dark="*neutral_950",
+        body_text_color=palette.INK,
+        body_text_color_dark=palette.DARK[palette.INK],
+        body_text_color_subdued=palette.MUTED,
+        body_text_color_subdued_dark=palette.DARK[palette.MUTED],
+        background_fill_primary="#ffffff",
+        background_fill_primary_dark="*neutral_900",
+        background_fill_secondary="*neutral_100",
+        background_fill_secondary_dark="*neutral_800",
+        border_color_primary="*neutral_200",
+        border_color_primary_dark="#2a323c",
+        color_accent="*primary_600",
+        color_accent_soft="*primary_50",
+        color_accent_soft_dark="#12323a",
+        link_text_color="*primary_700",
+        link_text_color_dark="*primary_300",
+        link_text_color_hover="*primary_800",
+        link_text_color_hover_dark="*primary_200",
+        block_background_fill="#ffffff",
+        block_background_fill_dark="*neutral_900",
+        block_border_width="1px",
+        block_border_color="*border_color_primary",
+        block_shadow="none",
+        block_radius="12px",
+        block_padding="14px 16px",
+        block_label_background_fill="transparent",
+        block_label_background_fill_dark="transparent",
+        block_label_border_width="0px",
+        block_label_text_color="*body_text_color_subdued",
+        block_label_text_size="*text_sm",
+        block_label_text_weight="700",
+        block_title_text_color="*body_text_color",
+        block_title_text_size="*text_sm",
+        block_title_text_weight="700",
+        block_info_text_color="*body_text_color_subdued",
+        block_info_text_size="*text_sm",
+        layout_gap="16px",
+        form_gap_width="0px",
+        panel_background_fill="transparent",
+        panel_background_fill_dark="transparent",
+        panel_border_width="0px",
+        input_background_fill="#ffffff",
+        input_background_fill_dark="*neutral_950",
+        input_border_color="*neutral_300",
+        input_border_color_dark="#38424e",
+        input_border_color_focus="*primary_500",
+        input_border_color_focus_dark="*primary_400",
+        input_border_width="1px",
+        input_radius="8px",
+        input_shadow="none",
+        input_shadow_focus="0 0 0 3px color-mix(in srgb, *primary_500 18%, transparent)",
+        input_placeholder_color="*neutral_500",
+        checkbox_label_background_fill="transparent",
+        checkbox_label_background_fill_dark="transparent",
+        checkbox_label_background_fill_hover="*neutral_100",
+        checkbox_label_background_fill_hover_dark="*neutral_800",
+        checkbox_label_background_fill_selected="*primary_50",
+        checkbox_label_background_fill_selected_dark="#12323a",
+        checkbox_label_border_color="*neutral_300",
+        checkbox_label_border_color_dark="#38424e",
+        checkbox_label_border_color_selected="*primary_500",
+        checkbox_label_border_color_selected_dark="*primary_500",
+        checkbox_label_border_width="1px",
+        checkbox_label_shadow="none",
+        checkbox_label_text_weight="400",
+        checkbox_background_color_selected="*primary_600",
+        checkbox_background_color_selected_dark="*primary_500",
+        checkbox_border_color_selected="*primary_600",
+        slider_color="*primary_600",
+        slider_color_dark="*primary_400",
+        loader_color="*primary_500",
+        stat_background_fill="*primary_200",
+        stat_background_fill_dark="*primary_800",
+        table_radius="10px",
+        table_even_background_fill="transparent",
+        table_even_background_fill_dark="transparent",
+        table_odd_background_fill="transparent",
+        table_odd_background_fill_dark="transparent",
+        button_border_width="1px",
+        button_transition="background 0.12s, border-color 0.12s, color 0.12s",
+        button_large_radius="9px",
+        button_medium_radius="8px",
+        button_small_radius="7px",
+        button_large_text_weight="700",
+        button_medium_text_weight="700",
+        button_small_text_weight="700",
+        button_medium_text_size="*text_sm",
+        button_primary_background_fill="*primary_600",
+        button_primary_background_fill_hover="*primary_700",
+        button_primary_background_fill_dark="*primary_600",
+        button_primary_background_fill_hover_dark="*primary_500",
+        button_primary_border_color="*primary_600",
+        button_primary_border_color_dark="*primary_600",
+        button_primary_text_color="#ffffff",
+        button_primary_shadow="none",
+        button_secondary_background_fill="#ffffff",
+        button_secondary_background_fill_hover="*neutral_100",
+        button_secondary_background_fill_dark="*neutral_900",
+        button_secondary_background_fill_hover_dark="*neutral_800",
+        button_secondary_border_color="*neutral_300",
+        button_secondary_border_color_dark="#38424e",
+        button_secondary_text_color="*body_text_color",
+        button_secondary_shadow="none",
+        button_cancel_background_fill="#ffffff",
+        button_cancel_background_fill_hover="#fdf0ee",
+        button_cancel_background_fill_dark="*neutral_900",
+        button_cancel_background_fill_hover_dark="#3a1f1d",
+        button_cancel_border_color="#d9a59c",
+        button_cancel_border_color_dark="#7c3c33",
+        button_cancel_text_color="#a3301c",
+        button_cancel_text_color_dark="#ffab95",
+        shadow_drop="none",
+        shadow_drop_lg="0 8px 28px rgba(16, 24, 32, 0.08)",
+        section_header_text_weight="700",
+        prose_header_text_weight="700",
+    )
 
 
 def css() -> str:
-    """The style sheet for `launch(css=…)`."""
-    return CSS_PATH.read_text(encoding="utf-8")
+    """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), then the rules."""
+    return f"{_variables()}\n{CSS_PATH.read_text(encoding='utf-8')}"
 
 
 def stat_cards(cards: Sequence[tuple[str, str, str]]) -> str:
     """A row of stat cards as HTML from (label, value, note); values use tabular figures. Everything is escaped."""
-    raise NotImplementedError
+    return '<dl class="stats">' + "".join(_card(*map(html.escape, card)) for card in cards) + "</dl>"
 
 
 def notice(text: str, kind: str = "info") -> str:
     """A quiet box with one sentence; `kind` is info, good, warning or error. Escaped."""
-    raise NotImplementedError
+    assert kind in ("info", "good", "warning", "error"), kind
+    return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
+
+
+def heading(title: str, text: str = "") -> str:
+    """A section's title with a quiet line under it. Escaped."""
+    line = f"<p>{html.escape(text)}</p>" if text else ""
+    return f'<div class="section-heading"><h3>{html.escape(title)}</h3>{line}</div>'
+
+
+def badge(text: str, kind: str = "plain") -> str:
+    """A small label such as *recorded*; `kind` is plain, dense, moe, query, key, value or scores. Escaped."""
+    return f'<span class="badge badge-{html.escape(kind, quote=True)}">{html.escape(text)}</span>'
+
+
+def progress(share: float, text: str) -> str:
+    """A thin bar filled to `share` (0 … 1) with its sentence: what is done and how long it still takes. Escaped."""
+    percent = 100 * min(1.0, max(0.0, share))
+    return (
+        f'<div class="progress" role="progressbar" aria-valuenow="{percent:.0f}" aria-valuemin="0" aria-valuemax="100" '
+        f'aria-label="{html.escape(text, quote=True)}">'
+        f'<div class="progress-track"><div style="width: {percent:.1f}%"></div></div><p>{html.escape(text)}</p></div>'
+    )
 
 
 def token_chips(tokens: Sequence[str], weights: Sequence[float] | None = None, chosen: int | None = None) -> str:
-    """Tokens as small tiles, shaded by `weights` (0 … 1, for example their probability); `chosen` is outlined."""
-    raise NotImplementedError
+    """Tokens as small tiles, shaded by `weights` (0 … 1, for example their probability); `chosen` is outlined.
+
+    Each tile carries its place as `data-index`, its weight as a tooltip; texts are escaped.
+    """
+    tiles = []
+    for i, token in enumerate(tokens):
+        weight = "" if weights is None else f' style="--weight: {min(1.0, max(0.0, float(weights[i]))):.3f}"'
+        tip = "" if weights is None else f' title="{100 * float(weights[i]):.1f} %"'
+        mark = ' aria-current="true"' if i == chosen else ""
+        tiles.append(f'<span class="chip" data-index="{i}"{weight}{tip}{mark}>{html.escape(token)}</span>')
+    return f'<div class="chips">{"".join(tiles)}</div>'
+
+
+def _card(label: str, value: str, note: str) -> str:
+    small = f'<dd class="stat-note">{note}</dd>' if note else ""
+    return f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
+
+
+def _variables() -> str:
+    names = ("QUERY", "KEY", "VALUE", "SCORES", "DENSE", "MOE", "INK", "MUTED", "FAINT", "GRID", "BAND", "HIGHLIGHT")
+    light = {name.lower(): getattr(palette, name) for name in names}
+
+    def rules(colors: dict[str, str]) -> str:
+        return " ".join(f"--{name}: {color};" for name, color in colors.items())
+
+    dark = {name: palette.DARK[color] for name, color in light.items()}
+    return f":root {{ {rules(light)} }}\n.dark {{ {rules(dark)} }}"

@@ -37,7 +37,10 @@
   function tinted(part, dark) {
     if (typeof part === "string") return dark ? window.playgroundPalette?.[part] ?? part : part;
     if (part === null || typeof part !== "object" || part.bdata || ArrayBuffer.isView(part)) return part;
-    if (Array.isArray(part)) return typeof part[0] === "number" ? part : part.map((item) => tinted(item, dark));
+    if (Array.isArray(part)) {
+      const colors = typeof part[0] === "object" || part.some((item) => typeof item === "string");
+      return colors ? part.map((item) => tinted(item, dark)) : part;
+    }
     return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, tinted(item, dark)]));
   }
 
@@ -89,7 +92,7 @@
       const layout = tinted(figure.layout ?? {}, dark);
       layout.font = { ...layout.font, family: getComputedStyle(element).fontFamily };
       layout.autosize = true;
-      if (width < 520) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
+      if (width < 440) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
       return { data: figure.data.map((trace) => widened(tinted(trace, dark))), layout };
     };

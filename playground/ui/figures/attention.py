@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, packed, shortened
+from .wire import axis, colorbar, colorscale, escaped, layout, numbers, packed, shortened, signed
 
 _MOST_LABELS = 48
 """More token labels than this on an axis cannot be read; every n-th is drawn then."""
@@ -49,6 +49,7 @@ def pattern_map(
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
             xaxis=axis("looks at (key)", **_tokens(keys), tickangle=-60),
             yaxis=axis("query", **_tokens(queries, offset=len(keys) - len(queries)), autorange="reversed"),
+            plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
             uirevision=f"{len(queries)} {len(keys)}",
         ),
     }
@@ -140,8 +141,8 @@ def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[s
     high = np.unravel_index(int(np.nanargmax(values)), values.shape)
     low = np.unravel_index(int(np.nanargmin(values)), values.shape)
     return (
-        f"The largest {name} is {values[high]:.2f} ({rows[high[0]]}, {columns[high[1]]}), "
-        f"the smallest {values[low]:.2f} ({rows[low[0]]}, {columns[low[1]]})."
+        f"The largest {name} is {signed(values[high])} ({rows[high[0]]}, {columns[high[1]]}), "
+        f"the smallest {signed(values[low])} ({rows[low[0]]}, {columns[low[1]]})."
     )
 
 
@@ -227,6 +228,7 @@ def head_grid(
             height,
             margin={"l": 4, "r": 4, "t": 8, "b": 8},
             annotations=notes,
+            plot_bgcolor=palette.BAND,
             coloraxis=scale,
             uirevision=str(count),
             **axes,

@@ -90,9 +90,9 @@ def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float,
         traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
         axes[f"xaxis{suffix}"] = axis(
             domain=[start, min(1.0, start + width)],
-            range=[0, 1.35],
+            range=[0, 1.6],
             tickvals=[0, 1],
-            ticktext=["0", "1"],
+            ticktext=["0", "100 %"],
             fixedrange=True,
         )
         titles.append(
@@ -132,7 +132,7 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
         return f"At temperature {low:g} “{labels[best]}” has {_percent(by_temperature[low][best])}."
     return (
         f"“{labels[best]}” has {_percent(by_temperature[low][best])} at temperature {low:g} and "
-        f"{_percent(by_temperature[high][best])} at {high:g}: heat spreads the choice, the order stays."
+        f"{_percent(by_temperature[high][best])} at {high:g}: heat spreads the choice but keeps the order."
     )
 
 
@@ -147,9 +147,9 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
     labels = [str(row["label"]) for row in rows]
     removed = [row.get("removed_by") for row in rows]
     stages = (
-        ("from the scores", "raw_probability", palette.FAINT),
-        ("after temperature", "tempered_probability", palette.SCORES),
-        ("after cut-offs", "probability", palette.DENSE),
+        ("scores", "raw_probability", palette.FAINT),
+        ("+ temperature", "tempered_probability", palette.SCORES),
+        ("+ cut-offs", "probability", palette.DENSE),
     )
     gap, width = 0.03, (1 - 0.06) / 3
     top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])
@@ -164,7 +164,7 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
             bars["text"] = [f"✕ {escaped(rule)}" if rule else text for rule, text in zip(removed, bars["text"])]
         traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
         axes[f"xaxis{suffix}"] = axis(
-            domain=[start, min(1.0, start + width)], range=[0, 1.4 * top], tickformat=".0%", nticks=3, fixedrange=True
+            domain=[start, min(1.0, start + width)], range=[0, 1.7 * top], tickformat=".0%", nticks=3, fixedrange=True
         )
         titles.append(
             {
@@ -238,7 +238,7 @@ def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
         range=[len(labels) - 0.5, -0.5],
         showgrid=False,
         fixedrange=True,
-        ticksuffix="  ",
+        ticklabelstandoff=6,
         tickfont={"size": 12, "color": palette.INK},
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
+from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened, signed
 
 
 def cosine_similarity(vectors: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int 
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
             margin={"l": 8, "r": 8, "t": 8, "b": 8},
             xaxis=axis(side="bottom", tickangle=-60, **ticks),
-            yaxis=axis(autorange="reversed", ticksuffix=" ", **ticks),
+            yaxis=axis(autorange="reversed", **ticks),
             uirevision=str(len(words)),
         ),
     }
@@ -87,6 +87,6 @@ def describe_similarity(similarity: np.ndarray, words: Sequence[str]) -> str:
         return f"“{words[upper[0][pair]]}” and “{words[upper[1][pair]]}”"
 
     return (
-        f"Used most alike: {named(best)} (cosine {pairs[best]:.2f}); "
-        f"least alike: {named(worst)} ({pairs[worst]:.2f}). Unrelated words sit near 0."
+        f"Used most alike: {named(best)} (cosine {signed(pairs[best])}); "
+        f"least alike: {named(worst)} ({signed(pairs[worst])}). Unrelated words sit near 0."
     )

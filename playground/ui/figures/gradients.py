@@ -41,7 +41,7 @@ def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = N
             narrow={"margin.r": 4},
             margin={"l": 8, "r": 8, "t": 8, "b": 44},
             xaxis=axis("optimizer steps", showgrid=False),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticksuffix=" ", type="category"),
+            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6, type="category"),
         ),
     }
 

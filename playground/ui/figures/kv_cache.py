@@ -134,7 +134,7 @@ def projection_bars(with_cache: int, without_cache: int) -> dict[str, Any]:
             margin={"l": 8, "r": 72, "t": 8, "b": 8},
             bargap=0.4,
             xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, rangemode="tozero"),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticksuffix="  "),
+            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6),
         ),
     }
 
@@ -144,4 +144,4 @@ def describe_projections(with_cache: int, without_cache: int) -> str:
     if not without_cache:
         return "No projection has been computed yet."
     saved = 100 * (1 - with_cache / without_cache)
-    return f"{with_cache:,} query, key and value projections instead of {without_cache:,}: {saved:.1f} % of the work saved."
+    return f"{with_cache:,} query, key and value projections instead of {without_cache:,}: {saved:.1f} % saved."

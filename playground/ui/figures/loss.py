@@ -66,9 +66,8 @@ def loss_curve(
         color = palette.MOE if run.kind == "moe" else palette.DENSE
         bucket = _bucket(planned_steps or len(run.steps["step"]))
         at, means = _bucket_means(run.steps[x], bucket), _bucket_means(run.steps["loss"], bucket)
-        batches = "batch loss" if bucket == 1 else f"batch loss, means of {bucket}"
         traces += [
-            _line(at, means, batches, palette.FAINT, width=1.0, opacity=0.75),
+            _line(at, means, "batch loss", palette.FAINT, width=1.0, opacity=0.75, note=_note(bucket)),
             _line(run.evaluations[x], run.evaluations["train_loss"], "training", color, width=1.6, dash="dot"),
             _line(run.evaluations[x], run.evaluations["val_loss"], "validation", color, width=2.6, markers=True),
         ]
@@ -91,15 +90,14 @@ def loss_curve(
                 "yshift": 8,
                 "showarrow": False,
                 "font": {"size": 11, "color": palette.MUTED},
-                "bordercolor": palette.FAINT,
-                "borderwidth": 1,
-                "borderpad": 3,
+                "bgcolor": palette.BAND,
+                "borderpad": 4,
             }
         )
     drawing = layout(
         height,
         narrow={"margin.l": 42, "margin.r": 8, "legend.font.size": 10},
-        margin={"l": 52, "r": 12, "t": 36, "b": 44},
+        margin={"l": 52, "r": 20, "t": 36, "b": 44},
         xaxis=x_axis,
         yaxis=axis("nats per token", tickformat=".2~f"),
         shapes=[_rung_line(name, value) for name, value in rungs],
@@ -162,6 +160,7 @@ def _line(
     dash: str = "solid",
     opacity: float = 1.0,
     markers: bool = False,
+    note: str = "",
 ) -> dict[str, Any]:
     trace = {
         "type": "scatter",
@@ -171,9 +170,13 @@ def _line(
         "name": escaped(name),
         "line": {"color": color, "width": width, "dash": dash},
         "opacity": opacity,
-        "hovertemplate": "%{y:.4f}",
+        "hovertemplate": f"%{{y:.4f}}{note}",
     }
     return {**trace, "marker": {"size": 5, "color": color}} if markers else trace
+
+
+def _note(bucket: int) -> str:
+    return "" if bucket == 1 else f" (mean of {bucket})"
 
 
 def _bucket(n_steps: int) -> int:
@@ -225,7 +228,8 @@ def _rung_labels(rungs: Sequence[tuple[str, float]], height: int) -> list[dict[s
                 "xanchor": "right",
                 "xshift": shift,
                 "y": value,
-                "yanchor": "bottom",
+                # curves come down to the floor, so its label stands under it
+                "yanchor": "top" if name == "floor" else "bottom",
                 "showarrow": False,
                 "font": {"size": 11, "color": palette.HIGHLIGHT if name == "floor" else palette.MUTED},
             }

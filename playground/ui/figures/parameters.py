@@ -37,7 +37,7 @@ def parameter_bars(components: Mapping[str, int]) -> dict[str, Any]:
             margin={"l": 8, "r": 120, "t": 8, "b": 8},
             bargap=0.42,
             xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, range=[0, max(counts, default=1)]),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticksuffix="  "),
+            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6),
             uirevision=str(names),
         ),
     }

@@ -49,7 +49,7 @@ def layout(height: int, *, narrow: Mapping[str, Any] | None = None, **more: Any)
     """The layout of every figure: no template, transparent, quiet axes, a fixed height.
 
     Args:
-        narrow: values by dotted path for places under 520 pixels, such as {"margin.l": 40}.
+        narrow: values by dotted path for places under 440 pixels, such as {"margin.l": 40}.
         **more: further layout entries; `xaxis`, `yaxis` … are completed with `axis`.
     """
     base = {
@@ -81,6 +81,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
         "zeroline": False,
         "showline": False,
         "ticks": "",
+        "ticklabelstandoff": 4,
         "tickfont": {"size": 11, "color": palette.MUTED},
         "automargin": True,
     }
@@ -113,6 +114,11 @@ def escaped(text: str) -> str:
 def shortened(text: str, length: int = 14) -> str:
     """At most `length` characters, the rest as …"""
     return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A number with a proper minus sign."""
+    return f"{value:.{digits}f}".replace("-", "−")
 
 
 def size(count: float) -> str:
