@@ -1,5 +1,6 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
+from .comparison import with_and_without_cache
 from .decoder import DecodeStep, count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
 
@@ -11,4 +12,5 @@ __all__ = [
     "count_projections",
     "explain",
     "generate",
+    "with_and_without_cache",
 ]

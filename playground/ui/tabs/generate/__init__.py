@@ -1,0 +1,19 @@
+"""The Generate tab: talk to a model, open every choice it makes, and see what the KV cache saves."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from ...page import Page
+from . import cache_panel, temperatures, writing
+
+TITLE = "Generate"
+
+
+def build(page: Page) -> None:
+    """Lay out the tab: writing above, two experiments below it."""
+    desk = writing.build(page)
+    with gr.Accordion("What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False):
+        temperatures.build(page, desk)
+    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False):
+        cache_panel.build(page, desk)

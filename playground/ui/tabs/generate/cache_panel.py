@@ -1,0 +1,119 @@
+"""The KV cache panel: the same tokens with and without it, what that costs, and why Q is not kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from ....decoding import count_projections, with_and_without_cache
+from ....model import PRESETS, ModelConfig
+from ...chart import Chart, Feed, show
+from ...figures.kv_cache import (
+    cache_growth,
+    describe_cache_growth,
+    describe_projections,
+    describe_token_times,
+    projection_bars,
+    token_times,
+)
+from ...page import Page, in_words
+from .writing import Desk, read_prompt
+
+TOKENS = 120
+UPDATE_EVERY = 6
+
+WHY = """
+**Why keys and values are kept and queries are not.** A new token asks one question, its query **Q**: *which earlier
+tokens matter to me?* Every earlier token answers with its key **K** and, where it is listened to, hands over its
+value **V**. Those answers depend only on what stood before each of those tokens, so with a causal mask they never
+change and can be kept. A query is used once, by its own token, and never asked for again.
+
+**When the context is full**, the oldest token falls out. Deeper keys and values were computed while it could still
+be seen, and positions that are added to the embedding all move by one, so everything kept is stale: the cache is
+rebuilt from the tokens that remain.
+"""
+
+
+def build(page: Page, desk: Desk) -> None:
+    """A button that measures, three charts, the proof, and the arithmetic."""
+    gr.Markdown(WHY)
+    start = gr.Button("Measure with this prompt", elem_id="measure-cache")
+    proof = gr.Markdown(elem_id="cache-proof")
+    with gr.Row():
+        times = Chart(height=280, save_name="ms-per-token", elem_id="cache-times")
+        with gr.Column():
+            projections = Chart(height=112, save_name="projections")
+            growth = Chart(height=220, save_name="cache-size")
+    gr.Markdown(arithmetic())
+
+    def measure(values: dict) -> Iterator[dict]:
+        with in_words():
+            checkpoint = page.registry.get(values[page.model], values[page.visitor])
+            model = checkpoint.model
+            if not model.config.causal:
+                raise ValueError(
+                    "This model sees the future, so a new token changes every earlier key: no cache can help"
+                )
+            ids, _ = read_prompt(page, checkpoint, values[desk.prompt])
+            sampling = desk.controls.sampling(values)
+            length = min(TOKENS, page.limits.new_tokens)
+            lengths, cached_ms, plain_ms, nbytes, same, largest = [], [], [], [], True, 0.0
+            feed = Feed()
+            for cached, plain in with_and_without_cache(model, ids, length, sampling):
+                same = same and cached.tokens == plain.tokens
+                largest = max(largest, (cached.logits - plain.logits).abs().max().item())
+                lengths.append(cached.length)
+                cached_ms.append(1000 * cached.seconds)
+                plain_ms.append(1000 * plain.seconds)
+                nbytes.append(cached.cache_bytes)
+                if len(lengths) % UPDATE_EVERY == 0:
+                    yield {
+                        times: feed.update(_times(lengths, cached_ms, plain_ms), f"{len(lengths)} of {length} tokens")
+                    }
+            counts = (cached.projections, cached.projections_without_cache)
+            summary = describe_token_times(lengths[1:], cached_ms[1:], plain_ms[1:])
+            yield {
+                times: show(_times(lengths, cached_ms, plain_ms), summary),
+                projections: show(projection_bars(*counts), describe_projections(*counts)),
+                growth: show(cache_growth(lengths, nbytes), describe_cache_growth(lengths, nbytes)),
+                proof: _proof(model.config, length, same, largest, cached.cache_length),
+            }
+
+    inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
+    start.click(
+        measure, inputs, [times, projections, growth, proof], concurrency_limit=1, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
+
+
+def _times(lengths: list[int], cached: list[float], plain: list[float]) -> dict[str, Any]:
+    return token_times(lengths[1:], cached[1:], without_cache=plain[1:])  # the first step reads the whole prompt
+
+
+def _proof(config: ModelConfig, length: int, same: bool, largest: float, held: int) -> str:
+    verdict = (
+        f"✓ **All {length} tokens are identical**; the largest difference between any two scores is {largest:.1e}."
+        if same
+        else f"✗ The tokens differ (largest difference between two scores {largest:.1e}): please report this as a bug."
+    )
+    shape = f"({config.n_layers} layers, 2, {config.kv_heads} heads, {held} tokens, {config.d_head})"
+    return (
+        f"{verdict} The cache now holds K and V of shape {shape}: {config.cache_bytes(held):,} bytes as float32, "
+        f"{config.cache_bytes(1):,} for each token."
+    )
+
+
+def arithmetic() -> str:
+    """Worked counts that hold for every model, as a Markdown table; each is computed here."""
+    small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"].config
+    saved = 100 * (1 - long[1] / long[0])
+    gib = llama.cache_bytes(2048, bytes_per_number=2) / 2**30
+    return (
+        "| Q, K and V vectors per layer | without the cache | with it |\n|---|---|---|\n"
+        f"| 3 tokens after a prompt of 5 | {small[0]:,} | {small[1]:,} |\n"
+        f"| 500 tokens after a prompt of 5 | {long[0]:,} | {long[1]:,} ({saved:.1f} % saved) |\n\n"
+        f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
+        f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB."
+    )
