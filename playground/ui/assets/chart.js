@@ -39,7 +39,7 @@
     if (part === null || typeof part !== "object" || part.bdata || ArrayBuffer.isView(part)) return part;
     if (Array.isArray(part)) {
       const colors = typeof part[0] === "object" || part.some((item) => typeof item === "string");
-      return colors ? part.map((item) => tinted(item, dark)) : part;
+      return colors ? part.map((item) => tinted(item, dark)) : part.slice(); // plotly writes into ranges
     }
     return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, tinted(item, dark)]));
   }

@@ -90,7 +90,7 @@ def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float,
         traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
         axes[f"xaxis{suffix}"] = axis(
             domain=[start, min(1.0, start + width)],
-            range=[0, 1.6],
+            range=[0, 2],
             tickvals=[0, 1],
             ticktext=["0", "100 %"],
             fixedrange=True,
@@ -153,6 +153,7 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
     )
     gap, width = 0.03, (1 - 0.06) / 3
     top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])
+    mark = next(m for m in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01) if m <= top + 1e-9)
     traces, axes, titles = [], {}, []
     for i, (title, key, color) in enumerate(stages):
         suffix = "" if i == 0 else str(i + 1)
@@ -164,7 +165,11 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
             bars["text"] = [f"✕ {escaped(rule)}" if rule else text for rule, text in zip(removed, bars["text"])]
         traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
         axes[f"xaxis{suffix}"] = axis(
-            domain=[start, min(1.0, start + width)], range=[0, 1.7 * top], tickformat=".0%", nticks=3, fixedrange=True
+            domain=[start, min(1.0, start + width)],
+            range=[0, 1.8 * top],
+            tickvals=[0, mark],
+            ticktext=["0", f"{100 * mark:.0f} %"],
+            fixedrange=True,
         )
         titles.append(
             {

@@ -1,0 +1,267 @@
+"""Figures draw the numbers they are given, say what there is to see, and stay small on the wire."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from playground.ui.figures import (
+    attention,
+    candidates,
+    embeddings,
+    gradients,
+    kv_cache,
+    palette,
+    parameters,
+    sparkline,
+    wire,
+)
+from playground.ui.figures.loss import Run, describe_loss, loss_curve
+
+RNG = np.random.default_rng(0)
+RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
+TOKENS = ["the", "␣", "<b>", "⏎", "cat", "&"]
+COMPONENTS = {
+    "token embedding": 1792,
+    "position embedding": 0,
+    "attention": 65536,
+    "feed-forward": 131072,
+    "norms": 640,
+}
+ROWS = [
+    {"label": "a", "raw_probability": 0.5, "tempered_probability": 0.7, "probability": 0.9, "removed_by": None},
+    {"label": "b", "raw_probability": 0.3, "tempered_probability": 0.2, "probability": 0.1, "removed_by": None},
+    {"label": "c", "raw_probability": 0.2, "tempered_probability": 0.1, "probability": 0.0, "removed_by": "top-k"},
+]
+RECORDS = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
+PATTERN = np.tril(RNG.random((6, 6)))
+PATTERN /= PATTERN.sum(axis=1, keepdims=True)
+
+
+def run(n: int, **changes) -> Run:
+    steps = list(range(1, n + 1))
+    losses = [1.05 + 2.0 / step for step in steps]
+    columns = {"step": steps, "loss": losses, "seconds": [0.5 * step for step in steps]}
+    evaluated = {
+        "step": steps[9::10],
+        "train_loss": losses[9::10],
+        "val_loss": [loss + 0.01 for loss in losses[9::10]],
+        "seconds": columns["seconds"][9::10],
+    }
+    return Run(**{"name": "run", "steps": columns, "evaluations": evaluated, **changes})
+
+
+FIGURES = {
+    "loss": loss_curve(run(300), RUNGS, [run(200, name="<other>")], planned_steps=600),
+    "loss, nothing yet": loss_curve(None, RUNGS),
+    "loss, log": loss_curve(run(30, kind="moe", recorded=True), [], x="seconds", log_x=True),
+    "parameters": parameters.parameter_bars(COMPONENTS),
+    "gradient map": gradients.gradient_map(RECORDS),
+    "gradient map, nothing yet": gradients.gradient_map([]),
+    "gradient lines": gradients.gradient_lines(RECORDS),
+    "sparkline": sparkline.sparkline([1.0, math.nan, 3.0]),
+    "similarity": embeddings.similarity_map(np.eye(6), TOKENS),
+    "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
+    "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
+    "sampling steps": candidates.sampling_steps(ROWS, chosen=0),
+    "token times": kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1, 2], [1.0, 2.0]),
+    "cache growth": kv_cache.cache_growth([1, 2], [4096, 8192]),
+    "projections": kv_cache.projection_bars(24, 54),
+    "pattern": attention.pattern_map(PATTERN, TOKENS),
+    "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
+    "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
+}
+
+
+def strings(part) -> list[str]:
+    if isinstance(part, str):
+        return [part]
+    if isinstance(part, dict):
+        return [text for key, value in part.items() if key != "bdata" for text in strings(value)]
+    return [text for value in part for text in strings(value)] if isinstance(part, list) else []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_plain_json_without_template_on_a_clear_ground(name):
+    figure = FIGURES[name]
+    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    layout = figure["layout"]
+    assert layout["template"] == "none" and layout["paper_bgcolor"] == "rgba(0,0,0,0)" and layout["height"] >= 50
+    assert "uirevision" in layout
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_plotly_itself_accepts_every_figure(name):
+    import plotly.graph_objects as go
+
+    layout = {key: value for key, value in FIGURES[name]["layout"].items() if key != "template"}
+    go.Figure({"data": FIGURES[name]["data"], "layout": layout})  # raises on any name or value that plotly lacks
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_colour_has_a_dark_partner_and_no_label_is_markup(name):
+    for text in strings(FIGURES[name]):
+        if text.startswith("#"):
+            assert text in palette.DARK, text
+        assert "<b>" not in text and "<other>" not in text
+
+
+def test_the_palette_is_unambiguous():
+    light = [value for key, value in vars(palette).items() if key.isupper() and isinstance(value, str)]
+    assert len(set(light)) == len(light)
+    assert not set(palette.DARK) & set(palette.DARK.values()), "a colour would be replaced twice"
+    assert all(color in palette.DARK for color in [*light, *palette.OTHERS])
+
+
+@given(arrays(np.float32, (3, 5), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
+def test_numbers_survive_the_wire_and_what_is_not_finite_becomes_a_gap(values):
+    back = wire.numbers_of(wire.numbers(values))
+    np.testing.assert_array_equal(back, np.where(np.isfinite(values), values, np.nan))
+
+
+@given(arrays(np.float64, (4, 4), elements=st.floats(0, 1)))
+def test_packed_weights_are_right_to_half_a_step(values):
+    encoded, meta = wire.packed(values, 0.0, 1.0)
+    codes = wire.numbers_of(encoded)
+    assert np.abs(codes / meta["packed"]["steps"] - values).max() <= 0.5 / 254 + 1e-12
+    blank, _ = wire.packed(np.full((1, 2), np.nan), 0.0, 1.0)
+    assert (wire.numbers_of(blank) == meta["packed"]["blank"]).all()
+
+
+def test_the_loss_curve_draws_the_runs_own_numbers():
+    current = run(40)
+    batch, train, val = loss_curve(current, RUNGS)["data"]
+    for trace, table, column in (
+        (batch, current.steps, "loss"),
+        (train, current.evaluations, "train_loss"),
+        (val, current.evaluations, "val_loss"),
+    ):
+        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), np.float32(table["step"]))
+        np.testing.assert_array_equal(wire.numbers_of(trace["y"]), np.float32(table[column]))
+    shapes = loss_curve(current, RUNGS)["layout"]["shapes"]
+    assert [shape["y0"] for shape in shapes] == [value for _, value in RUNGS]
+
+
+def test_long_runs_are_drawn_by_bucket_means_that_never_change():
+    long = loss_curve(run(1990), RUNGS, planned_steps=2000)["data"][0]
+    short = loss_curve(run(1000), RUNGS, planned_steps=2000)["data"][0]
+    y = wire.numbers_of(long["y"])
+    np.testing.assert_allclose(y, np.reshape(run(1990).steps["loss"], (-1, 5)).mean(axis=1), rtol=1e-6)
+    np.testing.assert_array_equal(wire.numbers_of(short["y"]), y[: len(wire.numbers_of(short["y"]))])
+
+
+def test_a_diverged_run_is_drawn_as_far_as_it_goes():
+    broken = run(20)
+    broken.steps["loss"][-1] = math.nan
+    broken.evaluations["val_loss"][-1] = math.inf
+    y = wire.numbers_of(loss_curve(broken, RUNGS)["data"][0]["y"])
+    assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
+    assert "Validation loss" in describe_loss(broken, RUNGS)
+
+
+def test_close_rungs_do_not_write_over_each_other():
+    labels = loss_curve(None, [("uniform", 3.0), ("unigram", 2.99), ("bigram", 2.98), ("floor", 0.5)])["layout"]
+    shifts = [note["xshift"] for note in labels["annotations"]]
+    assert shifts[0] == 0 and shifts[1] < 0 and shifts[2] < shifts[1] and shifts[3] == 0
+
+
+def test_the_loss_in_words():
+    assert "0.0800 nats above the floor" in describe_loss(run(40), [*RUNGS[:3], ("floor", 1.03)])
+    assert "leak" in describe_loss(run(40), [("floor", 1.5)])
+    assert "below the bigram line" in describe_loss(run(40), RUNGS[:3])
+    assert "No loss" in describe_loss(None)
+
+
+def test_parameters_are_counted_whole():
+    figure = parameters.parameter_bars(COMPONENTS)
+    shown = {k: v for k, v in COMPONENTS.items() if v}
+    assert wire.numbers_of(figure["data"][0]["x"]).tolist() == list(shown.values())
+    rows = parameters.parameter_rows(COMPONENTS)
+    assert rows[-1] == ["total", "199,040", "100.0 %", "0.2 %"] and len(rows) == len(shown) + 1
+    assert "feed-forward" in parameters.describe_parameters(COMPONENTS)
+    assert parameters.parameter_rows({"all": parameters.GPT2_SMALL})[0][3] == "100.0 %"
+
+
+def test_gradient_cells_are_logarithms_and_hover_gives_the_norm():
+    cells = gradients.gradient_map(RECORDS)["data"][0]
+    norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
+    np.testing.assert_allclose(wire.numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
+    np.testing.assert_allclose(wire.numbers_of(cells["customdata"]), norms, rtol=1e-6)
+    assert "layer 0" in gradients.describe_gradients(RECORDS)
+    assert "diverged" in gradients.describe_gradients([{"step": 1, "norms": {"head": math.nan}}])
+
+
+def test_cosines_agree_with_the_definition():
+    vectors = RNG.normal(size=(5, 7))
+    vectors[3] = 0
+    similarity = embeddings.cosine_similarity(vectors)
+    for i in range(5):
+        for j in range(5):
+            length = math.dist(vectors[i], [0] * 7) * math.dist(vectors[j], [0] * 7)
+            assert similarity[i, j] == pytest.approx(sum(vectors[i] * vectors[j]) / length if length else 0.0)
+    order = embeddings.similarity_order(similarity)
+    assert sorted(order) == list(range(5))
+    z = wire.numbers_of(embeddings.similarity_map(similarity, list("abcde"))["data"][0]["z"])
+    assert np.isnan(np.diag(z)).all()
+    pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
+    words = embeddings.describe_similarity(pairs, ["cat", "dog", "the"])
+    assert "“cat” and “dog” (cosine 0.90)" in words and "“cat” and “the” (−0.40)" in words
+
+
+def test_candidates_keep_their_rows_and_probabilities():
+    before, after = candidates.next_tokens(["a", "a", "b"], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])["data"]
+    np.testing.assert_array_equal(wire.numbers_of(after["x"]), np.float32([0.5, 0.3, 0.2]))
+    np.testing.assert_array_equal(wire.numbers_of(before["x"]), np.float32([0.1, 0.2, 0.7]))
+    assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
+    words = candidates.describe_next_tokens(["a", "b"], [0.6, 0.4], [0.1, 0.9])
+    assert words == "Most probable now: “a” with 60.0 %, up from 10.0 %; before, “b” was ahead of it."
+    steps = candidates.sampling_steps(ROWS, chosen=0)["data"]
+    for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
+        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), np.float32([row[key] for row in ROWS]))
+    assert "✕ top-k" in steps[2]["text"]
+    assert "1 by top-k" in candidates.describe_sampling_steps(ROWS, chosen=0)
+
+
+def test_cache_pictures_show_what_was_measured():
+    with_, without = 1, 0
+    traces = kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.0], [1, 2, 3], [1.0, 2.0, 4.0])["data"]
+    assert wire.numbers_of(traces[with_]["y"]).tolist() == [1, 1, 1]
+    assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
+    assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
+    assert "99.6 %" in kv_cache.describe_projections(1515, 381750)
+    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1024, 2048])["data"][0]["y"]).tolist() == [1, 2]
+
+
+def test_masked_cells_are_blank_and_the_others_are_the_weights():
+    z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
+    hidden = np.triu(np.ones((6, 6), bool), 1)
+    assert np.isnan(z[hidden]).all()
+    np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
+    last = wire.numbers_of(attention.pattern_map(PATTERN[4:], TOKENS[4:], TOKENS)["data"][0]["z"])
+    assert np.isnan(last).tolist() == [[False] * 5 + [True], [False] * 6], "with a cache the queries are the last rows"
+    seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
+    assert np.isfinite(seeing).all()
+
+
+def test_patterns_in_words():
+    previous = np.eye(6, k=-1)
+    previous[0, 0] = 1
+    assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
+    even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
+    assert "evenly" in attention.describe_pattern(even, TOKENS)
+    assert "its weight is 1" in attention.describe_pattern(np.ones((1, 1)), ["a"])
+
+
+def test_what_sixteen_heads_and_a_long_run_weigh():
+    patterns = np.tril(RNG.random((16, 64, 64)))
+    titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
+    assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 125_000
+    assert len(json.dumps(attention.head_grid(patterns, titles, quantised=False))) < 400_000
+    assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
+    assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
