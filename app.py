@@ -29,7 +29,11 @@ def main() -> None:
     from playground.ui.app import build_app, launch
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
-    host = arguments.host or os.environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
+    host = (
+        arguments.host
+        or os.environ.get("GRADIO_SERVER_NAME")
+        or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
+    )
     try:
         launch(build_app(), host, arguments.port, arguments.share)
     except OSError as problem:

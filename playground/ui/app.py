@@ -33,32 +33,36 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
     # delete_cache: (look every, delete what is older than) seconds
     with gr.Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
-        with gr.Row(elem_id="page-head", equal_height=True):
+        with gr.Row(elem_id="page-head", equal_height=False):
             gr.HTML(
-                "<h1>Transformer Playground</h1>"
-                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside.</p>",
-                elem_id="page-title",
+                '<div class="masthead"><h1>Transformer Playground</h1>'
+                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number.</p></div>",
                 padding=False,
             )
             model = model_dropdown(
-                registry, label="Model", info="What every tab shows. Your own runs join this list.", elem_id="model"
+                registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
         with gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs") as tabs:
             page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}"):
                     module.build(page)
-        app.load(welcome, visitor, visitor, queue=False, show_progress="hidden", api_visibility="private").then(
-            page.model_list, [visitor, model], model, queue=False, show_progress="hidden", api_visibility="private"
-        )
+
+        def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
+            """The id that this browser remembers, or a new one; and this visitor's models."""
+            try:
+                visitor = page.known(visitor)
+            except ValueError:
+                visitor = new_id()
+            return visitor, page.recall(visitor)
+
         page.finish()
+        quietly = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        loaded = app.load(welcome, visitor, [visitor, model], **quietly)
+        for handler, inputs, outputs in page.on_load_handlers:
+            loaded.then(handler, inputs, outputs, **quietly)
     app.page = page
     return app
-
-
-def welcome(visitor: Any) -> str:
-    """The visitor's id: the one their browser remembers, or a new one."""
-    return visitor if isinstance(visitor, str) and len(visitor) >= 20 else new_id()
 
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
@@ -68,7 +72,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "server_port": port,
         "share": share,
         "theme": theme.theme(),
-        "css": theme.css(),
+        "css": theme.css() + (theme.CSS_PATH.parent / "train.css").read_text(encoding="utf-8"),
         "head": chart.head_html(),
         "footer_links": [],
         "state_session_capacity": 200,  # each keeps about a megabyte

@@ -73,6 +73,10 @@ class RunView:
         """Whether there is a model to use."""
         return self.state in ("finished", "recorded")
 
+    def predicting(self, probabilities: torch.Tensor) -> RunView:
+        """The same with next-token probabilities (V,) after the prompt."""
+        return replace(self, now=probabilities)
+
     @classmethod
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
         """The recorded run of a checkpoint."""
@@ -205,9 +209,7 @@ class Job:
     def _run(self, registry: Registry, runner: Runner, resume: bool, left: Callable[[], None]) -> None:
         stop = self._stop
         try:
-            for event in runner(
-                self.spec, self.limits, folder=self.folder, resume=resume, should_stop=stop.is_set
-            ):
+            for event in runner(self.spec, self.limits, folder=self.folder, resume=resume, should_stop=stop.is_set):
                 if self._stop is not stop:
                     return  # stopped while preparing: nobody waits for this any more
                 if isinstance(event, Learned):
@@ -253,7 +255,8 @@ class Job:
         """Put what was learned into the registry, then say so."""
         about = {
             "corpus": self.spec.source.title,
-            "corpus_sha256": self._prepared.corpus_sha256,
+            "language": self._prepared.language,
+            "text_sha256": self._prepared.corpus_sha256,
             "prompt": self.spec.prompt,
             "training": self.spec.training.to_dict(),
             "ladder": self._ladder.to_dict() if self._ladder else None,

@@ -57,12 +57,15 @@ class Limits:
     models: int
     """Finished runs kept for all visitors."""
 
-    # ---- checks: each returns nothing or raises LimitError ------------------------------------------------------------
+    # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
 
     def check_text(self, text: str) -> None:
         """A text to learn from."""
         # the cheap test first: a character takes at least one byte
-        size = len(text) if len(text) > self.text_bytes else len(text.encode("utf-8", errors="surrogatepass"))
+        self.check_size(len(text) if len(text) > self.text_bytes else len(text.encode("utf-8", errors="surrogatepass")))
+
+    def check_size(self, size: int) -> None:
+        """A text of this many bytes."""
         if size > self.text_bytes:
             raise LimitError(
                 f"The text has {size / 1e6:.1f} MB; {self.where} takes at most {self.text_bytes / 1e6:.1f} MB. "
@@ -98,8 +101,8 @@ class Limits:
         needed = training_memory(config, training.batch_size)
         if needed > self.memory:
             raise LimitError(
-                f"A step of this run would need about {needed / 1e9:.1f} GB; {self.where} has {self.memory / 1e9:.1f} GB "
-                "for it. Lower the batch, the context or the size."
+                f"A step of this run would need about {needed / 1e9:.1f} GB; {self.where} has "
+                f"{self.memory / 1e9:.1f} GB for it. Lower the batch, the context or the size."
             )
 
     def _at_most(self, what: str, asked: int, most: int, remedy: str) -> None:
@@ -129,7 +132,7 @@ LOCAL = Limits(
 
 PUBLIC = Limits(
     where="the public Space",
-    parameters=4_000_000,
+    parameters=6_000_000,
     context=256,
     vocabulary=52_000,
     layers=12,

@@ -51,6 +51,7 @@ class Page:
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
     _shared: dict[str, gr.components.Component] = field(default_factory=dict)
+    _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def open(self, tab: str) -> gr.Tabs:
@@ -62,6 +63,11 @@ class Page:
         choices = self.registry.choices(visitor)
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
+
+    def recall(self, visitor: str | None) -> gr.Dropdown:
+        """The list as it opens: with the visitor's newest run chosen, if there is one."""
+        own = [entry.id for entry in self.registry.models(visitor) if not entry.shipped]
+        return self.model_list(visitor, own[0] if own else None)
 
     def model_picker(self, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
         """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
@@ -89,6 +95,21 @@ class Page:
     def later(self, wire: Callable[[], None]) -> None:
         """Do this once all tabs are built."""
         self._later.append(wire)
+
+    def on_load(self, handler: Callable, inputs: list | set, outputs: list) -> None:
+        """Call this whenever a browser opens the page, once the visitor's id and list of models are known."""
+        self._on_load.append((handler, inputs, outputs))
+
+    @property
+    def on_load_handlers(self) -> list[tuple[Callable, list | set, list]]:
+        """What `on_load` gathered."""
+        return self._on_load
+
+    def known(self, visitor: str | None) -> str:
+        """The visitor's id. Raises ValueError where there is none, which only a raw API call can bring about."""
+        if not isinstance(visitor, str) or not 20 <= len(visitor) <= 64:
+            raise ValueError("This page has not been set up yet: reload it and try again.")
+        return visitor
 
     def finish(self) -> None:
         """Do what was put off until all tabs are built."""

@@ -186,9 +186,12 @@ def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:
 
 @lru_cache(maxsize=8)
 def _language(name: str, unit: str) -> Corpus:
-    return corpus_from_language(
-        name, unit=unit, n_characters=LANGUAGE_CHARACTERS, n_validation=LANGUAGE_VALIDATION
-    )
+    return corpus_from_language(name, unit=unit, n_characters=LANGUAGE_CHARACTERS, n_validation=LANGUAGE_VALIDATION)
+
+
+def warm_up(language: str, unit: str) -> None:
+    """Make a language's text ready in the background, so that the first press of Train need not wait for it."""
+    threading.Thread(target=_language, args=(language, unit), daemon=True).start()
 
 
 @lru_cache(maxsize=1)

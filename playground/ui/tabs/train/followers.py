@@ -1,0 +1,60 @@
+"""Followers: what each open page has been sent already, so that a look at a run sends only what is new."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradio as gr
+
+from ...chart import Feed
+from ...jobs import RunView
+
+MOST = 200
+
+
+@dataclass
+class Follower:
+    """One open page."""
+
+    feed: Feed = field(default_factory=Feed)
+    run_id: str | None = None
+    version: int = -1
+    sent: dict[Hashable, Any] = field(default_factory=dict)
+
+    def only_new(self, parts: Mapping[Hashable, Any], view: RunView, *, whole: bool) -> dict[Hashable, Any]:
+        """The parts that differ from what was sent before (all of them if `whole`), noting them as sent."""
+        new = {key: value for key, value in parts.items() if whole or self.sent.get(key, _NOTHING) != value}
+        self.sent.update(new)
+        self.run_id, self.version = view.id, view.version
+        return new
+
+
+class Followers:
+    """The latest pages by their session, the least recently seen out first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pages: OrderedDict[str, Follower] = OrderedDict()
+
+    def of(self, request: gr.Request) -> Follower:
+        """The follower of this page."""
+        with self._lock:
+            session = request.session_hash or ""
+            follower = self._pages.setdefault(session, Follower())
+            self._pages.move_to_end(session)
+            while len(self._pages) > MOST:
+                self._pages.popitem(last=False)
+            return follower
+
+    def fresh(self, request: gr.Request) -> Follower:
+        """The follower of this page, as if nothing had been sent."""
+        with self._lock:
+            self._pages.pop(request.session_hash or "", None)
+        return self.of(request)
+
+
+_NOTHING = object()

@@ -1,0 +1,32 @@
+"""Pace: how long a run will take here, from how long the last ones took."""
+
+from __future__ import annotations
+
+from ....model import ModelConfig
+from ....training import TrainConfig
+from ...jobs import Job
+
+OVERHEAD = 0.006  # seconds of a step that do not grow with the model
+FIRST_RATE = 1.0e11  # floating-point operations per second, until a run has shown better
+
+
+class Pace:
+    """A guess of this machine's speed that every run improves."""
+
+    def __init__(self) -> None:
+        self._rate = FIRST_RATE
+
+    def seconds(self, config: ModelConfig, training: TrainConfig) -> float:
+        """About how long a run takes."""
+        tokens = training.batch_size * training.accumulation * config.context_length
+        return training.steps * (OVERHEAD + tokens * config.flops_per_token(training=True) / self._rate)
+
+    def learn(self, job: Job) -> None:
+        """Take in how fast a finished run was."""
+        view = job.view()
+        if view.latest is None or view.config is None or view.latest.tokens_per_second <= 0:
+            return
+        tokens = job.spec.training.batch_size * view.config.context_length
+        working = max(tokens / view.latest.tokens_per_second - OVERHEAD, 1e-4)
+        measured = tokens * view.config.flops_per_token(training=True) / working
+        self._rate = 0.5 * self._rate + 0.5 * min(max(measured, 1e9), 1e15)

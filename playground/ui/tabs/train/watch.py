@@ -1,0 +1,311 @@
+"""What a run looks like: from a RunView to the contents of the tab's charts, cards and tables. No wiring here."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....data import visible
+from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
+from ... import theme
+from ...figures import candidates, embeddings, gradients, loss, parameters
+from ...jobs import RunView
+from .form import BY_NAME
+
+CANDIDATES = 8
+WORDS = 40
+SAMPLES = 12
+
+
+# ---- the curve -------------------------------------------------------------------------------------------------------
+
+
+def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
+    """The loss figure of a run, other runs beside it, and its sentence."""
+    rungs = view.ladder.rungs() if view and view.ladder else []
+    run = _as_run(view) if view else None
+    figure = loss.loss_curve(
+        run, rungs, [_as_run(other) for other in beside], planned_steps=_axis_end(view, beside) if view else None
+    )
+    if view:
+        figure["layout"]["uirevision"] += f" {view.id}"
+    return figure, loss.describe_loss(run, rungs)
+
+
+def _as_run(view: RunView) -> loss.Run:
+    history = view.history
+    return loss.Run(
+        view.name,
+        history.steps,
+        history.evaluations,
+        kind="moe" if view.config and view.config.n_experts else "dense",
+        recorded=view.state == "recorded",
+    )
+
+
+def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
+    ends = [v.planned_steps for v in (view, *beside) if v.planned_steps]
+    return max(ends, default=None)
+
+
+# ---- cards and sentences ---------------------------------------------------------------------------------------------
+
+
+def status(view: RunView | None) -> str:
+    """How far it is and how good it is: a line of progress, then cards."""
+    if view is None:
+        return theme.notice("Nothing has been trained yet: press Train and watch.")
+    parts = [_progress(view)]
+    parts += [theme.notice(text, "warning") for text in view.notices]
+    if view.history.val_loss is not None:
+        parts.append(theme.stat_cards(_cards(view)))
+    return "".join(parts)
+
+
+def _progress(view: RunView) -> str:
+    title = f"<h3>{html.escape(view.name)}</h3>"
+    done, planned = view.history.last_step, view.planned_steps or 0
+    if view.state == "recorded":
+        made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
+        seconds = _seconds_of(view)
+        took = f", {duration(seconds)} of training" if seconds else ""
+        return (
+            f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
+            f'<p class="quiet-line">This run{made} ships with the project: {done:,} steps{took}. '
+            "Press Train to make one of your own.</p>"
+        )
+    if view.state == "failed":
+        return f'<div class="run-title">{title}</div>{theme.notice(_sentence(view.message), "error")}'
+    if view.state == "preparing":
+        return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
+    share = done / planned if planned else 0.0
+    if view.state == "finished":
+        kind = "warning" if (view.history.finished or {}).get("reason") == "diverged" else "good"
+        return f'<div class="run-title">{title}</div>{theme.notice(_sentence(view.message), kind)}'
+    left = f", about {duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
+    words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
+    return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
+
+
+def _cards(view: RunView) -> list[tuple[str, str, str]]:
+    history, ladder = view.history, view.ladder
+    value = history.val_loss
+    train = history.evaluations["train_loss"][-1]
+    cards = [("Validation loss", _loss(value), f"training {_loss(train)}, nats per token")]
+    if ladder is not None and ladder.floor is not None:
+        gap = value - ladder.floor
+        cards.append(("Above the floor" if gap >= 0 else "Below the floor", _loss(abs(gap)), gap_words(gap, ladder)))
+    elif ladder is not None:
+        gap = ladder.bigram - value
+        what = "Below the bigram line" if gap >= 0 else "Above the bigram line"
+        cards.append((what, _loss(abs(gap)), "ordinary text has no known floor"))
+    elif view.active:
+        cards.append(("Above the floor", "…", "the ladder is being measured"))
+    if view.latest is not None:
+        cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
+    seconds = _seconds_of(view)
+    if seconds:
+        cards.append(("Time", duration(seconds), f"{history.last_step:,} steps"))
+    if view.config is not None:
+        n = view.config.n_parameters
+        cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
+    return cards
+
+
+def gap_words(gap: float, ladder) -> str:
+    """How good that is, in a few words."""
+    if not math.isfinite(gap):
+        return "the loss is not a number"
+    if gap < -0.005:
+        return "too few validation tokens to judge by, or a leak"
+    learned = (ladder.uniform - ladder.floor - gap) / max(ladder.uniform - ladder.floor, 1e-9)
+    if gap < 0.02:
+        return "as good as it gets"
+    return f"{100 * max(learned, 0.0):.1f} % of all there is to learn"
+
+
+def share_of_gpt2(n: int) -> str:
+    """A size beside GPT-2 small's."""
+    share = 100 * n / GPT2_SMALL_PARAMETERS
+    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if not math.isfinite(seconds):
+        return "a long time"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _seconds_of(view: RunView) -> float:
+    seconds = view.history.steps["seconds"]
+    return seconds[-1] if seconds else 0.0
+
+
+def _loss(value: float) -> str:
+    return f"{value:.4f}" if math.isfinite(value) else "not a number"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+
+
+# ---- samples ---------------------------------------------------------------------------------------------------------
+
+
+def samples(view: RunView | None) -> str:
+    """What it wrote along the way, the newest first."""
+    found = view.history.samples[-SAMPLES:][::-1] if view else []
+    if not found:
+        waiting = view is not None and view.active
+        return theme.notice("The first sample comes in a moment." if waiting else "This run kept no samples.")
+    rows = []
+    for i, sample in enumerate(found):
+        prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))
+        fresh = " newest" if i == 0 else ""
+        rows.append(
+            f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
+            f'<p class="sample"><span class="prompt">{prompt}</span>{text}</p></li>'
+        )
+    return f'<ol class="samples">{"".join(rows)}</ol>'
+
+
+# ---- predictions -----------------------------------------------------------------------------------------------------
+
+
+def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+    """The likeliest next tokens after the prompt, before training and now."""
+    if view is None or view.now is None or view.tokenizer is None:
+        return None, ""
+    likeliest = view.now.topk(min(CANDIDATES, len(view.now))).indices.tolist()
+    labels = [token_label(view.tokenizer, token) for token in likeliest]
+    now = [view.now[token].item() for token in likeliest]
+    before = [view.before[token].item() for token in likeliest] if view.before is not None else None
+    names = ("before training", "now" if view.active else "after training")
+    return (
+        candidates.next_tokens(labels, now, before, names=names),
+        candidates.describe_next_tokens(labels, now, before),
+    )
+
+
+def token_label(tokenizer, token: int) -> str:
+    """A token's visible text; ids that no token has (a model with a larger vocabulary) by number."""
+    return visible(tokenizer.token_text(token)) if token < tokenizer.vocab_size else f"#{token}"
+
+
+# ---- where the parameters are ----------------------------------------------------------------------------------------
+
+
+def parameter_chart(config: ModelConfig | None) -> tuple[dict[str, Any] | None, str]:
+    """Bars by component, and their sentence."""
+    if config is None:
+        return None, ""
+    components = config.parameters_by_component()
+    return parameters.parameter_bars(components), parameters.describe_parameters(components)
+
+
+def parameter_table(config: ModelConfig | None) -> str:
+    """The same in numbers, with what a token costs."""
+    if config is None:
+        return ""
+    rows = parameters.parameter_rows(config.parameters_by_component())
+    forward, training = config.flops_per_token(), config.flops_per_token(training=True)
+    cost = (
+        f'<p class="quiet-line">One token costs {forward:,} floating-point operations to read and {training:,} to '
+        f"learn from; the cache of a full context of {config.context_length:,} takes "
+        f"{config.cache_bytes() / 1024:,.0f} KiB.</p>"
+    )
+    return table(("component", "parameters", "of this model", "of GPT-2 small"), rows, total=True) + cost
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, total: bool = False) -> str:
+    """A quiet HTML table; everything is escaped."""
+    cells = "".join(f'<th scope="col">{html.escape(h)}</th>' for h in head)
+    body = ""
+    for i, row in enumerate(rows):
+        mark = ' class="total"' if total and i == len(rows) - 1 else ""
+        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
+    inside = f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll-x"><table class="plain-table">{inside}</table></div>'
+
+
+# ---- gradients and words ---------------------------------------------------------------------------------------------
+
+
+def gradient_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+    """Gradient norms, part of the model × step."""
+    if view is None or not view.history.gradients:
+        return None, ""
+    records = view.history.gradients
+    return gradients.gradient_map(records), gradients.describe_gradients(records)
+
+
+def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, Any] | None, str]:
+    """Cosine similarity of word embeddings, for models that read words."""
+    if model is None or tokenizer is None or tokenizer.kind != "word":
+        return None, ""
+    words = [i for i in range(tokenizer.vocab_size) if tokenizer.token_text(i).isalpha()][:WORDS]
+    if len(words) < 3:
+        return None, ""
+    vectors = model.embedding.weight.detach()[words].float().numpy()
+    similarity = embeddings.cosine_similarity(vectors)
+    order = embeddings.similarity_order(similarity)
+    ordered = np.asarray(similarity)[np.ix_(order, order)]
+    names = [tokenizer.token_text(words[i]) for i in order]
+    return embeddings.similarity_map(ordered, names), embeddings.describe_similarity(ordered, names)
+
+
+# ---- the runs, side by side ------------------------------------------------------------------------------------------
+
+
+def runs_table(views: Sequence[RunView], shown: str | None) -> str:
+    """This visitor's runs, the newest first, with only those settings in which they differ."""
+    if not views:
+        return theme.notice("Your runs will stand here side by side, with only what differs between them.")
+    differing = differing_settings([view.settings for view in views])
+    head = ["run", "steps", "validation loss", "above floor", "time", *(_label(name) for name in differing)]
+    rows = []
+    for view in reversed(views):
+        value, floor = view.history.val_loss, view.ladder.floor if view.ladder else None
+        mark = " (shown)" if view.id == shown else ""
+        live = ", live" if view.active else ", failed" if view.state == "failed" else ""
+        rows.append(
+            [
+                view.name + mark,
+                f"{view.history.last_step:,}{live}",
+                "–" if value is None else _loss(value),
+                "–" if value is None or floor is None else f"{value - floor:+.4f}",
+                duration(_seconds_of(view)) if _seconds_of(view) else "–",
+                *(_setting(view.settings.get(name)) for name in differing),
+            ]
+        )
+    same = "" if len(views) < 2 or differing else '<p class="quiet-line">All settings are the same.</p>'
+    return table(head, rows) + same
+
+
+def differing_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the settings that are not the same in all of these, in their usual order."""
+    names = list(dict.fromkeys(name for values in settings for name in values))
+    return [name for name in names if len({repr(values.get(name)) for values in settings}) > 1]
+
+
+def _label(name: str) -> str:
+    return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
+
+
+def _setting(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
