@@ -72,7 +72,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "server_port": port,
         "share": share,
         "theme": theme.theme(),
-        "css": theme.css() + (theme.CSS_PATH.parent / "train.css").read_text(encoding="utf-8"),
+        "css": theme.css(),
         "head": chart.head_html(),
         "footer_links": [],
         "state_session_capacity": 200,  # each keeps about a megabyte

@@ -10,7 +10,7 @@ import gradio as gr
 
 from .figures import palette
 
-CSS_PATH = Path(__file__).parent / "assets" / "page.css"
+ASSETS = Path(__file__).parent / "assets"
 
 _SANS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
 _MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "monospace"]
@@ -178,8 +178,12 @@ def theme() -> gr.themes.Base:
 
 
 def css() -> str:
-    """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), then the rules."""
-    return f"{_variables()}\n{CSS_PATH.read_text(encoding='utf-8')}"
+    """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), the page's rules, each tab's.
+
+    A tab's own rules stand in assets/<tab>.css; chart.css comes with `chart.head_html`.
+    """
+    tabs = sorted(path for path in ASSETS.glob("*.css") if path.name not in ("page.css", "chart.css"))
+    return "\n".join([_variables(), *(path.read_text(encoding="utf-8") for path in (ASSETS / "page.css", *tabs))])
 
 
 def stat_cards(cards: Sequence[tuple[str, str, str]]) -> str:

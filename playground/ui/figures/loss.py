@@ -113,7 +113,7 @@ def loss_curve(
         },
         hovermode="x unified" if run is not None else "closest",
         # Another run or another axis is another picture: the zoom starts anew.
-        uirevision=f"{x} {log_x} {planned_steps}",
+        uirevision=f"{run and run.name} {x} {log_x} {planned_steps}",
     )
     return {"data": traces, "layout": drawing}
 
