@@ -178,7 +178,7 @@ def theme() -> gr.themes.Base:
 
 
 def css() -> str:
-    """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), the page's rules, each tab's.
+    """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), then the rules.
 
     A tab's own rules stand in assets/<tab>.css; chart.css comes with `chart.head_html`.
     """
