@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import sys
 
 import torch
 
@@ -51,3 +53,17 @@ def mixed(dtype: torch.dtype, device: torch.device) -> contextlib.AbstractContex
     if dtype == torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=dtype)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep buffers of up to 64 MB for the next step instead of returning them to the system after each.
+
+    A training step frees and asks for the same megabytes over and over; with glibc's defaults every one of them is
+    unmapped and its pages are faulted in anew, which costs the elementwise parts of a small model a third of their
+    time on a CPU. Does nothing where there is no glibc.
+    """
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            glibc = ctypes.CDLL("libc.so.6")
+            glibc.mallopt(-3, 64 << 20)  # M_MMAP_THRESHOLD
+            glibc.mallopt(-1, 256 << 20)  # M_TRIM_THRESHOLD

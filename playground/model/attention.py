@@ -15,6 +15,7 @@ from torch import nn
 from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
+from .fused import RMSNorm
 from .positions import rotate
 from .trace import Tap, no_tap
 
@@ -35,8 +36,8 @@ class Attention(nn.Module):
         else:
             self.heads = nn.ModuleList(Head(config) for _ in range(H))
         if config.qk_norm:
-            self.q_norm = nn.RMSNorm(D, eps=config.norm_eps)
-            self.k_norm = nn.RMSNorm(D, eps=config.norm_eps)
+            self.q_norm = RMSNorm(D, config.norm_eps)
+            self.k_norm = RMSNorm(D, config.norm_eps)
         self.out = nn.Linear(H * D, d, bias=config.attention_output_bias)
 
     def forward(

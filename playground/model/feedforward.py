@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .config import ModelConfig
+from .fused import squared_relu
 from .trace import Tap
 
 
@@ -41,5 +42,5 @@ def bend(x: torch.Tensor, config: ModelConfig) -> torch.Tensor:
     if config.activation == "relu":
         return F.relu(x)
     if config.activation == "relu2":
-        return F.relu(x).square()
+        return squared_relu(x)
     return F.gelu(x, approximate="tanh" if config.gelu_tanh else "none")

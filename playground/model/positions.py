@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from .fused import rotate_pairs
+
 
 def sinusoidal(length: int, d_model: int) -> torch.Tensor:
     """Fixed position vectors (length, d_model): sines in even columns, cosines in odd (Vaswani et al. 2017, 3.5)."""
@@ -29,5 +31,4 @@ def rotary_table(length: int, d_head: int, base: float) -> tuple[torch.Tensor, t
 
 def rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
     """Turn each pair of numbers of x (B, T, H, D) by its position's angle; cosines and sines are (T, 1, D)."""
-    half = x.shape[-1] // 2
-    return x * cosines + torch.roll(x, half, dims=-1) * sines
+    return rotate_pairs(x, cosines, sines)

@@ -16,6 +16,7 @@ from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
 from .feedforward import FeedForward
+from .fused import RMSNorm
 from .moe import MixtureOfExperts, Routing, balance_loss, router_z_loss
 from .positions import rotary_table, sinusoidal
 from .trace import Tap, no_tap
@@ -185,5 +186,5 @@ class Block(nn.Module):
 def make_norm(config: ModelConfig) -> nn.Module:
     """The config's kind of normalisation over d_model."""
     if config.norm == "rmsnorm":
-        return nn.RMSNorm(config.d_model, eps=config.norm_eps)
+        return RMSNorm(config.d_model, config.norm_eps)
     return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from ..data.corpus import Corpus
 from ..data.ladder import IGNORE
-from ..devices import mixed, pick_device, pick_precision
+from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
 from ..model import Transformer
 from . import autosave
 from .config import TrainConfig
@@ -99,6 +99,8 @@ class _Run:
             )
         corpus.check_context(model.config.context_length)
         self.device = pick_device(config.device)
+        if self.device.type == "cpu":
+            keep_freed_memory()
         self.dtype = pick_precision(config.precision, self.device)
         self.model, self.corpus, self.config, self.folder = model.to(self.device), corpus, config, folder
         self.optimizers = make_optimizers(model, config)
