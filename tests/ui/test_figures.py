@@ -61,6 +61,7 @@ FIGURES = {
     "loss": loss_curve(run(300), RUNGS, [run(200, name="<other>")], planned_steps=600),
     "loss, nothing yet": loss_curve(None, RUNGS),
     "loss, log": loss_curve(run(30, kind="moe", recorded=True), [], x="seconds", log_x=True),
+    "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
     "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": gradients.gradient_map(RECORDS),
     "gradient map, nothing yet": gradients.gradient_map([]),
@@ -169,6 +170,12 @@ def test_close_rungs_do_not_write_over_each_other():
     labels = loss_curve(None, [("uniform", 3.0), ("unigram", 2.99), ("bigram", 2.98), ("floor", 0.5)])["layout"]
     shifts = [note["xshift"] for note in labels["annotations"]]
     assert shifts[0] == 0 and shifts[1] < 0 and shifts[2] < shifts[1] and shifts[3] == 0
+
+
+def test_labels_stand_at_their_lines_on_a_log_axis_too():
+    layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
+    assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
+    assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
 
 
 def test_the_loss_in_words():

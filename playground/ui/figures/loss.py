@@ -41,6 +41,7 @@ def loss_curve(
     planned_steps: int | None = None,
     x: str = "step",
     log_x: bool = False,
+    log_y: bool = False,
     height: int = 360,
 ) -> dict[str, Any]:
     """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the ladder.
@@ -51,6 +52,7 @@ def loss_curve(
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
         x: the column drawn along the bottom, `step` or `seconds`.
+        log_y: spreads out what happens close to a low floor.
     """
     traces = [
         _line(
@@ -67,7 +69,7 @@ def loss_curve(
         bucket = _bucket(planned_steps or len(run.steps["step"]))
         at, means = _bucket_means(run.steps[x], bucket), _bucket_means(run.steps["loss"], bucket)
         traces += [
-            _line(at, means, "batch loss", palette.FAINT, width=1.0, opacity=0.75, note=_note(bucket)),
+            _line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, note=_note(bucket)),
             _line(run.evaluations[x], run.evaluations["train_loss"], "training", color, width=1.6, dash="dot"),
             _line(run.evaluations[x], run.evaluations["val_loss"], "validation", color, width=2.6, markers=True),
         ]
@@ -76,8 +78,10 @@ def loss_curve(
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
-    annotations = _rung_labels(rungs, height)
+    annotations = _rung_labels(rungs, height, log_y)
+    narrow = {"margin.l": 42, "margin.r": 8, "legend.font.size": 10}
     if run is not None and run.recorded:
+        narrow |= {"margin.t": 62, f"annotations.{len(annotations)}.yshift": 32}  # over the legend
         annotations.append(
             {
                 "text": "recorded",
@@ -96,10 +100,10 @@ def loss_curve(
         )
     drawing = layout(
         height,
-        narrow={"margin.l": 42, "margin.r": 8, "legend.font.size": 10},
+        narrow=narrow,
         margin={"l": 52, "r": 20, "t": 36, "b": 44},
         xaxis=x_axis,
-        yaxis=axis("nats per token", tickformat=".2~f"),
+        yaxis=axis("nats per token", tickformat=".2~f", **({"type": "log", "dtick": "D2"} if log_y else {})),
         shapes=[_rung_line(name, value) for name, value in rungs],
         annotations=annotations,
         showlegend=True,
@@ -113,7 +117,7 @@ def loss_curve(
         },
         hovermode="x unified" if run is not None else "closest",
         # Another run or another axis is another picture: the zoom starts anew.
-        uirevision=f"{run and run.name} {x} {log_x} {planned_steps}",
+        uirevision=f"{run and run.name} {x} {log_x} {log_y} {planned_steps}",
     )
     return {"data": traces, "layout": drawing}
 
@@ -208,17 +212,19 @@ def _rung_line(name: str, value: float) -> dict[str, Any]:
     }
 
 
-def _rung_labels(rungs: Sequence[tuple[str, float]], height: int) -> list[dict[str, Any]]:
+def _rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) -> list[dict[str, Any]]:
     """A label over each line at its right end; one that would touch the one before moves to its left."""
     labels: list[dict[str, Any]] = []
     if not rungs:
         return labels
-    span = max(value for _, value in rungs) - min(value for _, value in rungs) or 1.0
+    # plotly takes the places of labels (not of lines) on a log axis as exponents
+    places = [math.log10(max(value, 1e-6)) if log_y else value for _, value in rungs]
+    span = max(places) - min(places) or 1.0
     shift, last = 0.0, None
-    for name, value in rungs:
+    for (name, value), place in zip(rungs, places):
         text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
         # 15 pixels of text on an axis whose ladder fills most of the height
-        touching = last is not None and abs(last - value) / span * (height - 100) < 15
+        touching = last is not None and abs(last - place) / span * (height - 100) < 15
         shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
         labels.append(
             {
@@ -227,12 +233,12 @@ def _rung_labels(rungs: Sequence[tuple[str, float]], height: int) -> list[dict[s
                 "x": 1,
                 "xanchor": "right",
                 "xshift": shift,
-                "y": value,
+                "y": place,
                 # curves come down to the floor, so its label stands under it
                 "yanchor": "top" if name == "floor" else "bottom",
                 "showarrow": False,
                 "font": {"size": 11, "color": palette.HIGHLIGHT if name == "floor" else palette.MUTED},
             }
         )
-        last = value
+        last = place
     return labels
