@@ -1,0 +1,69 @@
+"""The peers that we are measured against: nanoGPT's own train.py in a process of its own, and Transformers' GPT-2."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from playground.data import Corpus
+
+SHAPE = {"n_layer": 4, "n_head": 4, "n_embd": 128, "block_size": 64, "batch_size": 12}
+_ITERATION = re.compile(r"iter (\d+): loss [\d.]+, time ([\d.]+)ms")
+
+
+def nanogpt(checkout: Path, corpus: Corpus, steps: int, *, compile_: bool = False) -> tuple[float, float]:
+    """(median milliseconds per step, wall seconds of all steps) of nanoGPT's train.py with its CPU recipe.
+
+    Its learning-rate schedule always spans `steps`; evaluations happen only before the first step.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        data = place / "data" / "corpus"
+        data.mkdir(parents=True)
+        for split in ("train", "val"):
+            np.array(getattr(corpus, split).numpy(), dtype=np.uint16).tofile(data / f"{split}.bin")
+        (place / "configurator.py").symlink_to(checkout.resolve() / "configurator.py")
+        settings = SHAPE | {
+            "dataset": "corpus", "device": "cpu", "compile": compile_, "eval_interval": 10**9, "eval_iters": 1,
+            "log_interval": 1, "max_iters": steps, "lr_decay_iters": steps, "dropout": 0.0, "bias": False,
+            "learning_rate": 1e-3, "min_lr": 1e-4, "beta2": 0.99, "warmup_iters": 100, "always_save_checkpoint": False,
+            "gradient_accumulation_steps": 1, "dtype": "float32", "out_dir": "out",
+        }  # fmt: skip
+        command = [sys.executable, str(checkout.resolve() / "train.py"), *(f"--{k}={v}" for k, v in settings.items())]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+        times = [float(ms) for _, ms in _ITERATION.findall(done.stdout)]
+        if done.returncode or not times:
+            raise SystemExit(f"nanoGPT did not run: {done.stderr.strip().splitlines()[-1:]}")
+        return statistics.median(times[5:]), sum(times[1:]) / 1000
+
+
+def transformers_gpt2(corpus: Corpus, steps: int) -> float:
+    """Median milliseconds per step of Transformers' GPT-2 of the same shape in a plain loop."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=corpus.vocab_size, n_positions=64, n_embd=128, n_layer=4, n_head=4,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.99))
+    rng, times = torch.Generator().manual_seed(0), []
+    for _ in range(steps):
+        began = time.perf_counter()
+        x, y = corpus.batch("train", 12, 64, rng)
+        loss = torch.nn.functional.cross_entropy(model(x).logits.flatten(0, 1), y.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+        times.append(1000 * (time.perf_counter() - began))
+    return statistics.median(times[5:])
