@@ -73,9 +73,9 @@ class RunView:
         """Whether there is a model to use."""
         return self.state in ("finished", "recorded")
 
-    def predicting(self, probabilities: torch.Tensor) -> RunView:
-        """The same with next-token probabilities (V,) after the prompt."""
-        return replace(self, now=probabilities)
+    def asked(self, prompt: str, now: torch.Tensor, before: torch.Tensor | None = None) -> RunView:
+        """The same with next-token probabilities (V,) after another prompt."""
+        return replace(self, prompt=prompt, now=now, before=before)
 
     @classmethod
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:

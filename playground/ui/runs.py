@@ -148,7 +148,7 @@ def run_training(
     )
     if should_stop():
         return
-    prompt = prompt_ids(corpus, spec.prompt, config.context_length)
+    prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
     if not resume:
         yield Predicted(0, predict(model, prompt))
     ladder = _Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
@@ -197,11 +197,6 @@ def warm_up(language: str, unit: str) -> None:
 @lru_cache(maxsize=1)
 def _sentences() -> Corpus:
     return corpus_from_sentences()
-
-
-def prompt_ids(corpus: Corpus, prompt: str, context_length: int) -> list[int]:
-    """The prompt's last tokens that fit the context; the text's own first token where the prompt is empty."""
-    return corpus.tokenizer.encode(prompt)[-context_length:] or [max(int(corpus.val[0]), 0)]
 
 
 @torch.no_grad()

@@ -7,12 +7,12 @@ from typing import Any
 
 import gradio as gr
 
-from ....model import PRESETS
+from ....model import PRESETS, Transformer
 from ... import theme
 from ...chart import Chart, show
 from ...jobs import Job, RunView
 from ...page import Page, in_words
-from ...runs import OWN_TEXT, warm_up
+from ...runs import OWN_TEXT, predict, warm_up
 from . import form, watch
 from .followers import Follower, Followers
 from .pace import Pace
@@ -20,6 +20,10 @@ from .pace import Pace
 TITLE = "Train tiny model"
 TICK = 0.4  # seconds between looks at a run
 QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# on a phone the results stand below the controls
+TO_RESULTS = """() => {
+  if (innerWidth < 900) document.querySelector('#train-results').scrollIntoView({behavior: 'smooth'});
+}"""
 FIRST_SOURCE, FIRST_SIZE = "stories", "small"
 
 
@@ -76,15 +80,15 @@ def _controls(page: Page) -> dict[str, Any]:
     c["outlook"] = gr.HTML(padding=False, elem_id="outlook")
     c["prompt"] = gr.Textbox(
         label="Prompt",
-        info="What it is asked to continue while it learns, and before and after.",
+        info="What it continues while it learns. Press Enter to ask the model shown what comes next.",
         value=form.PROMPTS[FIRST_SOURCE],
         max_lines=3,
         elem_id="prompt",
     )
+    c["train"] = gr.Button("Train", variant="primary", size="lg", elem_id="train-button")
     with gr.Row(elem_id="train-buttons"):
-        c["train"] = gr.Button("Train", variant="primary", size="lg", scale=2, min_width=120, elem_id="train-button")
-        c["stop"] = gr.Button("Stop", variant="stop", interactive=False, min_width=70, elem_id="stop-button")
-        c["resume"] = gr.Button("Resume", interactive=False, min_width=90, elem_id="resume-button")
+        c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, min_width=90, elem_id="stop-button")
+        c["resume"] = gr.Button("Resume", size="md", interactive=False, min_width=90, elem_id="resume-button")
     c["why"] = gr.HTML(padding=False, elem_id="why")
     with gr.Accordion("Advanced", open=False, elem_id="advanced"):
         c["changes"] = gr.HTML(padding=False)
@@ -96,7 +100,7 @@ def _controls(page: Page) -> dict[str, Any]:
                     if field.group == group:
                         c[field.name] = field.build(page.limits, values[field.name])
                 c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
-    with gr.Accordion("Teaching systems S1–S5 and known models", open=False, elem_id="systems"):
+    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
         gr.HTML(_quiet("A button sets the controls above to that system's architecture."), padding=False)
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
@@ -115,7 +119,7 @@ def _results(opening: RunView | None) -> dict[str, Any]:
     with gr.Column(elem_classes="card"):
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
         r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
-        r["talk"] = gr.Button("Talk to it →", variant="primary", size="sm", visible=bool(opening), elem_id="talk")
+        r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk")
     with gr.Row(equal_height=False):
         with gr.Column(scale=6, min_width=300, elem_classes="card"):
             gr.HTML(
@@ -124,10 +128,7 @@ def _results(opening: RunView | None) -> dict[str, Any]:
             )
             r["samples"] = gr.HTML(watch.samples(opening), padding=False, elem_id="samples")
         with gr.Column(scale=5, min_width=300, elem_classes="card"):
-            gr.HTML(
-                theme.heading("What comes next?", "Its likeliest tokens after the prompt, before training and now."),
-                padding=False,
-            )
+            r["question"] = gr.HTML(watch.question(opening), padding=False)
             r["predictions"] = Chart(
                 show(*watch.predictions(opening)), height=300, save_name="next-token", elem_id="predictions"
             )
@@ -176,6 +177,7 @@ class _Wiring:
         """Bind every event of the tab."""
         c, r, page = self.c, self.r, self.page
         who = [page.visitor, page.model, r["beside"]]
+        c["train"].click(None, None, None, js=TO_RESULTS)
         c["train"].click(self.train, {*self.form_inputs, *self.own_inputs, *who}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
@@ -183,6 +185,7 @@ class _Wiring:
         page.on_load(self.attach, who, self.views)
         page.on_load(self.outlook, self.form_inputs, [c["outlook"], c["changes"]])
         page.model.change(self.choose, who, self.views, **QUIETLY)
+        c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
 
         outlook = [c["outlook"], c["changes"]]
@@ -270,6 +273,24 @@ class _Wiring:
         view = job.view() if job else self._view_of(visitor, model_id)
         return gr.skip() if view is None else self._show(view, visitor, request, beside)
 
+    def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
+        """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
+        job = self.page.jobs.active(visitor)
+        if job is not None:
+            return gr.skip()
+        with in_words():
+            self.page.limits.check_prompt(prompt)
+            view = self._view_of(visitor, model_id)
+            checkpoint = self.page.registry.get(model_id, visitor)
+            ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
+            if view is None or not ids:
+                raise ValueError("The prompt is empty: type something for the model to go on from.")
+        job = self.page.jobs.find(visitor, model_id)
+        # the same seed makes the same untrained model again
+        untrained = Transformer(checkpoint.config, seed=job.spec.training.seed) if job else None
+        before = predict(untrained, ids) if untrained else None
+        return self._show(view.asked(prompt, predict(checkpoint.model, ids), before), visitor, request, beside)
+
     def _follow(self, job: Job, request: gr.Request, beside: list[str] | None = None) -> dict:
         return self._show(job.view(), job.visitor, request, beside or []) | {self.timer: gr.Timer(active=True)}
 
@@ -290,6 +311,7 @@ class _Wiring:
         parts = {
             r["status"]: watch.status(view),
             r["samples"]: watch.samples(view),
+            r["question"]: watch.question(view),
             r["predictions"]: show(*watch.predictions(view)),
             r["parameters"]: show(*watch.parameter_chart(view.config)),
             r["parameter_table"]: watch.parameter_table(view.config),
@@ -426,15 +448,14 @@ class _Wiring:
 
 def recorded(page: Page, model_id: str | None) -> RunView | None:
     """The run that a shipped or otherwise loaded model remembers, with what it predicts now; None without a model."""
-    from ...runs import predict
-
     try:
         checkpoint = page.registry.get(model_id, None)
     except ValueError:
         return None
     view = RunView.of_checkpoint(model_id, checkpoint)
-    ids = checkpoint.tokenizer.encode(view.prompt)[-checkpoint.config.context_length :]
-    return view.predicting(predict(checkpoint.model, ids)) if ids else view
+    prompt = form.PROMPTS.get(str(checkpoint.about.get("language")), view.prompt)
+    ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
+    return view.asked(prompt, predict(checkpoint.model, ids)) if ids else view
 
 
 def _outlook(named: dict[str, Any], page: Page, pace: Pace) -> str:

@@ -101,7 +101,7 @@ FIELDS: tuple[Field, ...] = (
     Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
           "parts", _named(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
     Field("init_std", "First weights", "Their spread before training.", "parts",
-          (("1/√inputs", None), ("0.02 (GPT-2)", 0.02))),
+          (("1/√inputs", FOLLOWS), ("0.02 (GPT-2)", 0.02))),
     Field("qk_norm", "Normalise queries and keys", "Keeps scores small at high learning rates.", "parts"),
     Field("tie_embeddings", "Tie the output to the embedding",
           "One table for reading and writing: fewer parameters.", "parts"),
@@ -149,6 +149,7 @@ GROUPS = {
     "learning": "Learning",
 }
 _MODEL_NAMES = tuple(f.name for f in FIELDS if f.name in ModelConfig.__dataclass_fields__ and f.name != "vocab_size")
+_MAY_FOLLOW = ("n_kv_heads", "d_ff", "init_std")
 _TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass_fields__)
 
 SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
@@ -194,12 +195,13 @@ def size_values(size: str, source: str) -> dict[str, Any]:
         values = _values_of(PRESETS[size].config, RECIPES[size])
         if source == SENTENCES:
             values |= {"context_length": 32, "steps": 200, "warmup_steps": 20}
+        elif size == "medium":
+            values["steps"] = 600  # some minutes on a CPU
     tokenizer = "word" if source == SENTENCES else "char"
-    every = 30 if source == SENTENCES else values["eval_every"]
     return values | {
         "tokenizer": tokenizer,
         "vocab_size": 512,
-        "eval_every": every,
+        "eval_every": max(values["steps"] // 20, 5),
         "sample_every": max(values["steps"] // 8, 1),
         "seed": 0,
     }
@@ -217,9 +219,7 @@ def preset_values(preset: Preset, limits: Limits) -> tuple[dict[str, Any], bool]
 def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     values = {name: getattr(config, name) for name in _MODEL_NAMES}
     values |= {name: getattr(training, name) for name in _TRAIN_NAMES}
-    return {
-        name: FOLLOWS if value is None and name in ("n_kv_heads", "d_ff") else value for name, value in values.items()
-    }
+    return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
 # ---- the form back to a run ------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     chosen = {name: values[name] for name in _MODEL_NAMES}
     for name in ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"):
         chosen[name] = _whole(name, chosen[name])
-    for name in ("n_kv_heads", "d_ff"):
+    for name in _MAY_FOLLOW:
         chosen[name] = chosen[name] or None
     return ModelConfig(vocab_size=guessed_vocabulary(values), **chosen)
 
@@ -258,7 +258,7 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
         # scoring takes about as long whatever the context, so that Stop is never held up by it
         eval_windows=max(EVALUATION_TOKENS // context, 8),
         sample_prompt=str(values.get("prompt") or ""),
-        sample_tokens=12 if values.get("source") == SENTENCES else 120 if values["tokenizer"] == "char" else 40,
+        sample_tokens=7 if values.get("source") == SENTENCES else 120 if values["tokenizer"] == "char" else 40,
     )
 
 

@@ -19,6 +19,10 @@ from .form import BY_NAME
 CANDIDATES = 8
 WORDS = 40
 SAMPLES = 12
+NO_MASK = (
+    "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
+    "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
+)
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------
@@ -61,6 +65,8 @@ def status(view: RunView | None) -> str:
         return theme.notice("Nothing has been trained yet: press Train and watch.")
     parts = [_progress(view)]
     parts += [theme.notice(text, "warning") for text in view.notices]
+    if view.config is not None and not view.config.causal:
+        parts.append(theme.notice(NO_MASK, "warning"))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(_cards(view)))
     return "".join(parts)
@@ -94,23 +100,33 @@ def _progress(view: RunView) -> str:
 def _cards(view: RunView) -> list[tuple[str, str, str]]:
     history, ladder = view.history, view.ladder
     value = history.val_loss
-    train = history.evaluations["train_loss"][-1]
-    cards = [("Validation loss", _loss(value), f"training {_loss(train)}, nats per token")]
+    train, at = history.evaluations["train_loss"][-1], int(history.evaluations["step"][-1])
+    cards = []
+    if view.active and view.latest is not None:
+        recent = history.steps["loss"][-10:]
+        cards.append(("Loss now", _loss(sum(recent) / len(recent)), "mean of the last batches, nats per token"))
+    cards.append(
+        (
+            "Validation loss",
+            _loss(value),
+            f"at step {at:,}" if view.active else f"training {_loss(train)}, nats per token",
+        )
+    )
     if ladder is not None and ladder.floor is not None:
         gap = value - ladder.floor
         cards.append(("Above the floor" if gap >= 0 else "Below the floor", _loss(abs(gap)), gap_words(gap, ladder)))
     elif ladder is not None:
         gap = ladder.bigram - value
-        what = "Below the bigram line" if gap >= 0 else "Above the bigram line"
+        what = "Below bigram" if gap >= 0 else "Above bigram"
         cards.append((what, _loss(abs(gap)), "ordinary text has no known floor"))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
     if view.latest is not None:
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
     seconds = _seconds_of(view)
-    if seconds:
+    if seconds and not view.active:
         cards.append(("Time", duration(seconds), f"{history.last_step:,} steps"))
-    if view.config is not None:
+    if view.config is not None and not view.active:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
@@ -181,6 +197,14 @@ def samples(view: RunView | None) -> str:
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
+
+
+def question(view: RunView | None) -> str:
+    """The heading of the predictions: after which words, according to whom."""
+    if view is None or not view.prompt:
+        return theme.heading("What comes next?", "The likeliest tokens after the prompt, before training and now.")
+    shown = view.prompt if len(view.prompt) <= 40 else "…" + view.prompt[-40:]
+    return theme.heading("What comes next?", f"After “{visible(shown).replace('␣', ' ', shown.rstrip().count(' '))}”")
 
 
 def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
