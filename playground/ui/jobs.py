@@ -28,6 +28,7 @@ from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, run
 logger = logging.getLogger(__name__)
 
 ACTIVE = ("preparing", "training", "stopping")
+MOST_FAILED = 16
 Runner = Callable[..., Iterator[RunEvent]]
 
 
@@ -292,9 +293,7 @@ class Jobs:
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
             self._check_room(visitor)
-            for job in self._of(visitor):
-                if job.checkpoint is None and not job.active:
-                    self._forget(job.id)  # a run that failed is of interest until the next one begins
+            self._clear_failed(visitor)
             self._names[visitor] = number = self._names.pop(visitor, 0) + 1
             while len(self._names) > 10_000:
                 self._names.pop(next(iter(self._names)))
@@ -369,6 +368,14 @@ class Jobs:
     def _of(self, visitor: str | None) -> list[Job]:
         with self._lock:
             return [job for job in self._jobs.values() if job.visitor == visitor]
+
+    def _clear_failed(self, visitor: str) -> None:
+        """Runs that failed are of interest until the next one begins, and must not pile up for those who never return."""
+        failed = [job for job in self._jobs.values() if job.checkpoint is None and not job.active]
+        surplus = max(len(failed) - MOST_FAILED, 0)
+        for i, job in enumerate(failed):
+            if i < surplus or job.visitor == visitor:
+                self._forget(job.id)
 
     def _forget(self, job_id: str) -> None:
         with self._lock:

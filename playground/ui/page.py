@@ -137,6 +137,7 @@ def in_words() -> Iterator[None]:
 
 
 def sentence(text: str) -> str:
-    """The text with a capital at its beginning and a full stop at its end."""
+    """The text with a capital at its beginning (names of settings stay as they are) and a full stop at its end."""
     text = text.strip() or "Something went wrong"
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+    start = text[:1] if "_" in text.split(" ", 1)[0] else text[:1].upper()
+    return start + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

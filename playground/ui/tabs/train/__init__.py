@@ -11,7 +11,7 @@ from ....model import PRESETS, Transformer
 from ... import theme
 from ...chart import Chart, show
 from ...jobs import Job, RunView
-from ...page import Page, in_words
+from ...page import Page, in_words, sentence
 from ...runs import OWN_TEXT, predict, warm_up
 from . import form, watch
 from .followers import Follower, Followers
@@ -214,7 +214,11 @@ class _Wiring:
         if "generate" not in page.tab_ids:
             talk.visible = False
             return
-        talk.click(lambda: page.open("generate"), None, page.tabs, **QUIETLY)
+        prompt = page.shared("generate.prompt")
+        if prompt is None:
+            talk.click(lambda: page.open("generate"), None, page.tabs, **QUIETLY)
+        else:
+            talk.click(lambda text: (page.open("generate"), text), self.c["prompt"], [page.tabs, prompt], **QUIETLY)
 
     # ---- the run -----------------------------------------------------------------------------------------------------
 
@@ -224,7 +228,7 @@ class _Wiring:
             named = self._named(values)
             visitor = self.page.known(values[self.page.visitor])
             source = form.source_of(named, self.page.limits)
-            job = self.page.jobs.start(visitor, form.run_spec(named, source))
+            job = self.page.jobs.start(visitor, form.run_spec(named, source, self.page.limits))
         return self._follow(job, request)
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
@@ -461,10 +465,12 @@ def recorded(page: Page, model_id: str | None) -> RunView | None:
 def _outlook(named: dict[str, Any], page: Page, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
+        for field in form.FIELDS:
+            field.check(named[field.name], page.limits)
         config, training = form.model_config(named), form.train_config(named)
         page.limits.check_training(config, training)
     except ValueError as problem:
-        return theme.notice(str(problem)[:1].upper() + str(problem)[1:], "error")
+        return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training)
     words = (
         f"{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "

@@ -45,15 +45,32 @@ class Field:
         """Whether it is on or off."""
         return not self.choices and self.least is None
 
+    def upper(self, limits: Limits) -> float:
+        """The largest number it may be here."""
+        return getattr(limits, self.most) if isinstance(self.most, str) else self.most
+
+    def check(self, value: Any, limits: Limits) -> None:
+        """Raise ValueError unless this is a choice, a switch's position, or a number within bounds."""
+        if self.choices:
+            fits, allowed = value in [v for _, v in self.choices], "one of " + ", ".join(t for t, _ in self.choices)
+        elif self.is_switch:
+            fits, allowed = isinstance(value, bool), "on or off"
+        else:
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            fits = number and self.least <= value <= self.upper(limits)
+            allowed = f"from {self.least:g} to {self.upper(limits):,g}"
+        if not fits:
+            raise ValueError(f"{self.label} must be {allowed}, not {value!r}")
+
     def build(self, limits: Limits, value: Any) -> gr.components.Component:
         """Its component, holding this value."""
         if self.choices:
             return gr.Dropdown(list(self.choices), label=self.label, info=self.why, value=value)
         if self.is_switch:
             return gr.Checkbox(value, label=self.label, info=self.why)
-        most = getattr(limits, self.most) if isinstance(self.most, str) else self.most
         if self.step is None:
-            return gr.Number(label=self.label, info=self.why, minimum=self.least, maximum=most, value=value)
+            return gr.Number(label=self.label, info=self.why, value=value)
+        most = self.upper(limits)
         return gr.Slider(
             self.least, most, value=value, step=self.step, label=self.label, info=self.why, buttons=["reset"]
         )
@@ -262,8 +279,10 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
     )
 
 
-def run_spec(values: Mapping[str, Any], source: Source) -> RunSpec:
-    """The run that the form describes. Raises ValueError where a setting makes no sense."""
+def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
+    """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
+    for field in FIELDS:
+        field.check(values[field.name], limits)
     if values["tokenizer"] not in TOKENIZERS_OF.get(source.kind, TOKENIZERS_OF[OWN_TEXT]):
         raise ValueError(
             f"{source.title} cannot be read in pieces of {values['tokenizer']!r}: choose another tokenizer"

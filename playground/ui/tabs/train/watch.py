@@ -14,6 +14,7 @@ from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
 from ...jobs import RunView
+from ...page import sentence
 from .form import BY_NAME
 
 CANDIDATES = 8
@@ -85,13 +86,13 @@ def _progress(view: RunView) -> str:
             "Press Train to make one of your own.</p>"
         )
     if view.state == "failed":
-        return f'<div class="run-title">{title}</div>{theme.notice(_sentence(view.message), "error")}'
+        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
     if view.state == "preparing":
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
     if view.state == "finished":
         kind = "warning" if (view.history.finished or {}).get("reason") == "diverged" else "good"
-        return f'<div class="run-title">{title}</div>{theme.notice(_sentence(view.message), kind)}'
+        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), kind)}'
     left = f", about {duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
     words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
@@ -170,10 +171,6 @@ def _seconds_of(view: RunView) -> float:
 
 def _loss(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "not a number"
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,128 @@
+"""The main journey, as a new visitor takes it: open, paste a text, train, reload in the middle, talk to the model."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from playground.ui.app import build_app, launch
+
+TEXT = "The keeper lit the lamp each night. The lamp was old and the night was long. " * 60
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The product itself, as `python app.py` serves it."""
+    app = build_app()
+    _, where, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield where
+    app.close(verbose=False)
+
+
+def points(page, trace: str) -> int:
+    """How many points of a curve the loss chart shows."""
+    return page.evaluate(
+        """name => document.querySelector('#curve .js-plotly-plot')?.data?.find(t => t.name.startsWith(name))
+        ?.y?.length ?? 0""",
+        trace,
+    )
+
+
+def wait_for_points(page, trace: str, at_least: int) -> None:
+    """Wait until the loss chart has that many."""
+    page.wait_for_function(
+        """([name, least]) => (document.querySelector('#curve .js-plotly-plot')?.data
+        ?.find(t => t.name.startsWith(name))?.y?.length ?? 0) >= least""",
+        arg=[trace, at_least],
+    )
+
+
+def set_number(page, label: str, value: int) -> None:
+    """Type into one of the numbers under Advanced."""
+    box = page.get_by_label(label, exact=True).first
+    box.fill(str(value))
+    box.press("Tab")
+
+
+def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
+    page = open_page()
+    page.goto(address)
+    # something real is there before anything was done
+    page.wait_for_selector("#status .badge:has-text('recorded')")
+    wait_for_points(page, "validation", 5)
+    assert page.locator("#stop-button").is_disabled() and "wakes up" in page.inner_text("#why")
+
+    page.click("#source label:has-text('My own text')")
+    page.fill("#text textarea", TEXT)
+    page.click("#size label:has-text('Tiny')")
+    page.wait_for_function("document.querySelector('#outlook').innerText.includes('600 steps')")
+    page.fill("#prompt textarea", "The keeper ")
+    page.click("#advanced > button")
+    page.click("#advanced .settings:has-text('Learning') > button")
+    set_number(page, "Steps", 3000)
+    set_number(page, "Steps between evaluations", 20)
+    set_number(page, "Steps between samples", 40)
+    page.wait_for_function("document.querySelector('#outlook').innerText.includes('3,000 steps')")
+    assert "600 → 3,000" in page.inner_text("#advanced")
+    page.click("#train-button")
+    page.wait_for_selector("#status .badge:has-text('live')")
+    wait_for_points(page, "validation", 3)
+    page.wait_for_selector("#samples .sample-row >> nth=1")
+    assert page.locator("#train-button").is_disabled()
+
+    # the run belongs to the server: a reloaded page finds it again, a second tab shows it too
+    page.reload()
+    page.wait_for_selector("#status .badge:has-text('live')")
+    seen = points(page, "validation")
+    wait_for_points(page, "validation", seen + 1)
+    second = page.context.new_page()
+    second.goto(address)
+    second.wait_for_selector("#status .badge:has-text('live')")
+    second.close()
+
+    page.click("#stop-button")
+    page.wait_for_selector("#status .notice:has-text('Stopped after')")
+    page.wait_for_function("document.querySelector('#curve .js-plotly-plot').layout.shapes?.length >= 3")  # the ladder
+    assert re.search(r"nats\s+below the bigram line", page.inner_text("#curve"))
+    page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    assert page.locator("#resume-button").is_enabled()
+
+    page.click("#talk")
+    page.wait_for_selector("#generate-start")
+    page.fill("#generate-prompt textarea", "The keeper ")
+    page.click("#generate-start")
+    page.wait_for_function("document.querySelector('#generate-text').innerText.trim().length > 30")
+    words = set(re.findall(r"[a-z]+", page.inner_text("#generate-text").lower()))
+    assert words & {"lamp", "lit", "night", "keeper", "old", "long", "each"}, words
+
+
+def test_two_visitors_do_not_see_each_others_runs(address, open_page):
+    anna, bert = open_page(), open_page()
+    for page in (anna, bert):
+        page.goto(address)
+        page.wait_for_selector("#status .badge:has-text('recorded')")
+    anna.click("#source label:has-text('Twenty sentences')")
+    anna.click("#size label:has-text('Tiny')")
+    anna.wait_for_function("document.querySelector('#outlook').innerText.includes('205,696')")
+    anna.click("#train-button")
+    anna.wait_for_selector("#status .badge:has-text('live')")
+    bert.reload()
+    bert.wait_for_selector("#status .badge:has-text('recorded')")
+    assert bert.locator("#stop-button").is_disabled() and bert.locator("#train-button").is_enabled()
+    anna.click("#stop-button")
+    anna.wait_for_selector("#status .notice:has-text('Stopped after')")
+    bert.click("#model input")
+    assert "Run 1" not in bert.inner_text("body")
+
+
+def test_bad_input_is_answered_with_a_sentence_and_the_page_goes_on(address, open_page):
+    page = open_page(viewport={"width": 390, "height": 844})
+    page.goto(address)
+    page.wait_for_selector("#status .badge:has-text('recorded')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.click("#source label:has-text('My own text')")
+    page.fill("#text textarea", "much too short")
+    page.click("#train-button")
+    page.wait_for_selector("#status .notice-error:has-text('has only 14 tokens')")
+    assert page.locator("#train-button").is_enabled()

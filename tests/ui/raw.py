@@ -1,0 +1,55 @@
+"""A caller without a page: finds the endpoints a page would use and posts to them whatever a test likes."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+
+class RawCaller:
+    """Posts to one address as one session. Components are named by elem_id, label or type."""
+
+    def __init__(self, address: str, session: str = "a-session"):
+        self.address, self.session = address.rstrip("/"), session
+        with urllib.request.urlopen(f"{self.address}/config", timeout=30) as answer:
+            self.config = json.load(answer)
+        self.components = {component["id"]: component for component in self.config["components"]}
+
+    def component(self, name: str) -> int:
+        """The id of the first component with this elem_id, label or type."""
+        for number, component in self.components.items():
+            props = component["props"]
+            if name in (props.get("elem_id"), props.get("label"), component["type"]):
+                return number
+        raise KeyError(name)
+
+    def endpoint(self, name: str, event: str = "click") -> dict[str, Any]:
+        """The dependency with a handler in Python that this component's event calls."""
+        target = [self.component(name), event]
+        return next(
+            d for d in self.config["dependencies"] if target in [list(t) for t in d["targets"]] and d["backend_fn"]
+        )
+
+    def call(self, name: str, event: str = "click", **changes: Any) -> tuple[int, str]:
+        """Call it with the page's first values, some changed (by elem_id or label); (status, answer as text)."""
+        endpoint = self.endpoint(name, event)
+        data = {number: self.components[number]["props"].get("value") for number in endpoint["inputs"]}
+        for changed, value in changes.items():
+            number = self.component(changed)
+            assert number in data, f"{changed} is no input of {name}"
+            data[number] = value
+        return self.post(endpoint["id"], list(data.values()))
+
+    def post(self, function: int, data: list[Any]) -> tuple[int, str]:
+        """Post to the endpoint that gradio's page uses for events outside the queue."""
+        body = json.dumps({"data": data, "fn_index": function, "session_hash": self.session}).encode()
+        request = urllib.request.Request(
+            f"{self.address}/gradio_api/run/predict", body, {"Content-Type": "application/json"}
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            return refused.code, refused.read().decode()

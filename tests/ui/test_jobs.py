@@ -1,0 +1,284 @@
+"""Runs live in the server: found again, stopped, resumed, ended by limits; each its visitor's own and nobody else's."""
+
+from __future__ import annotations
+
+import gc
+import math
+import threading
+import time
+
+import pytest
+
+from playground.data import TextError
+from playground.training import Evaluated, Finished
+from playground.ui.jobs import MOST_FAILED, Jobs, RunView, settings_of
+from playground.ui.limits import LimitError
+from playground.ui.registry import Registry
+from playground.ui.runs import Laddered, Learned, Predicted, Prepared, RunSpec, Source, run_training
+
+from .runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
+
+
+def house(tmp_path, runner=run_training, **limits) -> Jobs:
+    """Jobs and an empty registry."""
+    bounds = small_limits(**limits)
+    return Jobs(Registry(bounds, shipped=tmp_path / "none"), bounds, runner)
+
+
+def finished(job) -> RunView:
+    """Wait for the end of a run, put away and all."""
+    until(lambda: job.settled)
+    return job.view()
+
+
+# ---- a whole run -----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
+    jobs = house(tmp_path)
+    view = finished(jobs.start(ANNA, small_spec()))
+    assert view.state == "finished" and view.message == "All 30 steps are done."
+    assert view.history.steps["step"] == list(range(1, 31))
+    assert view.history.evaluations["step"] == [0, 10, 20, 30]
+    assert view.ladder.uniform > view.ladder.bigram and view.ladder.floor is None
+    checkpoint = jobs.registry.get(view.id, ANNA)
+    assert checkpoint.history.last_step == 30 and checkpoint.about["ladder"] == view.ladder.to_dict()
+    assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode("the cat")) == "the cat"
+    assert math.isclose(float(view.before.sum()), 1.0, rel_tol=1e-5)
+    assert not view.before.equal(view.now)
+    again = RunView.of_checkpoint(view.id, checkpoint)
+    assert again.ladder == view.ladder and again.planned_steps == 30
+
+
+def test_the_runner_yields_plain_events_with_the_first_point_before_the_ladder(tmp_path):
+    events = list(run_training(small_spec(), small_limits(), folder=tmp_path / "run"))
+    kinds = [type(event) for event in events]
+    assert kinds[0] is Prepared and kinds[1] is Predicted
+    assert kinds.index(Evaluated) < kinds.index(Laddered)
+    assert kinds.count(Learned) == kinds.count(Laddered) == kinds.count(Finished) == 1
+
+
+def test_a_page_sees_columns_of_equal_length_at_any_moment(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner())
+    job = jobs.start(ANNA, small_spec(steps=100))
+    while job.active:
+        view = job.view()
+        assert len({len(column) for column in view.history.steps.values()}) == 1
+        assert len({len(column) for column in view.history.evaluations.values()}) == 1
+    assert job.view().version == job.version
+
+
+# ---- stopping and going on -------------------------------------------------------------------------------------------
+
+
+def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_curve(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.start(ANNA, small_spec(steps=5000))
+    until(lambda: job.view().history.last_step > 20)
+    asked = time.monotonic()
+    assert jobs.stop(ANNA) is job
+    until(lambda: not job.active)
+    assert time.monotonic() - asked < 1.0
+    stopped = finished(job)
+    done = stopped.history.last_step
+    assert stopped.history.finished["reason"] == "stopped" and stopped.can_resume
+    loss_when_stopped = stopped.history.val_loss
+    first_model = jobs.registry.get(job.id, ANNA).model
+
+    jobs.resume(ANNA, job.id)
+    until(lambda: job.view().history.last_step > done + 20)
+    jobs.stop(ANNA)
+    resumed = finished(job)
+    steps = resumed.history.steps["step"]
+    assert steps == list(range(1, len(steps) + 1)), "one curve, without a gap or a repeated step"
+    assert resumed.history.steps["seconds"] == sorted(resumed.history.steps["seconds"])
+    assert resumed.history.val_loss < loss_when_stopped + 0.1
+    assert jobs.registry.get(job.id, ANNA).model is not first_model, "what others may be reading is never changed"
+
+
+def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
+    jobs = house(tmp_path, steps=50)
+    job = jobs.start(ANNA, small_spec(steps=30))
+    finished(job)
+    jobs.resume(ANNA, job.id, more_steps=15)
+    assert finished(job).history.last_step == 45
+    with pytest.raises(LimitError, match=r"60 steps are too many: this machine allows 50"):
+        jobs.resume(ANNA, job.id, more_steps=15)
+
+
+def test_stopping_before_training_began_ends_at_once_and_the_late_thread_changes_nothing(tmp_path):
+    runner = ScriptedRunner(hold_preparing=True)
+    jobs = house(tmp_path, runner)
+    job = jobs.start(ANNA, small_spec())
+    jobs.stop(ANNA)
+    assert job.state == "failed" and "nothing to keep" in job.view().message
+    second = jobs.start(ANNA, small_spec())
+    runner.may_prepare.set()
+    assert finished(second).state == "finished"
+    until(lambda: not job.busy)
+    assert job.state == "failed" and not jobs.registry.has(job.id, ANNA)
+
+
+def test_wall_clock_ends_a_run_and_keeps_what_was_learned(tmp_path):
+    jobs = house(tmp_path, seconds=0.3)
+    view = finished(jobs.start(ANNA, small_spec(steps=100_000)))
+    assert view.history.finished["reason"] == "time" and view.history.last_step > 0
+    assert jobs.registry.has(view.id, ANNA) and view.can_resume
+
+
+def test_a_run_goes_on_when_nobody_watches(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner())
+    job_id = jobs.start(ANNA, small_spec(steps=50)).id
+    gc.collect()
+    until(lambda: jobs.find(ANNA, job_id).settled)
+    assert [entry.id for entry in jobs.registry.models(ANNA)] == [job_id]
+
+
+# ---- whose it is -----------------------------------------------------------------------------------------------------
+
+
+def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner())
+    annas, berts = jobs.start(ANNA, small_spec(steps=400)), jobs.start(BERT, small_spec(steps=400))
+    assert jobs.active(ANNA) is annas and jobs.active(BERT) is berts
+    assert jobs.of(ANNA) == [annas] and jobs.of(BERT) == [berts]
+    assert jobs.find(BERT, annas.id) is None and jobs.stop(BERT, annas.id) is None
+    jobs.stop(BERT)
+    until(lambda: berts.settled)
+    assert annas.active, "stopping one's own run leaves the other's alone"
+    jobs.stop(ANNA)
+    until(lambda: annas.settled)
+    with pytest.raises(ValueError, match="no run to go on with"):
+        jobs.resume(BERT, annas.id)
+    with pytest.raises(ValueError, match="no longer here"):
+        jobs.registry.get(annas.id, BERT)
+    with pytest.raises(ValueError, match="no longer here"):
+        jobs.registry.remove(annas.id, BERT)
+    assert [entry.owner for entry in jobs.registry.models(BERT)] == [BERT]
+    assert annas.id not in dict(map(reversed, jobs.registry.choices(BERT)))
+
+
+@pytest.mark.parametrize("stranger", [None, "", 7, [], "x" * 30])
+def test_whoever_has_no_id_has_no_runs(tmp_path, stranger):
+    jobs = house(tmp_path, ScriptedRunner())
+    job = jobs.start(ANNA, small_spec())
+    until(lambda: job.settled)
+    assert jobs.of(stranger) == [] and jobs.active(stranger) is None and jobs.find(stranger, job.id) is None
+    assert jobs.registry.models(stranger) == [] and not jobs.registry.has(job.id, stranger)
+
+
+def test_ids_cannot_be_guessed(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner(), jobs=50, jobs_per_visitor=50)
+    ids = {jobs.start(ANNA, small_spec(steps=1)).id for _ in range(20)}
+    assert len(ids) == 20 and all(len(i) >= 24 for i in ids)
+
+
+# ---- limits on runs and models ---------------------------------------------------------------------------------------
+
+
+def test_one_run_at_a_time_for_a_visitor_and_so_many_for_the_house(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner(), jobs=2)
+    jobs.start(ANNA, small_spec(steps=2000))
+    with pytest.raises(LimitError, match="A run of yours is going on"):
+        jobs.start(ANNA, small_spec())
+    assert jobs.why_not(ANNA) and jobs.why_not(BERT) is None
+    jobs.start(BERT, small_spec(steps=2000))
+    with pytest.raises(LimitError, match="All 2 places"):
+        jobs.start("carla-" + "c" * 20, small_spec())
+    for who in (ANNA, BERT):
+        jobs.stop(who)
+    until(lambda: all(job.settled for who in (ANNA, BERT) for job in jobs.of(who)))
+    assert jobs.why_not(ANNA) is None
+
+
+def test_many_presses_at_once_start_one_run(tmp_path):
+    jobs = house(tmp_path, ScriptedRunner())
+    outcomes, gate = [], threading.Barrier(8)
+
+    def press() -> None:
+        gate.wait()
+        try:
+            outcomes.append(jobs.start(ANNA, small_spec(steps=500)))
+        except LimitError:
+            outcomes.append(None)
+
+    threads = [threading.Thread(target=press) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(job is not None for job in outcomes) == 1
+    jobs.stop(ANNA)
+
+
+def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_them(tmp_path):
+    jobs = house(tmp_path, models_per_visitor=2, models=3)
+    first = jobs.start(ANNA, small_spec())
+    finished(first)
+    assert first.folder.exists()
+    second = jobs.start(ANNA, small_spec(seed=1))
+    finished(second)
+    jobs.registry.get(first.id, ANNA)  # used: now the second is the one that nobody has asked for
+    third = jobs.start(ANNA, small_spec(seed=2))
+    finished(third)
+    assert {entry.id for entry in jobs.registry.models(ANNA)} == {first.id, third.id}
+    assert jobs.find(ANNA, second.id) is None and not second.folder.exists()
+    # the house has room for three: each newcomer takes the place of whoever was not asked for longest
+    for number in range(3):
+        finished(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec()))
+    assert jobs.registry.models(ANNA) == [] and jobs.of(ANNA) == []
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------------------------
+
+
+def test_a_text_that_is_too_short_fails_with_a_sentence_and_the_next_run_clears_it_away(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.start(ANNA, small_spec(text="too short"))
+    view = finished(job)
+    assert view.state == "failed" and "only 9 tokens" in view.message
+    assert jobs.registry.models(ANNA) == [] and not view.can_resume
+    finished(jobs.start(ANNA, small_spec()))
+    assert jobs.find(ANNA, job.id) is None
+
+
+def test_failed_runs_do_not_pile_up(tmp_path):
+    jobs = house(tmp_path)
+    for number in range(MOST_FAILED + 5):
+        finished(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
+    assert len(jobs._jobs) <= MOST_FAILED + 1
+
+
+def test_our_own_bugs_do_not_reach_the_visitor(tmp_path, caplog):
+    def broken(spec, limits, **_):
+        raise RuntimeError("a path such as /secret")
+        yield
+
+    view = finished(house(tmp_path, broken).start(ANNA, small_spec()))
+    assert view.state == "failed" and "secret" not in view.message and "our side" in view.message
+    assert "/secret" in caplog.text, "but it is logged"
+
+
+def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
+    jobs = house(tmp_path, vocabulary=10)
+    spec = small_spec()
+    with pytest.raises(LimitError, match="32 different tokens are too many"):
+        jobs.start(ANNA, spec)
+    guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
+    view = finished(jobs.start(ANNA, guessed))
+    assert view.state == "failed" and "different tokens are too many" in view.message
+
+
+def test_an_unknown_source_is_refused_in_words():
+    with pytest.raises(TextError, match="nothing called"):
+        next(run_training(RunSpec(Source("klingon"), MODEL, small_spec().training), small_limits()))
+
+
+def test_parts_of_the_prompt_that_the_text_lacks_are_named(tmp_path):
+    view = finished(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω")))
+    assert any("'Ω'" in notice for notice in view.notices)
+
+
+def test_settings_differ_where_the_runs_do():
+    one, other = settings_of(small_spec()), settings_of(small_spec(learning_rate=0.5))
+    assert {name for name in one if one[name] != other[name]} == {"learning_rate"}

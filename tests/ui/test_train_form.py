@@ -1,0 +1,142 @@
+"""The Train tab's form: every size and preset is a run that can be made, and a change says what it changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.model import PRESETS, ModelConfig
+from playground.training import TrainConfig
+from playground.ui.jobs import RunView
+from playground.ui.limits import LOCAL, PUBLIC
+from playground.ui.runs import RunSpec, Source
+from playground.ui.tabs.train import form, watch
+
+
+def filled(size: str = "small", source: str = "stories", **changes) -> dict:
+    """The form's values by name."""
+    return form.size_values(size, source) | {"source": source, "size": size, "prompt": "x", "base": size} | changes
+
+
+@pytest.mark.parametrize("limits", [LOCAL, PUBLIC], ids=["local", "public"])
+@pytest.mark.parametrize("source", form.SOURCES)
+@pytest.mark.parametrize("size", form.SIZES)
+def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
+    spec = form.run_spec(filled(size, source), Source(source, text="text"), limits)
+    limits.check_training(spec.model, spec.training)
+    assert spec.tokenizer in form.TOKENIZERS_OF[source]
+
+
+@pytest.mark.parametrize("name", form.SYSTEMS)
+def test_every_preset_sets_a_run_that_can_be_made_here(name):
+    values, shrunk = form.preset_values(PRESETS[name], PUBLIC)
+    spec = form.run_spec(filled(**values), Source("stories"), PUBLIC)
+    PUBLIC.check_training(spec.model, spec.training)
+    there = PRESETS[name].config
+    same = {"positions", "norm", "norm_placement", "activation", "tie_embeddings", "qkv_bias", "head_bias", "dropout"}
+    assert all(getattr(spec.model, field) == getattr(there, field) for field in same)
+    assert shrunk == (there.n_parameters > PUBLIC.parameters)
+    if not shrunk:
+        assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
+
+
+def test_s5_on_the_twenty_sentences_is_the_walkthroughs_model_to_the_last_parameter():
+    assert form.model_config(filled("tiny", form.SENTENCES)).n_parameters == 205_696
+
+
+def test_fields_bear_the_names_of_the_configs_and_stand_once():
+    names = [field.name for field in form.FIELDS]
+    assert len(names) == len(set(names))
+    known = {*ModelConfig.__dataclass_fields__, *TrainConfig.__dataclass_fields__, *RunSpec.__dataclass_fields__}
+    assert set(names) <= known
+    assert all(field.why.endswith(".") and field.group in form.GROUPS for field in form.FIELDS)
+
+
+def test_what_was_set_is_what_runs():
+    values = filled(n_layers=2, n_kv_heads=2, d_ff=100, init_std=0.02, causal=False, steps=77, learning_rate=0.01)
+    spec = form.run_spec(values, Source("stories"), LOCAL)
+    assert (spec.model.n_layers, spec.model.n_kv_heads, spec.model.d_ff, spec.model.init_std) == (2, 2, 100, 0.02)
+    assert not spec.model.causal and (spec.training.steps, spec.training.learning_rate) == (77, 0.01)
+    follows = form.run_spec(filled(n_kv_heads=0, d_ff=0, init_std=0), Source("stories"), LOCAL).model
+    assert (follows.n_kv_heads, follows.d_ff, follows.init_std) == (None, None, None)
+
+
+def test_only_what_differs_is_listed_with_its_effect():
+    base = filled()
+    assert form.changes(base, base) == []
+    (what, effect), (peeks, wrong) = form.changes(filled(n_layers=8, causal=False), base)
+    assert what == "Layers: 4 → 8"
+    more = form.model_config(filled(n_layers=8)).n_parameters - form.model_config(base).n_parameters
+    assert effect.startswith(f"{more:+,} parameters")
+    assert peeks.startswith("Hide the future") and "writing fails" in wrong
+    ((_, impossible),) = form.changes(filled(n_heads=3), base)
+    assert "not possible" in impossible
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"steps": None}, "Steps must be from"),
+        ({"steps": float("nan")}, "Steps must be from"),
+        ({"dropout": 0.7}, "Dropout must be from 0 to 0.6"),
+        ({"qk_norm": 1}, "must be on or off"),
+        ({"positions": "vague"}, "Positions must be one of"),
+        ({"tokenizer": "bpe"}, "cannot be read in pieces"),
+        ({"n_layers": True}, "Layers must be from"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        form.run_spec(filled(**changes), Source("stories"), LOCAL)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"own_kind": "paste", "text": " \n"}, "no text yet"),
+        ({"own_kind": "upload", "upload": None}, "choose a file"),
+        ({"own_kind": "hub", "hub_repo": "user/name", "hub_file": ""}, "name a repository"),
+    ],
+)
+def test_a_missing_text_says_which(changes, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        form.source_of({"source": form.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
+
+
+def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
+    good, bad, huge = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "huge.txt"
+    good.write_text("Schöne Grüße", encoding="utf-8")
+    bad.write_bytes(b"\x00\x01\x02")
+    huge.write_bytes(b"x" * (PUBLIC.text_bytes + 1))
+    own = {"source": form.OWN_TEXT, "own_kind": "upload"}
+    assert form.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße")
+    with pytest.raises(ValueError, match="binary"):
+        form.source_of(own | {"upload": str(bad)}, PUBLIC)
+    with pytest.raises(ValueError, match="takes at most"):
+        form.source_of(own | {"upload": str(huge)}, PUBLIC)
+
+
+# ---- what is shown ---------------------------------------------------------------------------------------------------
+
+
+def test_everything_from_outside_is_escaped():
+    evil = "<script>alert(1)</script>"
+    view = RunView(id="x", name=evil, state="failed", message=evil, corpus=evil, notices=(evil,))
+    view.history.samples.append({"step": 1, "prompt": evil, "text": evil})
+    for shown in (watch.status(view), watch.samples(view), watch.runs_table([view], "x"), watch.question(view)):
+        assert "<script>" not in shown
+
+
+def test_the_runs_table_shows_only_settings_that_differ():
+    one = RunView(id="1", name="Run 1", state="finished", settings={"n_layers": 2, "steps": 10, "norm": "rmsnorm"})
+    other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 10, "norm": "rmsnorm"})
+    table = watch.runs_table([one, other], "2")
+    assert '<th scope="col">Layers</th>' in table and "Norm" not in table
+    assert table.index("Run 2 (shown)") < table.index("Run 1")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "under a second"), (45, "45 s"), (130, "2 min"), (9000, "2.5 h"), (float("inf"), "a long")],
+)
+def test_times_are_said_as_people_say_them(seconds, words):
+    assert watch.duration(seconds).startswith(words)
