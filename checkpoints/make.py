@@ -53,8 +53,8 @@ SHIPPED: dict[str, Shipped] = {
             read_file(HERE.parent / "playground" / "data" / "texts" / "lighthouse.txt"), name="The lighthouse"
         ),
         PRESETS["small"].config.replace(dropout=0.1),
-        RECIPES["small"].replace(steps=1200, eval_every=100, sample_every=200, sample_tokens=200),
-        "The lamp ",
+        RECIPES["small"].replace(steps=900, eval_every=100, sample_every=100, sample_tokens=200),
+        "Mara ",
     ),
 }
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import gradio as gr
 
 from ....data import Tokenizer
-from ...chart import ASSETS
 
 # 'select' is named for gr.HTML, which looks up the events of a component in this text.
 _ON_LOAD = """
@@ -27,14 +26,10 @@ element.addEventListener("keydown", (event) => {
 });
 """
 
-_STYLE = f"<style>{(ASSETS / 'generate.css').read_text(encoding='utf-8')}</style>"
-
 
 def TokenText(*, elem_id: str) -> gr.HTML:
     """An empty text; its `.select` gives gr.SelectData with index [sample, token]."""
-    return gr.HTML(
-        _STYLE + '<div class="written"></div>', js_on_load=_ON_LOAD, apply_default_css=False, elem_id=elem_id
-    )
+    return gr.HTML('<div class="written"></div>', js_on_load=_ON_LOAD, apply_default_css=False, elem_id=elem_id)
 
 
 def plain(tokenizer: Tokenizer, prompt: Sequence[int], samples: Sequence[Sequence[int]]) -> str:
@@ -84,4 +79,4 @@ def _texts(tokenizer: Tokenizer, prompt: Sequence[int], sample: Sequence[int]) -
 
 
 def _framed(blocks: Sequence[str]) -> str:
-    return f'{_STYLE}<div class="written">{"<hr>".join(blocks)}</div>'
+    return f'<div class="written">{"<hr>".join(blocks)}</div>'
