@@ -370,7 +370,7 @@ class Jobs:
             return [job for job in self._jobs.values() if job.visitor == visitor]
 
     def _clear_failed(self, visitor: str) -> None:
-        """Runs that failed are of interest until the next one begins, and must not pile up for those who never return."""
+        """Runs that failed are of interest until the next one begins, and must not pile up meanwhile."""
         failed = [job for job in self._jobs.values() if job.checkpoint is None and not job.active]
         surplus = max(len(failed) - MOST_FAILED, 0)
         for i, job in enumerate(failed):

@@ -20,22 +20,18 @@ def address():
     app.close(verbose=False)
 
 
+POINTS = """name => document.querySelector('#curve .chart-plot')?._fullData
+  ?.find(trace => trace.name.startsWith(name))?.y?.length ?? 0"""
+
+
 def points(page, trace: str) -> int:
     """How many points of a curve the loss chart shows."""
-    return page.evaluate(
-        """name => document.querySelector('#curve .js-plotly-plot')?.data?.find(t => t.name.startsWith(name))
-        ?.y?.length ?? 0""",
-        trace,
-    )
+    return page.evaluate(POINTS, trace)
 
 
 def wait_for_points(page, trace: str, at_least: int) -> None:
     """Wait until the loss chart has that many."""
-    page.wait_for_function(
-        """([name, least]) => (document.querySelector('#curve .js-plotly-plot')?.data
-        ?.find(t => t.name.startsWith(name))?.y?.length ?? 0) >= least""",
-        arg=[trace, at_least],
-    )
+    page.wait_for_function(f"([name, least]) => ({POINTS})(name) >= least", arg=[trace, at_least])
 
 
 def set_number(page, label: str, value: int) -> None:
@@ -83,7 +79,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
 
     page.click("#stop-button")
     page.wait_for_selector("#status .notice:has-text('Stopped after')")
-    page.wait_for_function("document.querySelector('#curve .js-plotly-plot').layout.shapes?.length >= 3")  # the ladder
+    page.wait_for_function("document.querySelector('#curve .chart-plot').layout.shapes?.length >= 3")  # the ladder
     assert re.search(r"nats\s+below the bigram line", page.inner_text("#curve"))
     page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
     assert page.locator("#resume-button").is_enabled()

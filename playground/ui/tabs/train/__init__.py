@@ -32,7 +32,7 @@ def build(page: Page) -> None:
     opening = recorded(page, page.registry.default)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
-            controls = _controls(page)
+            controls = _controls(page, opening)
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
             results = _results(opening)
     _Wiring(page, controls, results).connect()
@@ -41,7 +41,7 @@ def build(page: Page) -> None:
 # ---- layout ----------------------------------------------------------------------------------------------------------
 
 
-def _controls(page: Page) -> dict[str, Any]:
+def _controls(page: Page, opening: RunView | None) -> dict[str, Any]:
     """The left column. Returns its components by name; those of `form.FIELDS` by the fields' names."""
     c: dict[str, Any] = {}
     c["source"] = gr.Radio(
@@ -77,7 +77,9 @@ def _controls(page: Page) -> dict[str, Any]:
         elem_classes="pills",
         elem_id="size",
     )
-    c["outlook"] = gr.HTML(padding=False, elem_id="outlook")
+    values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
+    first = values | {"source": FIRST_SOURCE, "prompt": form.PROMPTS[FIRST_SOURCE]}
+    c["outlook"] = gr.HTML(_outlook(first, page, Pace()), padding=False, elem_id="outlook")
     c["prompt"] = gr.Textbox(
         label="Prompt",
         info="What it continues while it learns. Press Enter to ask the model shown what comes next.",
@@ -89,11 +91,10 @@ def _controls(page: Page) -> dict[str, Any]:
     with gr.Row(elem_id="train-buttons"):
         c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, min_width=90, elem_id="stop-button")
         c["resume"] = gr.Button("Resume", size="md", interactive=False, min_width=90, elem_id="resume-button")
-    c["why"] = gr.HTML(padding=False, elem_id="why")
+    c["why"] = gr.HTML(_quiet(_why(opening)), padding=False, elem_id="why")
     with gr.Accordion("Advanced", open=False, elem_id="advanced"):
-        c["changes"] = gr.HTML(padding=False)
+        c["changes"] = gr.HTML(_changes([], FIRST_SIZE), padding=False)
         c["reset"] = gr.Button("Reset all to the size's own settings", size="sm")
-        values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
         for group, title in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
                 for field in form.FIELDS:
@@ -183,7 +184,6 @@ class _Wiring:
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
         self.timer.tick(self.look, who, self.views, **QUIETLY)
         page.on_load(self.attach, who, self.views)
-        page.on_load(self.outlook, self.form_inputs, [c["outlook"], c["changes"]])
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
@@ -499,8 +499,10 @@ def _resume_label(view: RunView) -> str:
     return "Train longer" if finished.get("reason") == "done" and view.can_resume else "Resume"
 
 
-def _why(view: RunView) -> str:
+def _why(view: RunView | None) -> str:
     """Why a button sleeps."""
+    if view is None:
+        return "Stop wakes up while a run is going on, Resume after one of your own."
     if view.state == "stopping":
         return "Stopping; what was learned is kept."
     if view.active:
