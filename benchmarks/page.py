@@ -1,0 +1,169 @@
+"""The page: start to first answer, press to first point, training beside an open page, memory over visits.
+
+Needs a Chromium. Everything is measured from outside, on `python app.py` in a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import re
+import secrets
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.ui.raw import RawCaller
+
+ROOT = Path(__file__).resolve().parents[1]
+CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--visits", type=int, default=200, help="for the memory row; 0 leaves it out")
+    parser.add_argument("--steps", type=int, default=300, help="of the run that page and shell both make")
+    parser.add_argument("--rounds", type=int, default=3)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure and print the table."""
+    print("| what | figure |\n|---|---|")
+    with served() as (address, seconds, _):
+        print(f"| start of app.py → first answer | {seconds:.1f} s |")
+        firsts, ratios = [], []
+        for _ in range(options.rounds):
+            shell = shell_rate(options.steps)
+            first, rate = page_rate(address, options.steps)
+            firsts.append(first)
+            ratios.append(rate / shell)
+        print(f"| press Train → first point drawn | {statistics.median(firsts):.2f} s |")
+        spread = ", ".join(f"{r:.2f}" for r in ratios)
+        print(f"| tokens/s with the page open against the shell | {statistics.median(ratios):.2f}× ({spread}) |")
+    if options.visits:
+        with served() as (address, _, process):
+            marks = memory_over_visits(address, process, options.visits)
+            shown = ", ".join(f"{n}: {mb:.0f}" for n, mb in marks)
+            print(f"| resident memory in MB after n visits (train and generate) | {shown} |")
+
+
+@contextlib.contextmanager
+def served() -> Iterator[tuple[str, float, subprocess.Popen]]:
+    """`python app.py` on a free port: its address, seconds to its first answer, its process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address, began = f"http://127.0.0.1:{port}", time.perf_counter()
+    process = subprocess.Popen([sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        while True:
+            try:
+                urllib.request.urlopen(address, timeout=1).close()
+                break
+            except (urllib.error.URLError, OSError):
+                assert process.poll() is None and time.perf_counter() - began < 120, "the app did not start"
+                time.sleep(0.02)
+        yield address, time.perf_counter() - began, process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def shell_rate(steps: int) -> float:
+    """Tokens per second of the default run in the shell, evaluations not counted."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "playground", "train", "--language", "stories", "--preset", "small", "--json"]
+        command += ["--out", f"{folder}/m", "--steps", str(steps)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return _rate(json.loads(line) for line in done.stdout.splitlines())
+
+
+def _rate(events: Iterator[dict]) -> float:
+    rates = [e["tokens_per_second"] for e in events if e["event"] == "stepped"]
+    return statistics.median(rates[20:])
+
+
+def page_rate(address: str, steps: int) -> tuple[float, float]:
+    """(seconds from Train to the first drawn point, tokens per second) of the same run with the page open."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM))
+        page = browser.new_page()
+        page.goto(address)
+        page.wait_for_selector("#train-button:not([disabled])")
+        page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.length")
+        page.click("#advanced > button")
+        page.click("#advanced .settings:has-text('Learning') > button")
+        box = page.get_by_label("Steps", exact=True).first
+        box.fill(str(steps))
+        box.press("Tab")
+        page.wait_for_timeout(1000)
+        began = time.perf_counter()
+        page.click("#train-button")
+        page.wait_for_selector("#status .badge:has-text('live')")
+        page.wait_for_function(
+            "document.querySelector('#curve .chart-plot')?._fullData?.some(t => t.y?.length && t.x[0] <= 5)"
+        )
+        first, rates = time.perf_counter() - began, []
+        while page.locator("#status .badge:has-text('live')").count():
+            found = re.search(r"([\d,]+)\s*tokens/s", page.inner_text("#status"))
+            if found:
+                rates.append(float(found.group(1).replace(",", "")))
+            page.wait_for_timeout(250)
+        browser.close()
+    return first, statistics.median(rates[2:] or rates or [0.0])
+
+
+def memory_over_visits(address: str, process: subprocess.Popen, visits: int) -> list[tuple[int, float]]:
+    """Resident megabytes after 10, 50, 100 … visits; each is a new visitor who trains a tiny run and generates."""
+    marks = []
+    for visit in range(1, visits + 1):
+        urllib.request.urlopen(address, timeout=30).read()
+        visitor = secrets.token_urlsafe(18)
+        caller = RawCaller(address, secrets.token_hex(8))
+        status, answer = caller.call(
+            "train-button", browserstate=visitor, source="text", text="The sea is wide and deep. " * 60, size="tiny",
+            Context=16, Layers=1, Steps=20, prompt="The ",
+        )  # fmt: skip
+        assert status == 200, answer
+        for _ in range(200):
+            _, answer = caller.call("timer", "tick", browserstate=visitor)
+            if "All 20 steps" in answer or "finished" in answer:
+                break
+            time.sleep(0.05)
+        generate(caller, visitor)
+        if visit in (10, 50) or visit % 100 == 0:
+            marks.append((visit, resident_mb(process.pid)))
+    return marks
+
+
+def generate(caller: RawCaller, visitor: str) -> None:
+    """Press Generate through the queue, and read the stream to its end."""
+    endpoint = caller.endpoint("generate-start")
+    data = [caller.components[n]["props"].get("value") for n in endpoint["inputs"]]
+    data[endpoint["inputs"].index(caller.component("browserstate"))] = visitor  # the page's first browser state
+    body = json.dumps({"data": data, "fn_index": endpoint["id"], "session_hash": caller.session}).encode()
+    join = urllib.request.Request(f"{caller.address}/gradio_api/queue/join", body, {"Content-Type": "application/json"})
+    urllib.request.urlopen(join, timeout=30).read()
+    stream = f"{caller.address}/gradio_api/queue/data?session_hash={caller.session}"
+    with urllib.request.urlopen(stream, timeout=120) as answers:
+        for line in answers:
+            if b"process_completed" in line:
+                assert b'"success":true' in line.replace(b" ", b""), line[:300]
+                return
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process, in megabytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1000
