@@ -18,10 +18,15 @@ class RMSNorm(nn.Module):
         super().__init__()
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
+        self.register_buffer("floor", torch.tensor(eps), persistent=False)  # eps once more, as addcmul wants it
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if written_out(x) and x.dtype == torch.float32:
-            return _RMSNorm.apply(x, self.weight, self.eps)
+        if x.device.type == "cpu" and x.dtype == torch.float32 and not torch.compiler.is_compiling():
+            if torch.is_grad_enabled():
+                return _RMSNorm.apply(x, self.weight, self.eps)
+            length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # one pass where torch's own takes three
+            scale = torch.addcmul(self.floor, length, length, value=1.0 / x.shape[-1]).rsqrt_()
+            return x * scale * self.weight
         return F.rms_norm(x, self.weight.shape, self.weight, self.eps)
 
 
@@ -36,8 +41,8 @@ def rotate_pairs(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) ->
 
 
 def written_out(x: torch.Tensor) -> bool:
-    """Whether the hand-written backward pays: on a CPU, when nobody is compiling."""
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether the hand-written backward pays: there will be one, on a CPU, and nobody is compiling."""
+    return torch.is_grad_enabled() and x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 class _RMSNorm(torch.autograd.Function):

@@ -63,8 +63,9 @@ class Transformer(nn.Module):
         cache: KVCache | None = None,
         tap: Tap = no_tap,
         rng: torch.Generator | None = None,
+        last_only: bool = False,
     ) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T).
+        """Logits (B, T, V) for the token that follows each of ids (B, T); with `last_only`, (B, 1, V) after the last.
 
         With a `cache`, ids are the tokens after those it holds, and it has grown by T afterwards. A `tap` sees and may
         replace every named intermediate (see `trace.py`). With `rng`, dropout is on and drawn from it.
@@ -93,6 +94,8 @@ class Transformer(nn.Module):
                 routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
+        if last_only:
+            x = x[:, -1:]
         x = tap("final", None, self.final_norm(x))
         logits = tap("logits", None, self.head(x))
         if not routings:

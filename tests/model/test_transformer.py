@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from playground.model import KVCache, ModelConfig, Recorder, Transformer, chain, trace
 from playground.model.attention import fuse_heads, split_heads, visible
+from playground.model.bare import bare
 
 from .configs import CAUSAL, TINY, VARIANTS
 
@@ -240,3 +241,25 @@ def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
     q = torch.randn(1, 2, 6, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert model.blocks[0].attention.fused_kernel(q, q, q).dtype == torch.float32
+
+
+@every_config
+def test_the_bare_twin_is_the_same_function_of_the_same_weights(config):
+    model, ids = Transformer(config), some_ids(config)
+    twin = bare(model)
+    with torch.no_grad():
+        assert torch.equal(twin(ids).logits, model(ids).logits)
+        assert torch.equal(twin(ids, last_only=True).logits, model(ids).logits[:, -1:])
+        for parameter in model.parameters():
+            parameter.mul_(1.1)
+        assert torch.equal(twin(ids).logits, model(ids).logits)
+    seen, expected = trace(twin, ids), trace(model, ids)
+    assert set(seen) == set(expected) and all(torch.equal(seen[key], expected[key]) for key in expected)
+
+
+def test_a_bare_twin_leaves_its_model_alone():
+    model = Transformer(TINY)
+    before = {name: id(part) for name, part in model.named_modules()}
+    bare(model)
+    assert {name: id(part) for name, part in model.named_modules()} == before
+    assert type(model) is Transformer and "embedding" not in vars(model)

@@ -1,0 +1,32 @@
+"""bare: a model's forward pass without nn.Module's bookkeeping, for decoding, where each step is short."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torch import nn
+
+
+def bare(module: nn.Module) -> Any:
+    """A twin that is called like the module, runs the same `forward` code on the same weights, and starts quicker.
+
+    Every call of an nn.Module looks for hooks, and every `self.weight` goes through `__getattr__`: some microseconds
+    each, which together are a third of the time of a small model's decoding step. The twin's parts are plain
+    attributes and its call is its `forward`. It shares the module's tensors (training the module trains the twin) and
+    is made in about a millisecond; it has no hooks, and parts replaced in the module later stay unknown to it.
+    """
+    if isinstance(module, nn.ModuleList):
+        return [bare(part) for part in module]
+    twin = object.__new__(_bare_class(type(module)))
+    vars(twin).update(vars(module))
+    vars(twin).update(module._parameters)
+    vars(twin).update(module._buffers)
+    vars(twin).update({name: bare(part) for name, part in module._modules.items()})
+    return twin
+
+
+@functools.cache
+def _bare_class(kind: type[nn.Module]) -> type[nn.Module]:
+    """A subclass, so that isinstance still answers, whose instances are called without nn.Module's detour."""
+    return type(kind.__name__, (kind,), {"__call__": kind.forward})
