@@ -11,7 +11,7 @@ import gradio as gr
 from . import chart, theme
 from .jobs import Jobs
 from .limits import Limits, limits_here
-from .page import Page, model_dropdown
+from .page import QUIETLY, Page, model_dropdown
 from .registry import Registry, new_id
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
@@ -57,10 +57,9 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
             return visitor, page.recall(visitor)
 
         page.finish()
-        quietly = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        loaded = app.load(welcome, visitor, [visitor, model], **quietly)
+        loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         for handler, inputs, outputs in page.on_load_handlers:
-            loaded.then(handler, inputs, outputs, **quietly)
+            loaded.then(handler, inputs, outputs, **QUIETLY)
     app.page = page
     return app
 

@@ -119,6 +119,15 @@ class Job:
         self._notices: list[str] = []
         self.checkpoint: Checkpoint | None = None
 
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: RunSpec) -> None:
+        self._spec, self.settings = spec, settings_of(spec)
+
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
     @property
@@ -135,6 +144,17 @@ class Job:
     def version(self) -> int:
         """Grows with every change, so that nobody copies what they have seen already."""
         return self._version
+
+    @property
+    def evaluations(self) -> int:
+        """How many there have been."""
+        return len(self._history.evaluations["step"])
+
+    @property
+    def corpus_key(self) -> str:
+        """See `RunView.corpus_key`."""
+        prepared = self._prepared
+        return f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
 
     @property
     def busy(self) -> bool:
@@ -155,7 +175,6 @@ class Job:
                 {name: list(column) for name, column in history.evaluations.items()},
                 list(history.samples), list(history.gradients), list(history.load), history.finished,
             )  # fmt: skip
-            key = f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
             return RunView(
                 id=self.id,
                 name=self.name,
@@ -168,11 +187,11 @@ class Job:
                 config=prepared.config if prepared else None,
                 tokenizer=prepared.tokenizer if prepared else None,
                 corpus=self.spec.source.title,
-                corpus_key=key,
+                corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
                 before=self._before,
                 now=self._now,
-                settings=settings_of(self.spec),
+                settings=self.settings,
                 notices=tuple(self._notices),
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
                 can_resume=self.can_resume,

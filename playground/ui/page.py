@@ -17,12 +17,11 @@ A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id
         page.model.change(refresh, [page.visitor, page.model], ...)   # another model was chosen or trained
         page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
 
-Handlers of the page itself pass `api_visibility="private"`.
+Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,7 +32,8 @@ from .jobs import Jobs
 from .limits import Limits
 from .registry import Registry
 
-logger = logging.getLogger(__name__)
+# for handlers that only the page itself calls and that answer at once
+QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass
@@ -77,11 +77,7 @@ class Page:
             return self.model_list(visitor, chosen)
 
         # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
-        self.later(
-            lambda: self.model.change(
-                renew, [self.visitor, picker], picker, queue=False, show_progress="hidden", api_visibility="private"
-            )
-        )
+        self.later(lambda: self.model.change(renew, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
     def share(self, name: str, component: gr.components.Component) -> None:

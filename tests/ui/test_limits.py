@@ -117,7 +117,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         "Attention heads": 2,
         "Steps": 20,
         "prompt": "the ",
-        "Steps between evaluations": 10,
+        "Steps between evaluations": 100,
         "Steps between samples": 0,
     }
     return caller.call("train-button", **{"browserstate": visitor, **form, **changes})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +25,19 @@ class Follower:
     version: int = -1
     sent: dict[Hashable, Any] = field(default_factory=dict)
 
-    def only_new(self, parts: Mapping[Hashable, Any], view: RunView, *, whole: bool) -> dict[Hashable, Any]:
-        """The parts that differ from what was sent before (all of them if `whole`), noting them as sent."""
-        new = {key: value for key, value in parts.items() if whole or self.sent.get(key, _NOTHING) != value}
-        self.sent.update(new)
+    def only_new(
+        self, parts: Mapping[Hashable, tuple[Any, Callable[[], Any]]], view: RunView, *, whole: bool
+    ) -> dict[Hashable, Any]:
+        """Make the parts whose dependencies changed since they were sent (all of them if `whole`).
+
+        Args:
+            parts: component → (what it depends on, how to make it).
+        """
+        whole = whole or self.run_id != view.id
+        new = {key: part for key, part in parts.items() if whole or self.sent.get(key, _NOTHING) != part[0]}
+        self.sent.update({key: depends_on for key, (depends_on, _) in new.items()})
         self.run_id, self.version = view.id, view.version
-        return new
+        return {key: make() for key, (_, make) in new.items()}
 
 
 class Followers:

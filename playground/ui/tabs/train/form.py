@@ -230,7 +230,11 @@ def preset_values(preset: Preset, limits: Limits) -> tuple[dict[str, Any], bool]
     too_large = config.n_parameters > min(limits.parameters, 10_000_000)
     if too_large:
         config = config.replace(**_TWIN)
-    return _values_of(config, training) | {"sample_every": max(training.steps // 8, 1)}, too_large
+    tokenizer = "word" if preset.name == "s5" else "char"
+    return _values_of(config, training) | {
+        "tokenizer": tokenizer,
+        "sample_every": max(training.steps // 8, 1),
+    }, too_large
 
 
 def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:

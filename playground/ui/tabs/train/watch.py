@@ -173,6 +173,24 @@ def _loss(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
 
+def why_asleep(view: RunView | None) -> str:
+    """Why a button sleeps."""
+    if view is None:
+        return "Stop wakes up while a run is going on, Resume after one of your own."
+    if view.state == "stopping":
+        return "Stopping; what was learned is kept."
+    if view.active:
+        return "Train and Resume wake up when this run is over. You may close this page: the run goes on."
+    if view.can_resume:
+        return "Stop wakes up while a run is going on."
+    return "Stop wakes up while a run is going on, Resume after one of your own."
+
+
+def resume_label(view: RunView) -> str:
+    finished = view.history.finished or {}
+    return "Train longer" if finished.get("reason") == "done" and view.can_resume else "Resume"
+
+
 # ---- samples ---------------------------------------------------------------------------------------------------------
 
 
@@ -286,6 +304,16 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
     return embeddings.similarity_map(ordered, names), embeddings.describe_similarity(ordered, names)
 
 
+def similarity_note(view: RunView | None) -> str:
+    if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
+        if view.active:
+            return quiet("Drawn when the run is over.")
+        return quiet("Cosine similarity of word vectors: words used alike end up alike.")
+    return quiet(
+        "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
+    )
+
+
 # ---- the runs, side by side ------------------------------------------------------------------------------------------
 
 
@@ -330,3 +358,8 @@ def _setting(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def quiet(text: str) -> str:
+    """A quiet line; escaped."""
+    return f'<p class="quiet-line">{html.escape(text)}</p>'

@@ -1,0 +1,125 @@
+"""The Train tab's layout: the controls on the left, what a run looks like on the right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ....model import PRESETS
+from ... import theme
+from ...chart import Chart, show
+from ...jobs import RunView
+from ...limits import Limits
+from . import form, watch
+from .pace import Pace
+from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
+from .watch import quiet
+
+
+def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
+    """The left column. Returns its components by name; those of `form.FIELDS` by the fields' names."""
+    c: dict[str, Any] = {}
+    c["source"] = gr.Radio(
+        [(title, name) for name, title in form.SOURCES.items()],
+        value=FIRST_SOURCE,
+        label="What should it learn?",
+        elem_classes="pills",
+        elem_id="source",
+    )
+    c["source_note"] = gr.HTML(quiet(form.NOTES[FIRST_SOURCE]), padding=False)
+    with gr.Column(visible=False, elem_id="own-text") as c["own"]:
+        c["own_kind"] = gr.Radio(
+            [(title, name) for name, title in form.OWN_KINDS.items()], value="paste", show_label=False, container=False
+        )
+        c["text"] = gr.Textbox(
+            label="Your text",
+            lines=6,
+            max_lines=12,
+            placeholder="Paste a page or more: a story, a poem, a chat, code …",
+            elem_id="text",
+        )
+        c["upload"] = gr.File(
+            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=120
+        )
+        with gr.Column(visible=False) as c["hub"]:
+            c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
+            c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
+            c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+    c["size"] = gr.Radio(
+        [(title, name) for name, title in form.SIZES.items()],
+        value=FIRST_SIZE,
+        label="Size",
+        elem_classes="pills",
+        elem_id="size",
+    )
+    values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
+    first = values | {"source": FIRST_SOURCE, "prompt": form.PROMPTS[FIRST_SOURCE]}
+    c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")
+    c["prompt"] = gr.Textbox(
+        label="Prompt",
+        info="What it continues while it learns. Press Enter to ask the model shown what comes next.",
+        value=form.PROMPTS[FIRST_SOURCE],
+        max_lines=3,
+        elem_id="prompt",
+    )
+    c["train"] = gr.Button("Train", variant="primary", size="lg", elem_id="train-button")
+    with gr.Row(elem_id="train-buttons"):
+        c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, min_width=90, elem_id="stop-button")
+        c["resume"] = gr.Button("Resume", size="md", interactive=False, min_width=90, elem_id="resume-button")
+    c["why"] = gr.HTML(quiet(watch.why_asleep(opening)), padding=False, elem_id="why")
+    with gr.Accordion("Advanced", open=False, elem_id="advanced"):
+        c["changes"] = gr.HTML(changes_text([], FIRST_SIZE), padding=False)
+        c["reset"] = gr.Button("Reset all", size="sm")
+        for group, title in form.GROUPS.items():
+            with gr.Accordion(title, open=False, elem_classes="settings"):
+                for field in form.FIELDS:
+                    if field.group == group:
+                        c[field.name] = field.build(limits, values[field.name])
+                c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
+    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
+        gr.HTML(quiet("A button sets the controls above to that system's architecture."), padding=False)
+        with gr.Row(elem_classes="button-grid"):
+            for name in form.SYSTEMS:
+                c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")
+        c["preset_note"] = gr.HTML(padding=False)
+        c["preset_chart"] = Chart(height=240, save_name="parameters", toolbar=False, visible=False)
+        c["preset_table"] = gr.HTML(padding=False)
+    # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
+    c["base"] = gr.Textbox(FIRST_SIZE, visible=False)
+    return c
+
+
+def results(opening: RunView | None) -> dict[str, Any]:
+    """The right column, showing a recorded run before anything was trained."""
+    r: dict[str, Any] = {}
+    with gr.Column(elem_classes="card"):
+        r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
+        r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
+        r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk")
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=6, min_width=300, elem_classes="card"):
+            gr.HTML(
+                theme.heading("What it writes", "The same prompt, continued along the way; the newest on top."),
+                padding=False,
+            )
+            r["samples"] = gr.HTML(watch.samples(opening), padding=False, elem_id="samples")
+        with gr.Column(scale=5, min_width=300, elem_classes="card"):
+            r["question"] = gr.HTML(watch.question(opening), padding=False)
+            r["predictions"] = Chart(
+                show(*watch.predictions(opening)), height=300, save_name="next-token", elem_id="predictions"
+            )
+    with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
+        r["runs"] = gr.HTML(watch.runs_table([], None), padding=False)
+        r["beside"] = gr.CheckboxGroup([], label="Draw beside the current run", visible=False)
+    with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
+        config = opening.config if opening else None
+        r["parameters"] = Chart(show(*watch.parameter_chart(config)), height=240, save_name="parameters")
+        r["parameter_table"] = gr.HTML(watch.parameter_table(config), padding=False)
+    with gr.Accordion("Gradients, layer by layer", open=False, elem_classes="card", elem_id="gradients"):
+        gr.HTML(quiet("How hard each part of the model is pushed by the loss, at each evaluation."), padding=False)
+        r["gradients"] = Chart(show(*watch.gradient_chart(opening)), height=280, save_name="gradients")
+    with gr.Accordion("Words used alike", open=False, elem_classes="card", elem_id="similarity"):
+        r["similarity_note"] = gr.HTML(watch.similarity_note(opening), padding=False)
+        r["similarity"] = Chart(height=320, save_name="word-similarity")
+    return r
