@@ -39,6 +39,8 @@ class Entry:
     """None for a shipped one that nobody has opened yet."""
     folder: Path | None = None
     """Where a shipped one lies."""
+    has_experts: bool = False
+    """Whether it is a mixture of experts."""
     used: float = field(default_factory=time.monotonic)
     """When it was last asked for."""
     on_leaving: Callable[[], None] | None = None
@@ -58,7 +60,8 @@ class Registry:
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
         for folder in _checkpoint_folders(shipped):
-            entry = Entry(f"shipped-{folder.name}", _shipped_name(folder), None, folder=folder)
+            experts = _shipped_experts(folder)
+            entry = Entry(f"shipped-{folder.name}", _shipped_name(folder), None, folder=folder, has_experts=experts)
             self._entries[entry.id] = entry
 
     def get(self, model_id: str | None, visitor: str | None) -> Checkpoint:
@@ -111,7 +114,14 @@ class Registry:
         with self._lock:
             model_id = model_id or new_id()
             self._entries.pop(model_id, None)
-            self._entries[model_id] = Entry(model_id, checkpoint.name, visitor, checkpoint, on_leaving=on_leaving)
+            self._entries[model_id] = Entry(
+                model_id,
+                checkpoint.name,
+                visitor,
+                checkpoint,
+                has_experts=checkpoint.config.n_experts > 0,
+                on_leaving=on_leaving,
+            )
             mine = [e for e in self._entries.values() if e.owner == visitor]
             everyones = [e for e in self._entries.values() if not e.shipped]
             leaving = _least_used(mine, self.limits.models_per_visitor, keep=model_id)
@@ -161,3 +171,11 @@ def _shipped_name(folder: Path) -> str:
         return str(record["name"])
     except (OSError, ValueError, KeyError, TypeError):
         return folder.name
+
+
+def _shipped_experts(folder: Path) -> bool:
+    """Whether the checkpoint's config has experts, without reading its weights."""
+    try:
+        return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["n_experts"]) > 0
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

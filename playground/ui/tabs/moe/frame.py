@@ -1,0 +1,82 @@
+"""Frame: what the parts of this tab share: the page, and the two models that are looked at side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from ...page import QUIETLY, Page
+
+SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
+
+
+@dataclass
+class Frame:
+    """A part is a module with `TITLE` and `build(frame)`:
+
+    def build(frame: Frame) -> None:
+        picture = Chart(...)
+
+        def draw(visitor, moe_id):
+            with in_words():
+                checkpoint = frame.page.registry.get(moe_id, visitor)   # ValueError in words where there is none
+                ...
+        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)
+    """
+
+    page: Page
+    dense: gr.Dropdown
+    """Value: the id of the dense model, for `page.registry.get`; None where there is none to choose."""
+    moe: gr.Dropdown
+    """Value: the id of the mixture of experts, likewise."""
+
+    def on_change(self, handler: Callable, inputs: Any, outputs: Any, **event: Any) -> None:
+        """Call the handler when another dense model or another mixture was chosen or trained, and on page load."""
+        gr.on([self.dense.change, self.moe.change], handler, inputs, outputs, **{**QUIETLY, **event})
+        self.page.on_load(handler, inputs, outputs)
+
+    def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown]:
+        """What a handler with `dense` and `moe` among its outputs returns to renew their lists and choose from them."""
+        return _choice(self.page, visitor, dense, experts=False), _choice(self.page, visitor, moe, experts=True)
+
+
+def build_frame(page: Page) -> Frame:
+    """Draw the two pickers; their lists follow the visitor's models."""
+    dense = _picker(page, "Dense model", experts=False, elem_id="moe-dense")
+    moe = _picker(page, "Mixture of experts", experts=True, elem_id="moe-mixture")
+    frame = Frame(page, dense, moe)
+    page.on_load(frame.pair, [page.visitor, dense, moe], [dense, moe])
+    # a new run is always chosen at once, so a change of the page's model is the sign that the list has changed
+    page.later(lambda: page.model.change(frame.pair, [page.visitor, dense, moe], [dense, moe], **QUIETLY))
+    return frame
+
+
+def models_of(page: Page, visitor: str | None, *, experts: bool) -> list[tuple[str, str]]:
+    """(label, id) of the visitor's models with or without experts: own ones first, the newest on top."""
+    entries = [entry for entry in page.registry.models(visitor) if entry.has_experts == experts]
+    return [(f"{entry.name} · shipped" if entry.shipped else entry.name, entry.id) for entry in entries]
+
+
+def first_choice(choices: list[tuple[str, str]], *, experts: bool) -> str | None:
+    """The shipped one made for this tab, if it is there; otherwise whatever stands first."""
+    ids = [model_id for _, model_id in choices]
+    made_for_this = SHIPPED_MOE if experts else SHIPPED_DENSE
+    return made_for_this if made_for_this in ids else next(iter(ids), None)
+
+
+def _picker(page: Page, label: str, *, experts: bool, **dropdown: Any) -> gr.Dropdown:
+    choices = models_of(page, None, experts=experts)
+    value = first_choice(choices, experts=experts)
+    picker = gr.Dropdown(choices, value=value, label=label, filterable=False, **dropdown)
+    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
+    picker.preprocess = lambda payload: payload if isinstance(payload, str) else None
+    return picker
+
+
+def _choice(page: Page, visitor: str | None, chosen: str | None, *, experts: bool) -> gr.Dropdown:
+    choices = models_of(page, visitor, experts=experts)
+    known = chosen in [model_id for _, model_id in choices]
+    return gr.Dropdown(choices=choices, value=chosen if known else first_choice(choices, experts=experts))
