@@ -45,7 +45,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         with gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs") as tabs:
             page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
             for name, module in modules:
-                with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}"):
+                with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
 
         def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:

@@ -50,6 +50,8 @@ class Page:
     tabs: gr.Tabs
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
+    tab: gr.Tab | None = None
+    """While `build(page)` runs: the tab being built, for its `select`."""
     _shared: dict[str, gr.components.Component] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)

@@ -19,7 +19,8 @@ from ...figures.kv_cache import (
     token_times,
 )
 from ...page import Page, in_words
-from .writing import Desk, read_prompt
+from ...prompts import read_prompt
+from .writing import Desk
 
 TOKENS = 120
 UPDATE_EVERY = 6

@@ -14,7 +14,8 @@ from ....decoding.sampling import probabilities
 from ...chart import Chart, show
 from ...figures.candidates import describe_temperatures, temperature_comparison
 from ...page import Page, in_words
-from .writing import Desk, read_prompt
+from ...prompts import read_prompt
+from .writing import Desk
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)
 TOKENS = 80

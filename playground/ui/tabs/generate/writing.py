@@ -11,13 +11,14 @@ from typing import Any
 import gradio as gr
 import torch
 
-from ....data import LANGUAGES, Tokenizer, visible
+from ....data import Tokenizer, visible
 from ....decoding import SamplingConfig, explain, generate
 from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.candidates import describe_sampling_steps, sampling_steps
 from ...page import Page, in_words
+from ...prompts import read_prompt, suggestions
 from . import controls as sampling_controls
 from .controls import Controls
 from .tokens import TokenText, coloured, plain
@@ -87,7 +88,7 @@ def build(page: Page) -> Desk:
     with gr.Row(equal_height=False):
         with gr.Column(scale=2, min_width=300):
             prompt = gr.Textbox(
-                _suggestions(page, page.registry.default, None)[0],
+                suggestions(page, page.registry.default, None)[0],
                 label="Prompt",
                 lines=3,
                 max_lines=8,
@@ -96,7 +97,7 @@ def build(page: Page) -> Desk:
             )
             ideas = gr.Dataset(
                 components=[prompt],
-                samples=[[s] for s in _suggestions(page, page.registry.default, None)],
+                samples=[[s] for s in suggestions(page, page.registry.default, None)],
                 label="Beginnings this model knows",
                 show_label=True,
                 type="values",
@@ -214,30 +215,12 @@ def build(page: Page) -> Desk:
     ).success(write_otherwise, branching, outputs, concurrency_limit=4, concurrency_id="generate", **quiet)
 
     def follow_model(visitor, model_id):
-        known = _suggestions(page, model_id, visitor)
+        known = suggestions(page, model_id, visitor)
         return known[0], gr.Dataset(samples=[[s] for s in known]), gr.Column(visible=False)
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, opened], queue=False, **quiet)
     ideas.click(lambda sample: sample[0], ideas, prompt, queue=False, **quiet)
     return Desk(prompt, controls)
-
-
-def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[int], list[str]]:
-    """The prompt as ids, and what a visitor should know about how it was read."""
-    page.limits.check_prompt(prompt or "")
-    ids = checkpoint.tokenizer.encode(prompt or "")
-    if not ids:
-        raise ValueError("The prompt is empty: type a beginning, or choose one of the suggestions")
-    notes = []
-    unknown = checkpoint.tokenizer.unknown_parts(prompt)
-    if unknown:
-        shown = ", ".join(f"“{visible(u)}”" for u in unknown[:6]) + (" …" if len(unknown) > 6 else "")
-        stand_in = checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(unknown[0]))
-        notes.append(f"This model never saw {shown}; it reads {stand_in} instead.")
-    context = checkpoint.config.context_length
-    if len(ids) > context:
-        notes.append(f"The prompt has {len(ids):,} tokens; the model sees the last {context:,} of them.")
-    return ids, notes
 
 
 def _stream(checkpoint, ids, begun, known, new_tokens, sampling, n_samples, stops, stopped, notes):
@@ -373,25 +356,3 @@ def _label(tokenizer: Tokenizer, token: int) -> str:
 def _markdown(text: str) -> str:
     """A token's text where Markdown is read: nothing in it may mean anything."""
     return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|~$" else html.escape(c) for c in text)
-
-
-def _suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """Beginnings that suit the model: its own prompt, its language's, and the start of its last sample."""
-    try:
-        checkpoint = page.registry.get(model_id, visitor)
-    except ValueError:
-        return ["Once upon a time"]
-    found = [checkpoint.about.get("prompt") or ""]
-    language = LANGUAGES.get(checkpoint.about.get("language") or "")
-    if language:
-        found += [language.prompt, *_first_words(language.sample(400, seed=len(checkpoint.name)))]
-    for sample in checkpoint.history.samples[-1:]:
-        found += [sample.get("prompt", ""), *_first_words(sample.get("text", ""))]
-    kept = list(dict.fromkeys(s for s in found if isinstance(s, str) and s.strip()))
-    return kept[:4] or ["Once upon a time"]
-
-
-def _first_words(text: str) -> list[str]:
-    """The beginnings of a few lines."""
-    lines = [line for line in text.split("\n")[1:4] if line.strip()]
-    return [" ".join(line.split(" ")[:4]) for line in lines]

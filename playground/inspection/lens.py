@@ -1,0 +1,93 @@
+"""The logit lens: what every layer would already answer, had the model stopped there.
+
+S = stages (the embeddings, then one after every layer), T = tokens, V = vocabulary, k = candidates kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from ..model import ModelConfig, Transformer
+from ..model.trace import Trace
+
+
+@dataclass(frozen=True)
+class LogitLens:
+    """What each stage of the residual stream says about the next token, read through the model's own last two steps."""
+
+    stages: tuple[str, ...]
+    """Names of the S stages, in the order in which a token passes them."""
+    candidates: torch.Tensor
+    """(S, T, k) likeliest next tokens, best first."""
+    probabilities: torch.Tensor
+    """(S, T, k) their probabilities."""
+    answers: torch.Tensor
+    """(T,) the tokens that are followed through the stages: the model's own final choice unless others were named."""
+    answer_probabilities: torch.Tensor
+    """(S, T) how probable each stage finds them."""
+    answer_ranks: torch.Tensor
+    """(S, T) their place in each stage's order, 1 for the likeliest."""
+    norms: torch.Tensor
+    """(S, T) length of the residual stream, which the final norm takes away before the answer is read."""
+
+    def decided(self, position: int) -> int:
+        """The first stage from which on the answer at this position stays the likeliest token."""
+        first = self.answer_ranks[:, position] == 1
+        stage = len(self.stages)
+        while stage > 0 and first[stage - 1]:
+            stage -= 1
+        return min(stage, len(self.stages) - 1)
+
+
+@torch.no_grad()
+def logit_lens(
+    model: Transformer, trace: Trace, *, answers: torch.Tensor | None = None, candidates: int = 5
+) -> LogitLens:
+    """Read each stage of a trace of one prompt (B = 1) with the final norm and the output layer.
+
+    The idea is nostalgebraist's "logit lens" (2020). The last stage is the model's own answer. `answers` (T,) names
+    the tokens to follow instead of the model's final choices. The trace needs `resid_pre` and `resid_post`.
+    """
+    streams = [trace["resid_pre", 0][0], *(trace["resid_post", layer][0] for layer in range(model.config.n_layers))]
+    if answers is None:
+        answers = read(model, streams[-1]).argmax(dim=-1)
+    k = min(candidates, model.config.vocab_size)
+    tokens, chances, answer_chances, ranks = [], [], [], []
+    for stream in streams:  # one stage at a time: (T, V) of a large vocabulary is large enough
+        logits = read(model, stream)  # (T, V)
+        probabilities = logits.softmax(dim=-1)
+        best = probabilities.topk(k, dim=-1)
+        tokens.append(best.indices)
+        chances.append(best.values)
+        answer_chances.append(probabilities.gather(1, answers[:, None])[:, 0])
+        ranks.append(1 + (logits > logits.gather(1, answers[:, None])).sum(dim=-1))
+    return LogitLens(
+        stages=("embeddings", *(f"layer {layer}" for layer in range(model.config.n_layers))),
+        candidates=torch.stack(tokens),
+        probabilities=torch.stack(chances),
+        answers=answers,
+        answer_probabilities=torch.stack(answer_chances),
+        answer_ranks=torch.stack(ranks),
+        norms=torch.stack([stream.norm(dim=-1) for stream in streams]),
+    )
+
+
+def read(model: Transformer, stream: torch.Tensor) -> torch.Tensor:
+    """Logits (T, V) that the model's final norm and output layer make of a residual stream (T, d)."""
+    return model.head(model.final_norm(stream)).float()
+
+
+def lens_caveat(config: ModelConfig) -> str:
+    """What to keep in mind when reading the lens of such a model, in a sentence."""
+    if config.norm_placement == "post":
+        return (
+            "This model is post-norm: every block ends with a norm of its own, so what leaves a layer has been brought "
+            "back to a common length each time, earlier contributions are rescaled by every later norm, and the "
+            "lengths below say nothing about how much was written."
+        )
+    return (
+        "Early layers were never trained to be read this way: a guess that looks odd may simply be written in "
+        "directions that only later layers turn towards the output."
+    )
