@@ -1,4 +1,4 @@
-"""Direct logit attribution: one logit, taken apart into what the embedding, each head and each feed-forward layer wrote.
+"""Direct logit attribution: one logit, taken apart into what embedding, heads and feed-forward layers wrote.
 
 The residual stream is a sum, and once every norm on the way is frozen at the scale it had in this forward pass, the
 way from each summand to the logit is linear: the parts add up to the logit itself, biases included.
@@ -20,7 +20,7 @@ class Part:
     """One summand of a logit."""
 
     kind: str
-    """embedding, position, head, attention bias, feed-forward, norm bias, or output bias."""
+    """embedding, position, head, attention bias, feed-forward, … norm bias, or output bias."""
     value: float
     """What it adds to the logit."""
     layer: int | None = None
@@ -69,7 +69,7 @@ class Attribution:
 
 @torch.no_grad()
 def attribute(model: Transformer, trace: Trace, position: int, token: int, against: int | None = None) -> Attribution:
-    """Take apart the logit of `token` after `position` of a traced prompt (B = 1); with `against`, the two's difference.
+    """Take apart the logit of `token` after `position` of a traced prompt (B = 1), or its lead over that of `against`.
 
     A difference is often the better question: adding one number to all logits changes no probability, so a part that
     raises every logit alike says nothing. The trace needs embed, positions, z, attn_out, ff_out and logits. Sums are
@@ -99,12 +99,12 @@ def attribute(model: Transformer, trace: Trace, position: int, token: int, again
             written.append(("attention bias", layer, None))
             vectors = torch.cat((vectors, block.attention.out.bias.double()[None]))
         if post:
-            written, vectors = _through(block.attention_norm, written, vectors, layer)
+            written, vectors = _through(block.attention_norm, written, vectors, "attention norm bias", layer)
         written.append(("feed-forward", layer, None))
         vectors = torch.cat((vectors, at("ff_out", layer)[None]))
         if post:
-            written, vectors = _through(block.feedforward_norm, written, vectors, layer)
-    written, vectors = _through(model.final_norm, written, vectors, None)
+            written, vectors = _through(block.feedforward_norm, written, vectors, "feed-forward norm bias", layer)
+    written, vectors = _through(model.final_norm, written, vectors, "final norm bias", None)
 
     direction = model.head.weight[token].double()
     bias = None if model.head.bias is None else model.head.bias[token].double()
@@ -126,7 +126,9 @@ def _head_outputs(out: nn.Linear, z: torch.Tensor) -> torch.Tensor:
     return torch.einsum("hk,dhk->hd", z, columns)
 
 
-def _through(norm: nn.Module, written: list, vectors: torch.Tensor, layer: int | None) -> tuple[list, torch.Tensor]:
+def _through(
+    norm: nn.Module, written: list, vectors: torch.Tensor, bias_name: str, layer: int | None
+) -> tuple[list, torch.Tensor]:
     """The parts (P, d) after a norm whose scale stays what the whole stream made it; its bias is one part more."""
     stream = vectors.sum(dim=0)
     if isinstance(norm, nn.LayerNorm):
@@ -136,5 +138,5 @@ def _through(norm: nn.Module, written: list, vectors: torch.Tensor, layer: int |
         scale = torch.rsqrt(stream.square().mean() + norm.eps)
     vectors = vectors * scale * norm.weight.double()
     if getattr(norm, "bias", None) is not None:
-        written, vectors = [*written, ("norm bias", layer, None)], torch.cat((vectors, norm.bias.double()[None]))
+        written, vectors = [*written, (bias_name, layer, None)], torch.cat((vectors, norm.bias.double()[None]))
     return written, vectors

@@ -1,0 +1,59 @@
+"""The logit lens: its last stage is the model, its earlier ones a NumPy reading of the stream."""
+
+import numpy as np
+import pytest
+import torch
+
+from playground.inspection.lens import lens_caveat, logit_lens
+from playground.model import Transformer
+from playground.model.trace import trace
+from tests.model.configs import TINY, VARIANTS
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_last_stage_is_the_models_own_answer(config):
+    model = Transformer(config, seed=4)
+    lens = logit_lens(model, trace(model, IDS), candidates=3)
+    probabilities = model(IDS).logits[0].softmax(-1)
+    assert len(lens.stages) == config.n_layers + 1
+    assert torch.allclose(lens.probabilities[-1], probabilities.topk(3).values, atol=1e-5)
+    assert torch.equal(lens.answers, probabilities.argmax(-1))
+    assert (lens.answer_ranks[-1] == 1).all()
+    assert torch.allclose(lens.answer_probabilities[-1], probabilities.max(-1).values, atol=1e-5)
+
+
+def test_an_early_stage_is_what_numpy_reads_out_of_the_stream():
+    model = Transformer(TINY, seed=4)
+    with torch.no_grad():
+        model.final_norm.weight.uniform_(0.5, 2.0)
+        model.final_norm.bias.uniform_(-1.0, 1.0)
+    seen = trace(model, IDS)
+    answers = torch.tensor([7] * 8)
+    lens = logit_lens(model, seen, answers=answers)
+    state = {name: tensor.numpy().astype(np.float64) for name, tensor in model.state_dict().items()}
+    for stage, name in enumerate(("resid_pre", "resid_post")):
+        stream = seen[name, 0][0].numpy().astype(np.float64)
+        centred = stream - stream.mean(1, keepdims=True)
+        normed = centred / np.sqrt((centred**2).mean(1, keepdims=True) + TINY.norm_eps)
+        logits = (normed * state["final_norm.weight"] + state["final_norm.bias"]) @ state["head.weight"].T
+        chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        assert np.allclose(lens.answer_probabilities[stage], chances[:, 7], atol=1e-5)
+        order = np.argsort(-logits, axis=1)
+        assert np.array_equal(lens.candidates[stage], order[:, :5])
+        assert np.array_equal(lens.answer_ranks[stage], 1 + np.argmax(order == 7, axis=1))
+        assert np.allclose(lens.norms[stage], np.sqrt((stream**2).sum(1)), atol=1e-5)
+
+
+def test_the_deciding_stage_is_where_the_answer_took_the_lead_for_good():
+    model = Transformer(TINY.replace(n_layers=6), seed=11)
+    lens = logit_lens(model, trace(model, IDS))
+    for position in range(8):
+        stage = lens.decided(position)
+        ranks = lens.answer_ranks[:, position].tolist()
+        assert all(rank == 1 for rank in ranks[stage:]) and (stage == 0 or ranks[stage - 1] > 1)
+
+
+def test_post_norm_models_get_their_own_caveat():
+    assert "post-norm" in lens_caveat(VARIANTS["post-norm"]) and "post-norm" not in lens_caveat(TINY)
