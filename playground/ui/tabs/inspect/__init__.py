@@ -1,0 +1,41 @@
+"""The Inspect tab: one prompt, every number that a model makes of it, explained, proved, changed.
+
+frame.py      prompt and place, which all views share
+walk.py       step by step from tokens to probabilities
+heads.py      all heads at once, one enlarged, two compared
+receipt.py    one cell of one head, term by term
+roles.py      what each head does
+minds.py, edit.py, learn.py, replay.py, cachewalk.py
+              what each layer thinks, what a change costs, how weights learn, through training, through generation
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+
+import gradio as gr
+
+from ...page import Page
+from . import frame as frames
+
+TITLE = "Inspect QKV"
+VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewalk")
+"""The views in their order, each a module here with TITLE and build(frame)."""
+
+
+def build(page: Page) -> None:
+    """Lay out the frame, then every view that exists, each in a tab of its own."""
+    frame = frames.build(page)
+    modules = {
+        name: importlib.import_module(f"{__package__}.{name}")
+        for name in VIEWS
+        if importlib.util.find_spec(f"{__package__}.{name}")
+    }
+    tabs = {}
+    with gr.Tabs(elem_id="inspect-views"):
+        for name, module in modules.items():
+            with gr.Tab(module.TITLE, id=name, elem_id=f"inspect-{name}") as tabs[name]:
+                frame.building = name
+                module.build(frame)
+    frame.connect(tabs)
