@@ -1,0 +1,137 @@
+"""Balance: how evenly experts are used, which are dead, and what each balance term really asks of the router.
+
+L = layers with experts, E = experts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ..model import Transformer
+from ..model.moe import Routing as LayerRouting
+from ..model.moe import balance_loss
+from ..training.trainer import loss_of
+from .routing import NAMES, expert_layers
+
+DEAD_SHARE = 0.01
+"""An expert with a smaller share of the visits than this part of its even share counts as dead."""
+
+
+@dataclass(frozen=True)
+class Evenness:
+    """How one layer spreads its visits over its experts."""
+
+    entropy: float
+    """Of the shares, in bits."""
+    most: float
+    """What E evenly used experts would have: log2 E."""
+    busiest: int
+    """The expert with the largest share."""
+    busiest_share: float
+    dead: tuple[int, ...]
+    """Experts that get next to nothing."""
+
+    @property
+    def effective(self) -> float:
+        """How many evenly used experts would have the same entropy."""
+        return 2.0**self.entropy
+
+
+def evenness(load: Sequence[float]) -> Evenness:
+    """Entropy, busiest and dead experts of one layer's shares of visits (E,), which sum to 1."""
+    shares = [float(share) for share in load]
+    busiest = max(range(len(shares)), key=shares.__getitem__)
+    return Evenness(
+        entropy=-sum(s * math.log2(s) for s in shares if s > 0) + 0.0,
+        most=math.log2(len(shares)),
+        busiest=busiest,
+        busiest_share=shares[busiest],
+        dead=tuple(e for e, share in enumerate(shares) if share < DEAD_SHARE / len(shares)),
+    )
+
+
+@dataclass(frozen=True)
+class LoadOverTraining:
+    """The load of every expert along a run, as `History.load` recorded it."""
+
+    steps: tuple[int, ...]
+    load: torch.Tensor
+    """(records, L, E) shares of visits."""
+
+    @property
+    def entropy(self) -> torch.Tensor:
+        """(records, L) in bits."""
+        return torch.special.entr(self.load).sum(dim=-1) / math.log(2)
+
+
+def load_over_training(records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int) -> LoadOverTraining | None:
+    """The records of `History.load` ({step, load}) as arrays; those of another shape are left out, None if none fits."""
+    kept = [
+        (int(record["step"]), torch.tensor(record["load"], dtype=torch.float64))
+        for record in records
+        if _is_table(record.get("load"), n_layers, n_experts)
+    ]
+    if not kept:
+        return None
+    return LoadOverTraining(tuple(step for step, _ in kept), torch.stack([load for _, load in kept]))
+
+
+@dataclass(frozen=True)
+class Pull:
+    """What one term of the training loss asks of the routers."""
+
+    value: float
+    """The term itself, mean over layers, unweighted."""
+    gradient_norms: tuple[float, ...]
+    """(L,) length of its gradient with respect to each router's weights."""
+
+
+def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, Pull]:
+    """The real gradients on every router's weights: of `loss` (cross-entropy), of `switch` and of `constant` balance.
+
+    Inputs and targets (B, T). The balance terms are unweighted, so that they can be compared; none is added to what
+    the model stores, and no `.grad` is written. Raises ValueError for a model without experts.
+    """
+    layers = expert_layers(model.config)
+    routers = [model.blocks[layer].feedforward.router.weight for layer in layers]
+    seen: dict[tuple[str, int | None], torch.Tensor] = {}
+
+    def keep(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        if name in NAMES:
+            seen[name, layer] = x  # with its graph, which a Recorder would cut off
+        return x
+
+    with torch.enable_grad():
+        logits = model(inputs, tap=keep).logits
+        routings = [LayerRouting(*(seen[name, layer] for name in NAMES)) for layer in layers]
+        terms = {
+            "loss": loss_of(logits, targets),
+            **{
+                kind: sum(balance_loss(routing, kind) for routing in routings) / len(routings)
+                for kind in ("switch", "constant")
+            },
+        }
+        return {name: _pull(term, routers) for name, term in terms.items()}
+
+
+def _pull(term: torch.Tensor, routers: list[torch.Tensor]) -> Pull:
+    gradients = torch.autograd.grad(term, routers, retain_graph=True, allow_unused=True)
+    return Pull(term.item(), tuple(0.0 if g is None else g.norm().item() for g in gradients))
+
+
+def _is_table(load: Any, n_layers: int, n_experts: int) -> bool:
+    return (
+        isinstance(load, (list, tuple))
+        and len(load) == n_layers
+        and all(
+            isinstance(row, (list, tuple))
+            and len(row) == n_experts
+            and all(isinstance(share, (int, float)) for share in row)
+            for row in load
+        )
+    )

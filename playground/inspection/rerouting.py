@@ -1,0 +1,151 @@
+"""Rerouting: taps that take experts away or force a token's route, and what that does to predictions and to the loss.
+
+Every edit is a tap of one forward pass: the stored model is never touched.
+B = batch, T = tokens, E = experts, K = experts per token, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from ..data.ladder import IGNORE
+from ..model import Tap, Transformer, no_tap
+from .routing import AT_ONCE, expert_layers
+
+
+def without_experts(model: Transformer, off: Mapping[int, Sequence[int]]) -> Tap:
+    """Nobody may visit these experts {layer: experts}; the router's next choice takes over.
+
+    Their scores become −∞ before the softmax, as if the router had never had them. One tap serves one forward pass
+    after another, but not two at the same time.
+
+    Raises ValueError where fewer experts than each token visits would be left.
+    """
+    E, K = _checked(model, off)
+    gone = {layer: torch.tensor(sorted(set(experts)), dtype=torch.long) for layer, experts in off.items() if experts}
+    for layer, experts in gone.items():
+        if E - len(experts) < K:
+            raise ValueError(
+                f"Every token visits {K} of the {E} experts, so at most {E - K} can be switched off in a layer; "
+                f"{len(experts)} are in layer {layer}"
+            )
+    probabilities: dict[int, torch.Tensor] = {}
+
+    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        if layer not in gone:
+            return x
+        if name == "router_logits":
+            return x.index_fill(-1, gone[layer], float("-inf"))
+        if name == "router_probabilities":
+            probabilities[layer] = x
+        if name == "experts" and model.config.balance == "bias":  # the bias could still choose what has probability 0
+            preference = probabilities[layer] + model.blocks[layer].feedforward.selection_bias
+            return preference.index_fill(-1, gone[layer], float("-inf")).topk(K, dim=-1).indices
+        return x
+
+    return tap
+
+
+def silenced_experts(model: Transformer, off: Mapping[int, Sequence[int]]) -> Tap:
+    """These experts {layer: experts} are visited as before, but their answers count nothing: no other takes over."""
+    _checked(model, off)
+    gone = {layer: torch.tensor(sorted(set(experts)), dtype=torch.long) for layer, experts in off.items() if experts}
+    visited: dict[int, torch.Tensor] = {}
+
+    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        if layer not in gone:
+            return x
+        if name == "experts":
+            visited[layer] = x
+        if name == "expert_weights":
+            return x.masked_fill(torch.isin(visited[layer], gone[layer]), 0.0)
+        return x
+
+    return tap
+
+
+def forced_route(model: Transformer, route: Mapping[int, int], positions: Sequence[int] | None = None) -> Tap:
+    """Send tokens to one expert per layer {layer: expert}, whatever the router says; that expert counts fully.
+
+    `positions` names the tokens (from 0); None sends all of them.
+    """
+    _checked(model, {layer: [expert] for layer, expert in route.items()})
+
+    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        if layer not in route or name not in ("experts", "expert_weights"):
+            return x
+        x = x.clone()
+        places = slice(None) if positions is None else torch.tensor(list(positions), dtype=torch.long)
+        if name == "experts":
+            x[:, places] = route[layer]
+        else:
+            x[:, places] = 0.0
+            x[:, places, 0] = 1.0
+        return x
+
+    return tap
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What an edit changes after a prompt."""
+
+    before: torch.Tensor
+    """(V,) next-token probabilities of the model as it is."""
+    after: torch.Tensor
+    """(V,) with the edit."""
+
+    @property
+    def divergence(self) -> float:
+        """KL(before ‖ after) in nats: the surprise per token that the edit adds, if `before` is true."""
+        return float(F.kl_div(self.after.log(), self.before, reduction="sum"))
+
+
+@torch.no_grad()
+def effect_on_next(model: Transformer, ids: Sequence[int], edit: Tap) -> Effect:
+    """Next-token probabilities after ids (T,) with and without the edit."""
+    if not len(ids):
+        raise ValueError("The prompt is empty: type a few words")
+    prompt = torch.tensor([list(ids)])
+    before, after = (model(prompt, tap=tap).logits[0, -1].float().softmax(dim=-1) for tap in (no_tap, edit))
+    return Effect(before, after)
+
+
+@torch.no_grad()
+def loss_under(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edit: Tap = no_tap) -> float:
+    """Mean loss in nats per counted token over windows (N, T), with an edit."""
+    total, counted = 0.0, 0
+    for x, y in zip(inputs.split(AT_ONCE), targets.split(AT_ONCE)):
+        logits = model(x, tap=edit).logits.flatten(0, 1).float()
+        total += F.cross_entropy(logits, y.flatten(), ignore_index=IGNORE, reduction="sum").item()
+        counted += int((y != IGNORE).sum())
+    return total / max(counted, 1)
+
+
+@torch.no_grad()
+def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[float, torch.Tensor]:
+    """The loss as it is, and (L, E) by how many nats per token it rises where one expert is switched off."""
+    layers = expert_layers(model.config)
+    plain = loss_under(model, inputs, targets)
+    costs = [
+        [loss_under(model, inputs, targets, without_experts(model, {layer: [e]})) - plain
+         for e in range(model.config.n_experts)]
+        for layer in layers
+    ]  # fmt: skip
+    return plain, torch.tensor(costs)
+
+
+def _checked(model: Transformer, named: Mapping[int, Sequence[int]]) -> tuple[int, int]:
+    """(E, K) once every layer and expert is known to exist."""
+    layers, E = expert_layers(model.config), model.config.n_experts
+    for layer, experts in named.items():
+        if layer not in layers:
+            raise ValueError(f"Layer {layer} has no experts: choose one of {', '.join(map(str, layers))}")
+        for expert in experts:
+            if not 0 <= expert < E:
+                raise ValueError(f"There is no expert {expert}: they are numbered 0 to {E - 1}")
+    return E, model.config.experts_per_token
