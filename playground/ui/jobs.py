@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from ..data import Ladder, Tokenizer
+from ..links import RunCard
 from ..model import ModelConfig
 from ..storage import Checkpoint
 from ..training import Evaluated, Finished, History, Noticed, Started, Stepped, TrainEvent
@@ -61,6 +62,10 @@ class RunView:
     notices: tuple[str, ...] = ()
     device: str = ""
     can_resume: bool = False
+    repeats: RunCard | None = None
+    """The run of a link that this one was started to repeat."""
+    lengthened: bool = False
+    """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
     version: int = 0
     """Grows whenever anything changed."""
 
@@ -102,7 +107,16 @@ class RunView:
 class Job:
     """One run: its thread, and all that it has brought forth so far."""
 
-    def __init__(self, job_id: str, visitor: str, name: str, spec: RunSpec, limits: Limits, folder: Path):
+    def __init__(
+        self,
+        job_id: str,
+        visitor: str,
+        name: str,
+        spec: RunSpec,
+        limits: Limits,
+        folder: Path,
+        repeats: RunCard | None = None,
+    ):
         self.id, self.visitor, self.name, self.spec, self.limits, self.folder = (
             job_id, visitor, name, spec, limits, folder
         )  # fmt: skip
@@ -117,6 +131,7 @@ class Job:
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
         self._notices: list[str] = []
+        self.repeats, self.lengthened = repeats, False
         self.checkpoint: Checkpoint | None = None
 
     @property
@@ -195,6 +210,8 @@ class Job:
                 notices=tuple(self._notices),
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
                 can_resume=self.can_resume,
+                repeats=self.repeats,
+                lengthened=self.lengthened,
                 version=self._version,
             )
 
@@ -307,8 +324,8 @@ class Jobs:
         self._names: dict[str, int] = {}  # visitor → runs so far, for their names
         self._folders = tempfile.TemporaryDirectory(prefix="playground-runs-", ignore_cleanup_errors=True)
 
-    def start(self, visitor: str, spec: RunSpec) -> Job:
-        """Begin a run for this visitor. Raises LimitError where there are too many already."""
+    def start(self, visitor: str, spec: RunSpec, *, repeats: RunCard | None = None) -> Job:
+        """Begin a run for this visitor, perhaps to repeat one. Raises LimitError where there are too many already."""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
             self._check_room(visitor)
@@ -320,7 +337,7 @@ class Jobs:
             training = spec.training.replace(max_seconds=self.limits.seconds)
             folder = Path(self._folders.name) / job_id
             name = f"Run {number} · {spec.source.title}"
-            job = Job(job_id, visitor, name, replace(spec, training=training), self.limits, folder)
+            job = Job(job_id, visitor, name, replace(spec, training=training), self.limits, folder, repeats)
             self._jobs[job_id] = job
             job.start(self.registry, self.runner, left=lambda: self._forget(job_id))
         return job
@@ -342,6 +359,7 @@ class Jobs:
             )
             self.limits.check_training(job.spec.model, training)
             job.spec = replace(job.spec, training=training)
+            job.lengthened = job.lengthened or done >= planned
             job.start(self.registry, self.runner, resume=True, left=lambda: self._forget(job.id))
         return job
 
