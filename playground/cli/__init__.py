@@ -18,6 +18,14 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_ARGUMENTS, f"{self.prog}: {message}\n")
 
 
+def _complain(sentence: str) -> None:
+    """Say it on standard error; of several processes on one machine, only the first does."""
+    from ..training.distributed import speaks
+
+    if speaks():
+        print(sentence, file=sys.stderr)
+
+
 def build_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = _Parser(prog="python -m playground", description="Train tiny transformers and talk to them.")
@@ -38,14 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options) or 0
     except ValueError as problem:
-        print(f"python -m playground {options.command}: {problem}", file=sys.stderr)
+        _complain(f"python -m playground {options.command}: {problem}")
         return BAD_ARGUMENTS
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         where = f"{problem.filename}: " if problem.filename else ""
-        print(f"python -m playground {options.command}: {where}{problem.strerror or problem}", file=sys.stderr)
+        _complain(f"python -m playground {options.command}: {where}{problem.strerror or problem}")
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..data import (
@@ -18,11 +20,13 @@ from ..data import (
 )
 from ..model import PRESETS, Transformer
 from ..storage import load, save
-from ..training import History, TrainConfig, TrainEvent, train
+from ..training import History, TrainConfig, TrainEvent, train, workers
 from ..training.autosave import FILE as RESUME_FILE
+from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from .settings import parse_settings
 
+EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -47,7 +51,6 @@ def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
     out = Path(options.out)
     corpus, model, config, about = _resumed(out, options) if options.resume else _fresh(out, options)
-    tokenizer = corpus.tokenizer
     interrupted = False
 
     def stop(*_) -> None:
@@ -56,13 +59,36 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    events = train(model, corpus, config, folder=out, resume=options.resume, should_stop=lambda: interrupted)
+    with workers(config.device) as together:
+        events = train(
+            model, corpus, config,
+            folder=out, resume=options.resume, should_stop=lambda: interrupted, workers=together,
+        )  # fmt: skip
+        if not together.first:
+            return _follow(events, out)
+        reason = _watch(events, model, corpus, config, about, options)
+    if reason not in EXIT_CODES:
+        (out / RESUME_FILE).unlink(missing_ok=True)
+    if not options.json:
+        again = f"; --resume --out {out} goes on" if reason in EXIT_CODES else ""
+        print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
+    return EXIT_CODES.get(reason, 0)
+
+
+def _watch(
+    events: Iterator[TrainEvent],
+    model: Transformer,
+    corpus: Corpus,
+    config: TrainConfig,
+    about: dict,
+    options: argparse.Namespace,
+) -> str:
+    """Show the events, save what is learned, and say why the run ended."""
+    out, tokenizer = Path(options.out), corpus.tokenizer
     if not options.resume:
         save(out, model, tokenizer, name=out.name, about=about)
     about["ladder"] = corpus.ladder(model.config.context_length, config.eval_windows).to_dict()
-    history = History()
-    if options.resume:
-        history = load(out).history
+    history = load(out).history if options.resume else History()
     show = _json_line if options.json else _Progress(config.steps, corpus, about["ladder"]).show
     for event in events:
         history.add(event)
@@ -70,16 +96,19 @@ def run(options: argparse.Namespace) -> int:
         if event.event == "saved":  # curves and weights of this moment, so that a kill loses little
             save(out, model, tokenizer, history, name=out.name, about=about)
     save(out, model, tokenizer, history, name=out.name, about=about)
-    if not interrupted:
-        (out / RESUME_FILE).unlink(missing_ok=True)
-    if not options.json:
-        again = f"; --resume --out {out} goes on" if interrupted else ""
-        print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
-    return 130 if interrupted else 0
+    return event.reason
+
+
+def _follow(events: Iterator[TrainEvent], out: Path) -> int:
+    """Train as one of several processes, in silence; the first one tells and saves."""
+    for event in events:
+        if event.event == "finished" and event.reason == "lost" and os.environ["LOCAL_RANK"] == "1":
+            print(f"{event.message} If it was the first process: --resume --out {out} goes on.", file=sys.stderr)
+    return EXIT_CODES.get(event.reason, 0)
 
 
 def _fresh(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer, TrainConfig, dict]:
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if is_first() and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
     if options.preset not in PRESETS:
         raise ValueError(f"there is no preset called {options.preset!r}; choose one of {', '.join(PRESETS)}")

@@ -31,6 +31,8 @@ class ModelOutput(NamedTuple):
     """What a mixture of experts asks to be added to the training loss, weighted already; None for a dense model."""
     expert_load: torch.Tensor | None = None
     """(mixture layers, E): share of visits each expert got in this pass; None for a dense model."""
+    router_probabilities: tuple[torch.Tensor, ...] = ()
+    """(B, T, E) of each mixture layer, with their gradient."""
 
 
 class Transformer(nn.Module):
@@ -100,7 +102,8 @@ class Transformer(nn.Module):
         logits = tap("logits", None, self.head(x))
         if not routings:
             return ModelOutput(logits, None)
-        return ModelOutput(logits, self._spread(routings), torch.stack([r.fraction_routed() for r in routings]))
+        load = torch.stack([r.fraction_routed() for r in routings])
+        return ModelOutput(logits, self._spread(routings), load, tuple(r.probabilities for r in routings))
 
     @torch.no_grad()
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:

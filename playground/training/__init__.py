@@ -1,6 +1,7 @@
 """Training: train(model, corpus, config) yields frozen events; History turns them into curves."""
 
 from .config import TrainConfig
+from .distributed import workers
 from .events import (
     Evaluated,
     Finished,
@@ -36,4 +37,5 @@ __all__ = [
     "evaluate",
     "loss_of",
     "train",
+    "workers",
 ]

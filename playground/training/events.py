@@ -123,6 +123,6 @@ class Finished(TrainEvent):
 
     event: ClassVar[str] = "finished"
     reason: str
-    """done, stopped, time, or diverged."""
+    """done, stopped, time, diverged, or lost (another process of a distributed run)."""
     message: str
     val_loss: float | None

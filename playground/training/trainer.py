@@ -5,6 +5,7 @@ B = batch, T = context length, V = vocabulary.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
 from ..model import Transformer
 from . import autosave
 from .config import TrainConfig
+from .distributed import ALONE, Alone, WorkerLost
 from .events import (
     Evaluated,
     Finished,
@@ -47,16 +49,18 @@ def train(
     folder: str | Path | None = None,
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
+    workers: Alone = ALONE,
 ) -> Iterator[TrainEvent]:
     """Train `model` in place on `corpus`, yielding what happens.
 
     With `folder`, the run's state is saved there every `autosave_seconds`; with `resume` it first continues from what
     that folder holds, on the same curve. `should_stop` is asked after every step. Whatever the end, the model holds
-    what was learned and lives on the CPU again.
+    what was learned and lives on the CPU again. As one of several `workers`, this process reads its part of each batch
+    (see `distributed.py`).
 
     Raises ValueError before the first event where model, corpus and config do not fit together.
     """
-    run = _Run(model, corpus, config, Path(folder) if folder is not None else None)
+    run = _Run(model, corpus, config, Path(folder) if folder is not None else None, workers)
     if resume:
         run.restore()
     return _recorded(run, should_stop)
@@ -71,33 +75,53 @@ def _recorded(run: _Run, should_stop: Callable[[], bool]) -> Iterator[TrainEvent
         run.model.to("cpu")
 
 
-def loss_of(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy in nats of logits (B, T, V) against targets (B, T); IGNORE targets do not count."""
-    return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE)
+def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = None) -> torch.Tensor:
+    """Mean cross-entropy in nats of logits (B, T, V) against targets (B, T); IGNORE targets do not count.
+
+    Where these are only some of a batch's rows, `counted` is how many targets the whole batch has: then this is their
+    part of its mean.
+    """
+    logits, targets = logits.flatten(0, 1).float(), targets.flatten()
+    if counted is None:
+        return F.cross_entropy(logits, targets, ignore_index=IGNORE)
+    return F.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum") / counted
 
 
 @torch.no_grad()
-def evaluate(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> float:
-    """Mean loss in nats per counted token over windows (N, T), in the precision of the weights."""
+def evaluate(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, workers: Alone = ALONE) -> float:
+    """Mean loss in nats per counted token over windows (N, T), in the precision of the weights.
+
+    Each of several `workers` gives its own windows; the mean is that of all.
+    """
     device = next(model.parameters()).device
     total, counted = 0.0, 0
-    for x, y in zip(inputs.split(EVALUATION_BATCH), targets.split(EVALUATION_BATCH)):
+    for x, y in zip(inputs.split(EVALUATION_BATCH), targets.split(EVALUATION_BATCH)) if len(inputs) else ():
         logits = model(x.to(device)).logits
         y = y.to(device).flatten()
         total += F.cross_entropy(logits.flatten(0, 1), y, ignore_index=IGNORE, reduction="sum").item()
         counted += int((y != IGNORE).sum())
-    return total / max(counted, 1)
+    sums = torch.tensor([total, counted], dtype=torch.float64)
+    workers.add_up([sums])
+    return float(sums[0] / sums[1].clamp(min=1))
 
 
 class _Run:
     """One training run: its optimizers, its random states, and how far it has come."""
 
-    def __init__(self, model: Transformer, corpus: Corpus, config: TrainConfig, folder: Path | None):
+    def __init__(
+        self, model: Transformer, corpus: Corpus, config: TrainConfig, folder: Path | None, workers: Alone = ALONE
+    ):
         if corpus.vocab_size > model.config.vocab_size:
             raise ValueError(
                 f"the text has {corpus.vocab_size} different tokens but the model knows only {model.config.vocab_size}"
             )
         corpus.check_context(model.config.context_length)
+        if config.batch_size < workers.size:
+            raise ValueError(
+                f"a batch of {config.batch_size} cannot be shared out among {workers.size} processes: "
+                f"raise batch_size to at least {workers.size}"
+            )
+        self.workers = workers
         self.device = pick_device(config.device)
         if self.device.type == "cpu":
             keep_freed_memory()
@@ -106,9 +130,10 @@ class _Run:
         self.optimizers = make_optimizers(model, config)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
         self.batches = torch.Generator().manual_seed(config.seed)
-        self.dropout = torch.Generator(self.device).manual_seed(config.seed + 1)
-        self.windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
-                        for split in ("train", "val")}  # fmt: skip
+        self.dropout = torch.Generator(self.device).manual_seed(workers.noise_seed(config.seed + 1, 0))
+        windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
+                   for split in ("train", "val")}  # fmt: skip
+        self.windows = {split: (workers.rows(x), workers.rows(y)) for split, (x, y) in windows.items()}
         self.step, self.seconds_before, self.history = 0, 0.0, History()
         self.good_weights = _copy(model)
 
@@ -116,8 +141,17 @@ class _Run:
 
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """The whole run; its end is always a Finished event."""
-        config, forward = self.config, self.model
         self.began = time.perf_counter()
+        try:
+            yield from self._all_steps(should_stop)
+        except WorkerLost:
+            yield from self._ending("lost")
+
+    def _all_steps(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
+        config, forward = self.config, self.model
+        if self.workers.size > 1:
+            self._check_alike()
+            yield Noticed(self.step, self.seconds, f"{self.workers.size} processes share each batch.")
         if config.compile:
             forward, notice = _compiled(self.model, self._batch()[0], self.batches)
             if notice:
@@ -141,14 +175,12 @@ class _Run:
         saved_at = time.perf_counter()
         reason = "done"
         while self.step < config.steps:
-            if should_stop():
-                reason = "stopped"
-                break
-            if config.max_seconds is not None and self.seconds >= config.max_seconds:
-                reason = "time"
+            ending = self.workers.agree(self._wish_to_end(should_stop))
+            if ending:
+                reason = ending
                 break
             before = time.perf_counter()
-            loss, norm, load = self._one_step(forward)
+            loss, norm, load = self._one_step_or_none(forward)
             if not (math.isfinite(loss) and math.isfinite(norm)):
                 if not math.isfinite(loss):
                     self.model.load_state_dict(self.good_weights)
@@ -168,13 +200,19 @@ class _Run:
             if load is not None and self._due(config.eval_every):
                 yield LoadMeasured(self.step, self.seconds, load.tolist())
             yield from self._look(snapshot_steps)
-            if self.folder is not None and time.perf_counter() - saved_at >= config.autosave_seconds:
+            if self.keeps and time.perf_counter() - saved_at >= config.autosave_seconds:
                 yield self.save()
                 saved_at = time.perf_counter()
         yield from self._ending(reason)
 
+    def _wish_to_end(self, should_stop: Callable[[], bool]) -> str:
+        """Why this process would rather not make another step; "" if it would."""
+        if should_stop():
+            return "stopped"
+        return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
+
     def _ending(self, reason: str) -> Iterator[TrainEvent]:
-        if self.history.evaluations["step"][-1:] != [self.step]:
+        if reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
             yield self._evaluate()
         message = {
             "done": f"All {self.step:,} steps are done.",
@@ -184,14 +222,28 @@ class _Run:
                 f"The loss stopped being a number after {self.step:,} steps. The last good weights are back: "
                 "try a lower learning rate, a longer warm-up or gradient clipping."
             ),
+            "lost": (
+                f"One of the {self.workers.size} processes of this run was lost after {self.step:,} of "
+                f"{self.config.steps:,} steps; what was learned is kept."
+            ),
         }[reason]
         val_loss = self.history.val_loss
         finished = Finished(self.step, self.seconds, reason=reason, message=message, val_loss=val_loss)
-        if self.folder is not None and reason != "diverged":
+        if self.keeps and reason != "diverged":
             yield self.save()
         yield finished
 
     # ---- one step --------------------------------------------------------------------------------------------------
+
+    def _one_step_or_none(self, forward: Callable) -> tuple[float, float, torch.Tensor | None]:
+        """One step; where it fails for want of another process, it is as if it had not begun."""
+        states = {name: generator.get_state() for name, generator in self._generators.items()}
+        try:
+            return self._one_step(forward)
+        except WorkerLost:
+            for name, generator in self._generators.items():
+                generator.set_state(states[name])
+            raise
 
     def _one_step(self, forward: Callable) -> tuple[float, float, torch.Tensor | None]:
         """Forward, backward, clip, update. Returns the loss, the gradient's length and the experts' load."""
@@ -199,17 +251,20 @@ class _Run:
         rng = self.dropout if self.model.config.dropout or self.model.config.router_noise else None
         total, load = torch.zeros((), device=self.device), None
         for _ in range(config.accumulation):
-            x, y = self._batch()
+            x, y, counted = self._batch()
             with mixed(self.dtype, self.device):
                 output = forward(x, rng=rng)
-                loss = loss_of(output.logits, y)
+                loss = loss_of(output.logits, y, counted)
             total += loss.detach() / config.accumulation
             if output.balance_loss is not None:
-                loss, load = loss + output.balance_loss, output.expert_load
+                share = len(x) / config.batch_size
+                balance, load = self.workers.balance(output, share, self.model.config)
+                loss = loss + balance
             self.scaler.scale(loss / config.accumulation if config.accumulation > 1 else loss).backward()
+        parameters = [p for p in self.model.parameters() if p.grad is not None]
+        self.workers.add_up([total, *(p.grad for p in parameters)])
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
-        parameters = [p for p in self.model.parameters() if p.grad is not None]
         norm = torch.nn.utils.get_total_norm([p.grad for p in parameters])
         if config.gradient_clip:
             torch.nn.utils.clip_grads_with_norm_(parameters, config.gradient_clip, norm)
@@ -231,9 +286,11 @@ class _Run:
             parameter.grad = None
         return loss_value, 0.0 if overflowed else norm_value, load
 
-    def _batch(self) -> tuple[torch.Tensor, torch.Tensor]:
+    def _batch(self) -> tuple[torch.Tensor, torch.Tensor, int | None]:
+        """This process's inputs and targets (B, T) of the next batch, and how many targets all processes count."""
         x, y = self.corpus.batch("train", self.config.batch_size, self.model.config.context_length, self.batches)
-        return (x, y) if self.device.type == "cpu" else (x.to(self.device), y.to(self.device))
+        counted, x, y = self.workers.counted(y), self.workers.rows(x), self.workers.rows(y)
+        return (x, y, counted) if self.device.type == "cpu" else (x.to(self.device), y.to(self.device), counted)
 
     # ---- looking at the model --------------------------------------------------------------------------------------
 
@@ -244,7 +301,7 @@ class _Run:
             yield self._evaluate()
             if self.step:
                 yield GradientsMeasured(self.step, self.seconds, self.norms)
-        if self._due(config.sample_every):
+        if self._due(config.sample_every) and self.workers.first:
             yield self._sample()
         if self.step in snapshot_steps:
             state = {name: t.detach().to("cpu", torch.float16) for name, t in self.model.state_dict().items()}
@@ -255,7 +312,7 @@ class _Run:
         return every > 0 and (step % every == 0 or step == self.config.steps)
 
     def _evaluate(self) -> Evaluated:
-        losses = {split: evaluate(self.model, *windows) for split, windows in self.windows.items()}
+        losses = {split: evaluate(self.model, *windows, self.workers) for split, windows in self.windows.items()}
         if all(map(math.isfinite, losses.values())):
             self.good_weights = _copy(self.model)
         return Evaluated(self.step, self.seconds, train_loss=losses["train"], val_loss=losses["val"])
@@ -277,6 +334,21 @@ class _Run:
     def seconds(self) -> float:
         """Wall time of the run, earlier parts included."""
         return self.seconds_before + time.perf_counter() - self.began
+
+    @property
+    def keeps(self) -> bool:
+        """Whether this process saves the run."""
+        return self.folder is not None and self.workers.first
+
+    def _check_alike(self) -> None:
+        """Raise ValueError unless all processes begin at the same step, with the same text, settings and weights."""
+        weights = b"".join(t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+                           for t in self.model.state_dict().values())  # fmt: skip
+        self.workers.check_alike({
+            "text": self.corpus.sha256,
+            "settings": repr((self.config, self.model.config)),
+            "weights": f"{self.step} {hashlib.sha256(weights).hexdigest()}",
+        })  # fmt: skip
 
     @property
     def _generators(self) -> dict[str, torch.Generator]:
@@ -304,6 +376,8 @@ class _Run:
         self.history = History.from_dict(notes["history"])
         self.history.finished = None
         self.scaler.load_state_dict(notes["scaler"])
+        if not self.workers.first:  # the saved noise is the first process's
+            self.dropout.manual_seed(self.workers.noise_seed(self.config.seed + 1, self.step))
         self.good_weights = _copy(self.model)
 
 
