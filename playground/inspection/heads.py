@@ -1,0 +1,175 @@
+"""What heads do: scores for the habits that heads are known for, roles in words, and prompts that wake a sleeper.
+
+T = tokens, H = heads, L = layers. Previous-token and induction heads are those of Elhage et al. 2021 and Olsson et al.
+2022; heads that rest on the first token are the attention sinks of Xiao et al. 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..model import ModelConfig
+from .look import Look
+
+HABITS = ("previous", "duplicate", "induction", "first", "itself")
+TITLES = {
+    "previous": "the token before",
+    "duplicate": "the same token, earlier",
+    "induction": "what followed last time",
+    "first": "the first token",
+    "itself": "itself",
+}
+RESTS = 0.6
+"""Share of weight on the first token from which a head counts as resting."""
+EVEN = 0.9
+"""Evenness from which a head counts as looking at nothing in particular."""
+_TRIED_TOKENS = 48
+
+
+@dataclass(frozen=True, eq=False)
+class HeadScores:
+    """Scores of every head on one sequence, arrays (L, H) of 0 … 1; NaN where the sequence cannot tell."""
+
+    previous: np.ndarray
+    """Mean weight on the token just before."""
+    duplicate: np.ndarray
+    """Mean weight on earlier copies of the asking token, over tokens that have one."""
+    induction: np.ndarray
+    """Mean weight on what followed earlier copies of the asking token (itself not counted), where there is such."""
+    first: np.ndarray
+    """Mean weight on the first token: a sink, where a head puts its weight when it has nothing to say."""
+    itself: np.ndarray
+    """Mean weight on the asking token itself."""
+    entropy: np.ndarray
+    """Mean entropy of a row in bits: how many tokens it looks at, as a power of 2."""
+    evenness: np.ndarray
+    """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
+
+    def of(self, layer: int, head: int) -> dict[str, float]:
+        """One head's numbers by name."""
+        return {name: float(getattr(self, name)[layer, head]) for name in (*HABITS, "entropy", "evenness")}
+
+    def telling(self) -> np.ndarray:
+        """How much there is to see (L, H): decisive heads that do not just rest on the first token or on themselves."""
+        return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
+
+    def ranking(self) -> list[tuple[int, int]]:
+        """(layer, head) of all heads, the most telling first."""
+        telling = np.nan_to_num(self.telling())
+        order = np.argsort(-telling, axis=None, kind="stable")
+        return [(int(i) // telling.shape[1], int(i) % telling.shape[1]) for i in order]
+
+
+def head_scores(look: Look) -> HeadScores:
+    """The scores of all heads on this prompt. The first row counts for nothing: it can only look at itself."""
+    ids = np.array(look.ids)
+    found: dict[str, list[np.ndarray]] = {name: [] for name in (*HABITS, "entropy", "evenness")}
+    for layer in range(look.config.n_layers):
+        pattern = look.pattern(layer).float()  # (H, T, T)
+        for name, values in _habits(pattern, ids, look.config.causal).items():
+            found[name].append(values)
+    return HeadScores(**{name: np.stack(rows) for name, rows in found.items()})
+
+
+def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
+    """Habits and entropies (H,) of one layer's pattern (H, T, T)."""
+    H, T, _ = pattern.shape
+    nothing = np.full(H, np.nan)
+    if T < 2:
+        return dict.fromkeys((*HABITS, "entropy", "evenness"), nothing)
+    same = ids[:, None] == ids[None, :]
+    earlier = np.tril(np.ones((T, T), dtype=bool), -1)
+    copies = same & earlier  # [t, s]: token s, before t, is the same
+    followers = np.zeros((T, T), dtype=bool)
+    followers[:, 1:] = copies[:, :-1]  # what stands just after such a copy
+    followers &= earlier
+    entropy = -torch.special.xlogy(pattern, pattern).sum(dim=-1) / np.log(2)  # (H, T)
+    visible = np.arange(1, T + 1) if causal else np.full(T, T)
+    most = torch.tensor(np.log2(visible[1:]), dtype=pattern.dtype)
+    rows = pattern[:, 1:]
+    return {
+        "previous": pattern.diagonal(-1, 1, 2).mean(dim=-1).numpy(),
+        "duplicate": _mean_on(pattern, copies),
+        "induction": _mean_on(pattern, followers),
+        "first": rows[:, :, 0].mean(dim=-1).numpy(),
+        "itself": pattern.diagonal(0, 1, 2)[:, 1:].mean(dim=-1).numpy(),
+        "entropy": entropy[:, 1:].mean(dim=-1).numpy(),
+        "evenness": (entropy[:, 1:] / most).mean(dim=-1).numpy(),
+    }
+
+
+def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
+    """Weight on these cells (T, T), summed over each row that has any, averaged over those rows: (H,)."""
+    rows = cells.any(axis=1)
+    if not rows.any():
+        return np.full(pattern.shape[0], np.nan)
+    on = (pattern * torch.from_numpy(cells)).sum(dim=-1)  # (H, T)
+    return on[:, torch.from_numpy(rows)].mean(dim=-1).numpy()
+
+
+def role(scores: dict[str, float]) -> str:
+    """What a head does here, in a few plain words, from `HeadScores.of`."""
+    if np.isnan(scores["previous"]):
+        return "one token only: it looks at itself"
+    if scores["induction"] >= 0.3 and scores["induction"] >= max(scores["previous"], scores["first"]):
+        return "looks at what followed last time (induction)"
+    if scores["duplicate"] >= 0.4 and scores["duplicate"] >= max(scores["previous"], scores["first"]):
+        return "looks at earlier copies of the token"
+    habit = max(("previous", "first", "itself"), key=lambda name: scores[name])
+    if scores[habit] >= 0.4:
+        words = {"previous": "looks at the token before", "first": "rests on the first token (sink)",
+                 "itself": "looks at the token itself"}  # fmt: skip
+        return words[habit]
+    if scores["evenness"] >= EVEN:
+        return "spreads its weight evenly"
+    leaning = f", leaning to {TITLES[habit]}" if scores[habit] >= 0.25 else ""
+    return f"chooses by content{leaning}"
+
+
+def sleeps(scores: dict[str, float]) -> bool:
+    """Whether a head does nothing in particular here: it rests on the first token or spreads its weight evenly."""
+    return scores["first"] >= RESTS or scores["evenness"] >= EVEN
+
+
+def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) -> list[int]:
+    """Random tokens, then the same again: what induction heads live on. At most 24 tokens twice, within the context."""
+    half = min(24, config.context_length // 2)
+    if half < 1:
+        raise ValueError("a context of one token has no room to repeat anything")
+    rng = np.random.default_rng(seed)
+    kinds = min(vocabulary, config.vocab_size)
+    once = rng.permutation(kinds)[:half] if kinds >= half else rng.integers(0, kinds, half)
+    return [int(token) for token in (*once, *once)]
+
+
+@dataclass(frozen=True)
+class Waking:
+    """A prompt on which a head has more to do."""
+
+    prompt: str
+    before: float
+    """How telling the head is on the present prompt."""
+    after: float
+    """And on the one proposed."""
+    role: str
+    """What it does there."""
+
+
+def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
+    """Of these prompts, the one on which this head is most telling; None if none beats `before` by a tenth."""
+    from .look import look
+
+    best = None
+    for prompt in dict.fromkeys(prompts):
+        ids = checkpoint.tokenizer.encode(prompt)[: min(_TRIED_TOKENS, checkpoint.config.context_length)]
+        if len(ids) < 3:
+            continue
+        scores = head_scores(look(checkpoint, ids))
+        telling = float(scores.telling()[layer, head])
+        if telling > (best.after if best else before + 0.1):
+            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, role(scores.of(layer, head)))
+    return best
