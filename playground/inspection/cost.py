@@ -1,0 +1,168 @@
+"""Cost: what a change of the model costs in loss, measured on the same windows without and with it.
+
+N = windows, T = tokens of a window, C = changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from ..data.ladder import IGNORE
+from ..model import Transformer
+from ..model.trace import Tap, no_tap
+from .edits import Edit, EditCell, SwitchOff, edits_tap
+
+ROWS_AT_ONCE = 4096
+"""Tokens of a forward pass: enough to keep the processor busy, few enough to stay in its caches."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Mean loss in nats per token before and after a change, on the same tokens."""
+
+    before: float
+    after: float
+    error: float
+    """Standard error of the difference, from how much it differs between windows; NaN for a single window."""
+
+    @property
+    def difference(self) -> float:
+        """What the change costs; negative where it helps."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class RemovalMap:
+    """What removing each part of the model costs."""
+
+    before: float
+    """Loss of the whole model in nats per token."""
+    heads: torch.Tensor
+    """(L, H) cost of switching off each head."""
+    attention: torch.Tensor
+    """(L,) of each layer's whole attention."""
+    feedforward: torch.Tensor
+    """(L,) of each feed-forward layer."""
+    heads_error: torch.Tensor
+    """(L, H) standard errors of the costs of heads."""
+    tokens: int
+    """How many predictions were judged."""
+
+
+def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edits: Sequence[Edit]) -> Cost:
+    """What edits cost on windows (N, T). Raises ValueError for single cells, which belong to one prompt only."""
+    if any(isinstance(edit, EditCell) for edit in edits):
+        raise ValueError("a single cell belongs to this prompt: its cost can be measured on the prompt only")
+    counted = (targets != IGNORE).sum(dim=1)
+    before = window_losses(model, inputs, targets)
+    after = window_losses(model, inputs, targets, edits_tap(edits, model.config))
+    return _cost(before, after, counted)
+
+
+@torch.inference_mode()
+def window_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, tap: Tap = no_tap) -> torch.Tensor:
+    """Summed loss in nats of each window (N,); IGNORE targets do not count."""
+    size = max(1, ROWS_AT_ONCE // inputs.shape[1])
+    parts = [_sums(model(x, tap=tap).logits, y) for x, y in zip(inputs.split(size), targets.split(size))]
+    return torch.cat(parts).double()
+
+
+@torch.inference_mode()
+def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> RemovalMap:
+    """What it costs on windows (N, T) to switch off each head, each layer's attention, each feed-forward layer.
+
+    All variants share one forward pass. Up to the layer where something is missing, a variant is the model itself, so
+    it joins the batch only there: the stream behind attention without head h is the whole one minus z_h through h's
+    columns of W_O. A model of L layers so computes its own L blocks and (L + 1) / 2 blocks' worth per variant, minus
+    the attention of the layer in question.
+    """
+    config = model.config
+    L, H = config.n_layers, config.n_heads
+    counted = (targets != IGNORE).sum(dim=1)
+    # the batch has grown (1 + L·(H + 2))-fold at the end
+    size = max(1, 2 * ROWS_AT_ONCE // (inputs.shape[1] * (1 + L * (H + 2) // 2)))
+    sums = []
+    for x, y in zip(inputs.split(size), targets.split(size)):
+        logits = model(x, tap=_Variants(model)).logits  # (variants · n, T, V)
+        variants = logits.shape[0] // x.shape[0]
+        sums.append(_sums(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
+    losses = torch.cat(sums, dim=1).double()  # (variants, N), the whole model first
+    costs = [_cost(losses[0], variant, counted) for variant in losses[1:]]
+    table = torch.tensor([cost.difference for cost in costs]).unflatten(0, (L, H + 2))
+    errors = torch.tensor([cost.error for cost in costs]).unflatten(0, (L, H + 2))
+    return RemovalMap(
+        before=(losses[0].sum() / counted.sum()).item(),
+        heads=table[:, :H],
+        attention=table[:, H],
+        feedforward=table[:, H + 1],
+        heads_error=errors[:, :H],
+        tokens=int(counted.sum()),
+    )
+
+
+def removed_part(layer: int, column: int, n_heads: int) -> SwitchOff:
+    """The edit that a cell of the map stands for: its heads, then its attention, then its feed-forward layer."""
+    if column < n_heads:
+        return SwitchOff(layer, "head", column)
+    return SwitchOff(layer, "attention" if column == n_heads else "feed-forward")
+
+
+class _Variants:
+    """A tap for one forward pass that lets the batch grow: behind every sublayer come the variants that lack it.
+
+    Rows of the batch: n of the whole model, then for every layer so far n for each head removed, n without attention,
+    n without the feed-forward layer.
+    """
+
+    def __init__(self, model: Transformer):
+        self.model = model
+        self.n = 0
+        self.kept: dict[str, torch.Tensor] = {}
+
+    def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        if name == "embed":
+            self.n = x.shape[0]
+        elif name in ("resid_pre", "z", "attn_out", "ff_out"):
+            self.kept[name] = x[: self.n]  # of the whole model only
+        elif name == "resid_mid":
+            self.kept[name] = x[: self.n]
+            return torch.cat((x, *self._without_attention(layer)))
+        elif name == "resid_post":
+            block, stream = self.model.blocks[layer], self.kept["resid_mid"]
+            post = self.model.config.norm_placement == "post"
+            return torch.cat((x, block.feedforward_norm(stream) if post else stream))
+        return x
+
+    def _without_attention(self, layer: int) -> list[torch.Tensor]:
+        """The stream after attention: without each head, then without any."""
+        block = self.model.blocks[layer]
+        post = self.model.config.norm_placement == "post"
+        columns = block.attention.out.weight.unflatten(1, (-1, self.model.config.d_head))  # (d, H, D)
+        streams = [
+            self.kept["resid_pre"] + self.kept["attn_out"] - self.kept["z"][:, :, head] @ columns[:, head].T
+            for head in range(columns.shape[1])
+        ]
+        streams.append(self.kept["resid_pre"])
+        return [block.attention_norm(stream) if post else stream for stream in streams]
+
+
+def _sums(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Loss summed over each window (N,)."""
+    losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")
+    return losses.unflatten(0, targets.shape).sum(dim=1)
+
+
+def _cost(before: torch.Tensor, after: torch.Tensor, counted: torch.Tensor) -> Cost:
+    """From the losses summed over each window (N,) and how many tokens of it count (N,)."""
+    total, n = counted.sum().item(), len(counted)
+    means = (before.sum() / total).item(), (after.sum() / total).item()
+    if n < 2:
+        return Cost(*means, math.nan)
+    # of a ratio of sums, since windows may differ in length
+    residuals = (after - before) - (means[1] - means[0]) * counted
+    return Cost(*means, (residuals.square().sum() / (n - 1) * n).sqrt().item() / total)

@@ -1,0 +1,251 @@
+"""Edits: each does what a NumPy model with that change does, and none leaves a trace in the stored model."""
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.ladder import IGNORE
+from playground.inspection.cost import edit_cost, removal_map, removed_part, window_losses
+from playground.inspection.edits import (
+    EditCell,
+    RemoveMask,
+    SwapPattern,
+    SwitchOff,
+    edits_tap,
+    effect,
+    from_dict,
+    to_dict,
+)
+from playground.model import Transformer
+from playground.model.trace import no_tap, trace
+from playground.training import evaluate
+from tests.inspection.test_attribution import roughened
+from tests.model.configs import TINY, VARIANTS
+
+IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
+EDITS = (
+    SwitchOff(1, "head", 2),
+    SwitchOff(0, "attention"),
+    SwitchOff(1, "feed-forward"),
+    SwitchOff(0, "layer"),
+    EditCell(1, 0, 5, 2, 0.9),
+    EditCell(0, 3, 4, 4, 0.0, scale=True),
+    SwapPattern(0, 1, "uniform"),
+    SwapPattern(1, 1, "previous"),
+)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def numpy_model(model, ids, pattern_of=lambda layer, head, pattern: pattern, off=(), causal=True):
+    """A pre-norm model in NumPy: `pattern_of` may replace patterns, `off` holds (layer, head | attention | …)."""
+    w = {name: tensor.numpy().astype(np.float64) for name, tensor in model.state_dict().items()}
+    c, T = model.config, len(ids)
+
+    def norm(x, at):
+        x = x - x.mean(-1, keepdims=True)
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + c.norm_eps) * w[f"{at}.weight"] + w[f"{at}.bias"]
+
+    x = w["embedding.weight"][ids] + w["position_embedding.weight"][:T]
+    for layer in range(c.n_layers):
+        at = f"blocks.{layer}"
+        qkv = norm(x, f"{at}.attention_norm") @ w[f"{at}.attention.qkv.weight"].T + w[f"{at}.attention.qkv.bias"]
+        heads = []
+        for head in range(c.n_heads):
+            q, k, v = (qkv[:, (kind * c.n_heads + head) * c.d_head :][:, : c.d_head] for kind in range(3))
+            scores = q @ k.T / np.sqrt(c.d_head)
+            if causal:
+                scores[np.triu_indices(T, 1)] = -np.inf
+            pattern = pattern_of(layer, head, softmax(scores))
+            heads.append((0.0 if (layer, head) in off else 1.0) * (pattern @ v))
+        out = np.concatenate(heads, 1) @ w[f"{at}.attention.out.weight"].T + w[f"{at}.attention.out.bias"]
+        x = x + (0.0 if (layer, "attention") in off else 1.0) * out
+        up = norm(x, f"{at}.feedforward_norm") @ w[f"{at}.feedforward.up.weight"].T + w[f"{at}.feedforward.up.bias"]
+        hidden = torch.nn.functional.gelu(torch.tensor(up)).numpy()
+        out = hidden @ w[f"{at}.feedforward.down.weight"].T + w[f"{at}.feedforward.down.bias"]
+        x = x + (0.0 if (layer, "feed-forward") in off else 1.0) * out
+    return softmax(norm(x, "final_norm") @ w["head.weight"].T)
+
+
+def after(model, *edits):
+    return effect(model, IDS, edits).after.numpy()
+
+
+def test_switching_off_equals_a_model_without_the_part():
+    model, ids = roughened(TINY), IDS[0].numpy()
+    for edit, off in (
+        (SwitchOff(1, "head", 2), [(1, 2)]),
+        (SwitchOff(0, "attention"), [(0, "attention")]),
+        (SwitchOff(1, "feed-forward"), [(1, "feed-forward")]),
+        (SwitchOff(0, "layer"), [(0, "attention"), (0, "feed-forward")]),
+    ):
+        assert np.allclose(after(model, edit), numpy_model(model, ids, off=off)[-1], atol=1e-5), edit
+    both = after(model, SwitchOff(1, "head", 2), SwitchOff(0, "head", 0))
+    assert np.allclose(both, numpy_model(model, ids, off=[(1, 2), (0, 0)])[-1], atol=1e-5)
+
+
+def test_pattern_edits_equal_a_numpy_model_with_that_pattern():
+    model, ids = roughened(TINY), IDS[0].numpy()
+
+    def with_cell(value, scale, renormalise):
+        def change(layer, head, pattern):
+            if (layer, head) == (0, 3):
+                row = pattern[7]
+                row[2] = row[2] * value if scale else value
+                if renormalise:
+                    others = np.arange(8) != 2
+                    if scale:
+                        row /= row.sum()
+                    else:
+                        row[others] *= (1 - value) / row[others].sum()
+            return pattern
+
+        return change
+
+    for value, scale, renormalise in ((0.9, False, True), (0.9, False, False), (3.0, True, True), (0.0, True, False)):
+        edit = EditCell(0, 3, 7, 2, value, scale, renormalise)
+        expected = numpy_model(model, ids, with_cell(value, scale, renormalise))[-1]
+        assert np.allclose(after(model, edit), expected, atol=1e-5), edit
+
+    def uniform(layer, head, pattern):
+        return np.tril(np.ones((8, 8))) / np.arange(1, 9)[:, None] if (layer, head) == (0, 1) else pattern
+
+    def previous(layer, head, pattern):
+        shifted = np.eye(8, k=-1)
+        shifted[0, 0] = 1
+        return shifted if (layer, head) == (1, 1) else pattern
+
+    assert np.allclose(after(model, SwapPattern(0, 1)), numpy_model(model, ids, uniform)[-1], atol=1e-5)
+    assert np.allclose(after(model, SwapPattern(1, 1, "previous")), numpy_model(model, ids, previous)[-1], atol=1e-5)
+
+
+def test_without_the_mask_it_is_the_same_weights_in_a_model_that_sees_the_future():
+    for name in ("learned", "rotary", "post-norm", "rmsnorm, swiglu, grouped", "experts"):
+        config = VARIANTS[name]
+        model = Transformer(config, seed=2)
+        open_model = Transformer(config.replace(causal=False))
+        open_model.load_state_dict(model.state_dict())
+        found = effect(model, IDS[:, :5], [RemoveMask()])
+        assert torch.allclose(found.after, open_model(IDS[:, :5]).logits[0, -1].softmax(-1), atol=1e-5)
+    model = roughened(TINY)
+    only_last = trace(model, IDS, edit=edits_tap([RemoveMask(1)], TINY))
+    assert only_last["pattern", 0].triu(1).abs().max() == 0 and only_last["pattern", 1].triu(1).max() > 0
+    # a cell above the diagonal can be set once the mask is gone
+    seen = trace(model, IDS, edit=edits_tap([RemoveMask(), EditCell(1, 0, 1, 6, 0.7)], TINY))
+    assert seen["pattern", 1][0, 0, 1, 6].item() == pytest.approx(0.7)
+    assert seen["pattern", 1][0, 0, 1].sum().item() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_stored_model_is_bit_for_bit_what_it_was(config):
+    model = Transformer(config, seed=5)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    edits = EDITS if not config.causal else (*EDITS, RemoveMask())
+    with torch.no_grad():
+        outputs = model(IDS).logits
+    found = effect(model, IDS, edits)
+    windows = IDS.repeat(3, 1)
+    removal_map(model, windows, windows.roll(-1, 1))
+    assert torch.equal(found.before, outputs[0, -1].softmax(-1)) and not torch.allclose(found.after, found.before)
+    with torch.no_grad():
+        assert torch.equal(model(IDS).logits, outputs)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+
+
+def test_the_effect_is_told_in_nats():
+    model = roughened(TINY)
+    found = effect(model, IDS, [SwitchOff(1, "head", 2)])
+    p, q = found.before.numpy().astype(float), found.after.numpy().astype(float)
+    assert found.divergence == pytest.approx((p * np.log(p / q)).sum(), abs=1e-6)
+    plain = numpy_model(model, IDS[0].numpy(), off=[(1, 2)])
+    assert found.loss_after == pytest.approx(-np.log(plain[np.arange(7), IDS[0, 1:].numpy()]).mean(), abs=1e-5)
+    assert found.loss_before == pytest.approx(evaluate(model, IDS[:, :-1], IDS[:, 1:]), abs=1e-5)
+    alone = effect(model, IDS[:, :1], [SwitchOff(0, "head", 0)])
+    assert alone.loss_before is None and alone.loss_after is None
+    assert effect(model, IDS, []).divergence == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (SwitchOff(2, "head", 0), "no layer 2"),
+        (SwitchOff(0, "head", 4), "no head 4"),
+        (SwitchOff(0, "soul"), "cannot be switched off"),
+        (EditCell(0, 0, 2, 5, 0.5), "comes after it"),
+        (EditCell(0, 0, 11, 5, 0.5), "outside this prompt of 8"),
+        (EditCell(0, 0, 99, 5, 0.5), "no token 99"),
+        (EditCell(0, 0, 3, 2, 1.5), "between 0 and 1"),
+        (EditCell(0, 0, 3, 2, -1.0, scale=True), "between 0 and 10"),
+        (EditCell(0, 0, 0, 0, 0.5), "no other token has any weight"),
+        (EditCell(0, 0, 0, 0, 0.0, scale=True), "nothing is left"),
+        (SwapPattern(0, 0, "spiral"), "no pattern"),
+        (RemoveMask(7), "no layer 7"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(edit, words):
+    with pytest.raises(ValueError, match=words):
+        effect(Transformer(TINY), IDS, [edit])
+
+
+def test_a_model_without_a_mask_has_none_to_remove():
+    with pytest.raises(ValueError, match="none to remove"):
+        effect(Transformer(TINY.replace(causal=False)), IDS, [RemoveMask()])
+
+
+def test_edits_travel_as_plain_values_and_nonsense_does_not():
+    for edit in (*EDITS, RemoveMask(), RemoveMask(1)):
+        assert from_dict(to_dict(edit)) == edit and edit.words()
+    for bad in (None, [], {}, {"kind": "off"}, {"kind": "os"}, {"kind": "off", "layer": "0"},
+                {"kind": "cell", "layer": 0, "head": 0, "query": 1, "key": 0, "value": True},
+                {"kind": "mask", "layer": 0, "more": 1}, {"kind": "pattern", "layer": True, "head": 0}):  # fmt: skip
+        with pytest.raises(ValueError, match="no edit"):
+            from_dict(bad)
+
+
+def windows(config, n=5, T=9):
+    rng = torch.Generator().manual_seed(0)
+    chunk = torch.randint(config.vocab_size, (n, T + 1), generator=rng)
+    targets = chunk[:, 1:].clone()
+    targets[-1, 4:] = IGNORE
+    return chunk[:, :-1], targets
+
+
+@pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
+def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch):
+    model = roughened(config)
+    x, y = windows(config)
+    monkeypatch.setattr("playground.inspection.cost.ROWS_AT_ONCE", 150)  # so that windows come in several chunks
+    found = removal_map(model, x, y)
+    whole = evaluate(model, x, y)
+    assert found.before == pytest.approx(whole, abs=1e-5) and found.tokens == int((y != IGNORE).sum())
+    table = torch.cat((found.heads, found.attention[:, None], found.feedforward[:, None]), dim=1)
+    for layer in range(config.n_layers):
+        for column in range(config.n_heads + 2):
+            part = removed_part(layer, column, config.n_heads)
+            logits = model(x, tap=edits_tap([part], config)).logits
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=IGNORE).item()
+            assert table[layer, column].item() == pytest.approx(loss - whole, abs=2e-5), part
+    cost = edit_cost(model, x, y, [SwitchOff(1, "head", 3)])
+    assert cost.difference == pytest.approx(table[1, 3].item(), abs=2e-5)
+    assert cost.error == pytest.approx(found.heads_error[1, 3].item(), abs=2e-5)
+
+
+def test_the_error_is_that_of_a_mean_over_windows():
+    model = roughened(TINY)
+    x, y = windows(TINY, n=6)
+    y = x.roll(-1, 1)
+    tap = edits_tap([SwitchOff(0, "layer")], TINY)
+    differences = (window_losses(model, x, y, tap) - window_losses(model, x, y, no_tap)).numpy() / x.shape[1]
+    cost = edit_cost(model, x, y, [SwitchOff(0, "layer")])
+    assert cost.error == pytest.approx(differences.std(ddof=1) / np.sqrt(6), rel=1e-4)
+    assert np.isnan(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).error)
+
+
+def test_the_cost_of_a_cell_is_not_asked_of_other_texts():
+    model = Transformer(TINY)
+    with pytest.raises(ValueError, match="on the prompt only"):
+        edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
