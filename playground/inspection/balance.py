@@ -70,7 +70,7 @@ class LoadOverTraining:
 
 
 def load_over_training(records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int) -> LoadOverTraining | None:
-    """The records of `History.load` ({step, load}) as arrays; those of another shape are left out, None if none fits."""
+    """The records of `History.load` ({step, load}) as arrays; other shapes are left out, None if none fits."""
     kept = [
         (int(record["step"]), torch.tensor(record["load"], dtype=torch.float64))
         for record in records

@@ -1,0 +1,191 @@
+"""Routing: what is shown equals a loop over tokens through the model's own weights; edits do just what they say."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from playground.inspection.rerouting import (
+    cost_of_each_expert,
+    effect_on_next,
+    forced_route,
+    loss_under,
+    silenced_experts,
+    without_experts,
+)
+from playground.inspection.routing import routing_in, routing_of
+from playground.model import ModelConfig, Transformer, trace
+from playground.model.moe import MixtureOfExperts
+
+SMALL = ModelConfig(vocab_size=13, context_length=10, n_layers=3, d_model=16, n_heads=2, init_std=0.3)
+MIXTURES = {
+    "top 2 of 4": SMALL.replace(n_experts=4, d_expert=12),
+    "top 1, every other layer": SMALL.replace(n_experts=3, experts_per_token=1, moe_every=2),
+    "chosen with a bias": SMALL.replace(n_experts=5, experts_per_token=2, balance="bias"),
+    "all experts": SMALL.replace(n_experts=3, experts_per_token=3),
+}
+
+
+def made(config: ModelConfig) -> tuple[Transformer, torch.Tensor]:
+    model = Transformer(config, seed=4)
+    if config.balance == "bias":
+        for block in model.blocks:
+            block.feedforward.selection_bias.copy_(torch.linspace(0.4, -0.4, config.n_experts))
+    return model, torch.randint(13, (18, 10), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("config", MIXTURES.values(), ids=MIXTURES.keys())
+@torch.no_grad()
+def test_routing_equals_one_token_at_a_time(config):
+    """Each router's input, times its weights, ranked by sorting: the same experts, weights, scores and load."""
+    model, ids = made(config)
+    ids = ids[:, :5]  # 18 windows, which pass in two goes
+    routing = routing_of(model, ids)
+    assert routing.layers == tuple(layer for layer in range(3) if config.has_experts(layer))
+    K, visits = config.experts_per_token, {layer: [0] * config.n_experts for layer in routing.layers}
+    for b, row in enumerate(ids):
+        read = trace(model, row[None], names=["ff_in"])  # one window at a time
+        for i, layer in enumerate(routing.layers):
+            mixture = model.blocks[layer].feedforward
+            for t in range(len(row)):
+                scores = [sum(a * w for a, w in zip(read["ff_in", layer][0, t].tolist(), weights))
+                          for weights in mixture.router.weight.tolist()]  # fmt: skip
+                exps = [torch.tensor(score).exp().item() for score in scores]
+                chances = [e / sum(exps) for e in exps]
+                bias = mixture.selection_bias.tolist() if config.balance == "bias" else [0.0] * config.n_experts
+                best = sorted(range(config.n_experts), key=lambda e: -(chances[e] + bias[e]))[:K]
+                station = routing.stations(t, b)[i]
+                assert station.layer == layer and list(station.experts) == best
+                assert station.logits == pytest.approx(scores, abs=1e-4)
+                assert station.probabilities == pytest.approx(chances, abs=1e-5)
+                assert station.weights == pytest.approx(
+                    [chances[e] / sum(chances[x] for x in best) for e in best], abs=1e-5
+                )
+                assert routing.dense_weights()[i, b, t].nonzero().flatten().tolist() == sorted(best)
+                left_out = [scores[e] for e in range(config.n_experts) if e not in best]
+                assert station.margin == pytest.approx(
+                    min(scores[e] for e in best) - max(left_out) if left_out else float("inf"), abs=1e-4
+                )
+                for e in best:
+                    visits[layer][e] += 1
+    for i, layer in enumerate(routing.layers):
+        assert routing.load[i].tolist() == pytest.approx([v / (ids.numel() * K) for v in visits[layer]])
+
+
+def test_a_traced_pass_shows_the_same_routing():
+    model, ids = made(MIXTURES["top 2 of 4"])
+    again = routing_in(trace(model, ids[:3]), model.config)
+    assert torch.equal(again.experts, routing_of(model, ids[:3]).experts)
+
+
+def test_a_dense_model_is_refused_in_words():
+    with pytest.raises(ValueError, match="dense model"):
+        routing_of(Transformer(SMALL), torch.zeros(1, 3, dtype=torch.long))
+
+
+# ---- edits --------------------------------------------------------------------------------------------------------
+
+
+def rebuilt_without(model: Transformer, layer: int, expert: int) -> Transformer:
+    """A model that never had this expert: its router's row and its matrices are cut out everywhere in that layer."""
+    config = model.config
+    assert config.n_moe_layers == 1
+    smaller = Transformer(config.replace(n_experts=config.n_experts - 1))
+    kept = [e for e in range(config.n_experts) if e != expert]
+    state = model.state_dict()
+    for name in smaller.state_dict():
+        if ".feedforward." in name and state[name].shape[:1] == (config.n_experts,):
+            state[name] = state[name][kept]
+    smaller.load_state_dict(state)
+    return smaller
+
+
+@pytest.mark.parametrize("balance", ["switch", "bias"])
+def test_switching_an_expert_off_equals_a_model_that_never_had_it(balance):
+    config = SMALL.replace(n_experts=4, moe_every=3, balance=balance)
+    model, ids = Transformer(config, seed=2), made(SMALL)[1]
+    if balance == "bias":
+        model.blocks[2].feedforward.selection_bias.copy_(torch.tensor([0.0, 0.9, 0.0, 0.1]))  # the bias wants expert 1
+    edit = without_experts(model, {2: [1]})
+    assert 1 not in routing_of(model, ids, edit=edit).experts
+    with torch.no_grad():
+        assert torch.allclose(model(ids, tap=edit).logits, rebuilt_without(model, 2, 1)(ids).logits, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_silenced_expert_equals_one_whose_last_matrix_is_zero():
+    config = SMALL.replace(n_experts=4, feedforward_bias=False)
+    model, ids = Transformer(config, seed=2), made(SMALL)[1]
+    mute = Transformer(config, seed=2)
+    mute.blocks[1].feedforward.down[3] = 0.0
+    edited = model(ids, tap=silenced_experts(model, {1: [3]})).logits
+    assert torch.allclose(edited, mute(ids).logits, atol=1e-5)
+    assert not torch.allclose(edited, model(ids).logits, atol=1e-3)
+
+
+@torch.no_grad()
+def test_a_forced_route_gives_that_experts_own_answer():
+    model, ids = made(MIXTURES["top 2 of 4"])
+    for positions in (None, [2, 5]):
+        seen = trace(model, ids[:2], edit=forced_route(model, {1: 3}, positions), names=["ff_in", "ff_out"])
+        mixture: MixtureOfExperts = model.blocks[1].feedforward
+        read = seen["ff_in", 1]
+        own = F.gelu(read @ mixture.up[3] + mixture.up_bias[3]) @ mixture.down[3] + mixture.down_bias[3]
+        usual, _ = mixture(read, lambda name, layer, x: x, 1, None)
+        for t in range(10):
+            wanted = own if positions is None or t in positions else usual
+            assert torch.allclose(seen["ff_out", 1][:, t], wanted[:, t], atol=1e-5)
+
+
+def test_edits_never_touch_the_stored_model():
+    for config in (MIXTURES["top 2 of 4"], MIXTURES["chosen with a bias"]):
+        model, ids = made(config)
+        stored = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        before = model(ids).logits
+        for edit in (
+            without_experts(model, {0: [1], 2: [0]}),
+            silenced_experts(model, {1: [2]}),
+            forced_route(model, {0: 3, 1: 1}),
+        ):
+            assert not torch.allclose(model(ids, tap=edit).logits, before, atol=1e-3)
+            effect_on_next(model, ids[0].tolist(), edit)
+        cost_of_each_expert(model, ids[:2, :-1], ids[:2, 1:])
+        assert all(torch.equal(stored[name], tensor) for name, tensor in model.state_dict().items())
+        assert torch.equal(model(ids).logits, before)
+        assert all(p.grad is None for p in model.parameters())
+
+
+@torch.no_grad()
+def test_effects_and_costs_are_what_they_are_called():
+    model, ids = made(MIXTURES["top 2 of 4"])
+    edit = without_experts(model, {1: [0, 3]})
+    effect = effect_on_next(model, ids[0].tolist(), edit)
+    assert torch.allclose(effect.before, torch.softmax(model(ids[:1]).logits[0, -1], 0))
+    by_hand = sum(b * (b / a).log() for b, a in zip(effect.before, effect.after))
+    assert effect.divergence == pytest.approx(float(by_hand), abs=1e-5) and effect.divergence > 0
+
+    x, y = ids[:4, :-1], ids[:4, 1:].clone()
+    y[3, 4:] = -100
+    losses = [
+        -torch.log_softmax(model(x[b : b + 1, : t + 1]).logits[0, -1], 0)[y[b, t]]
+        for b in range(4) for t in range(9) if y[b, t] >= 0
+    ]  # fmt: skip
+    assert loss_under(model, x, y) == pytest.approx(float(torch.stack(losses).mean()), abs=1e-4)
+    plain, costs = cost_of_each_expert(model, x[:2], y[:2])
+    assert costs.shape == (3, 4)
+    assert costs[1, 2].item() == pytest.approx(
+        loss_under(model, x[:2], y[:2], without_experts(model, {1: [2]})) - plain, abs=1e-6
+    )
+
+
+def test_impossible_edits_are_refused_in_words():
+    model, _ = made(MIXTURES["top 2 of 4"])
+    with pytest.raises(ValueError, match="at most 2 can be switched off"):
+        without_experts(model, {0: [0, 1, 2]})
+    with pytest.raises(ValueError, match="no expert 4"):
+        forced_route(model, {0: 4})
+    with pytest.raises(ValueError, match="Layer 3 has no experts"):
+        silenced_experts(model, {3: [0]})
+    with pytest.raises(ValueError, match="dense model"):
+        without_experts(Transformer(SMALL), {0: [0]})
+    with pytest.raises(ValueError, match="prompt is empty"):
+        effect_on_next(model, [], without_experts(model, {0: [0]}))
