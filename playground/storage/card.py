@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import TYPE_CHECKING
 
 from ..model import GPT2_SMALL_PARAMETERS
@@ -9,17 +11,18 @@ from ..model import GPT2_SMALL_PARAMETERS
 if TYPE_CHECKING:
     from .checkpoint import Checkpoint
 
+TAG = "transformer-playground"  # what every model of this project carries on the Hub
 
-def model_card(checkpoint: Checkpoint) -> str:
-    """Markdown with the front matter the Hub reads: what the model is, how good it is, how to use it."""
+
+def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: str | None = None) -> str:
+    """Markdown with the front matter the Hub reads: what the model is, how good it is, how to use it.
+
+    `repo_id` is where on the Hub it will stand, `picture` the file beside it that shows the curve.
+    """
     config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
     share = 100 * config.n_parameters / GPT2_SMALL_PARAMETERS
     lines = [
-        "---",
-        "library_name: transformer-playground",
-        "pipeline_tag: text-generation",
-        "tags: [transformer-playground, tiny-transformer]",
-        "---",
+        *front_matter(checkpoint),
         "",
         f"# {checkpoint.name}",
         "",
@@ -43,6 +46,8 @@ def model_card(checkpoint: Checkpoint) -> str:
                 ]
     else:
         lines.append("It was not evaluated.")
+    if picture:
+        lines += ["", f"![Loss over steps, between its reference lines]({picture})"]
     if history.samples:
         sample = history.samples[-1]
         text = (sample["prompt"] + sample["text"]).strip().replace("```", "'''")
@@ -57,8 +62,30 @@ def model_card(checkpoint: Checkpoint) -> str:
         "## How to use it",
         "",
         "```",
-        'python -m playground generate PATH_OF_THIS_FOLDER --prompt "…"',
+        *([f"python -m playground pull {repo_id} --out model"] if repo_id else []),
+        f'python -m playground generate {"model" if repo_id else "PATH_OF_THIS_FOLDER"} --prompt "…"',
         "```",
         "",
     ]
     return "\n".join(lines)
+
+
+def front_matter(checkpoint: Checkpoint) -> list[str]:
+    """The lines between dashes: library, task, tags to be found by, and the loss as a result the Hub can list."""
+    about, loss = checkpoint.about, checkpoint.history.val_loss
+    kind = "mixture-of-experts" if checkpoint.config.n_experts else "dense"
+    lines = [
+        "---",
+        "library_name: transformer-playground",
+        "pipeline_tag: text-generation",
+        f"tags: [{TAG}, tiny-transformer, {kind}]",
+    ]
+    if loss is not None and math.isfinite(loss):
+        result = {
+            "task": {"type": "text-generation"},
+            "dataset": {"name": str(about.get("corpus") or "a text"), "type": str(about.get("language") or "text")},
+            "metrics": [{"type": "loss", "name": "validation loss, nats per token", "value": round(loss, 4)}],
+        }
+        # JSON is YAML, and quotes every name that would mean something else there
+        lines.append("model-index: " + json.dumps([{"name": checkpoint.name, "results": [result]}]))
+    return [*lines, "---"]

@@ -107,6 +107,10 @@ class StandInHub:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer no more: whoever asks finds nobody there."""
         self._server.shutdown()
         self._server.server_close()
 
@@ -204,7 +208,7 @@ class StandInHub:
             "tags": card.get("tags") or [],
             "library_name": card.get("library_name"),
             "pipeline_tag": card.get("pipeline_tag"),
-            "siblings": [{"rfilename": path} for path in sorted(repo.files)],
+            "siblings": [_sibling(path, data) for path, data in sorted(repo.files.items())],
         }
 
     def runtime(self, repo: Repo, *, look: bool = True) -> dict[str, Any]:
@@ -385,6 +389,12 @@ def _entry(path: str, data: bytes) -> dict[str, Any]:
     if path.endswith(LARGE):
         entry["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
     return entry
+
+
+def _sibling(path: str, data: bytes) -> dict[str, Any]:
+    entry = _entry(path, data)
+    lfs = {"lfs": {"sha256": entry["lfs"]["oid"], "size": len(data), "pointerSize": 134}} if "lfs" in entry else {}
+    return {"rfilename": path, "size": len(data), "blobId": entry["oid"], **lfs}
 
 
 def _git_hash(data: bytes) -> str:

@@ -1,0 +1,43 @@
+"""Push a checkpoint folder to the Hub as a model repository with a card and the curve's picture."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import tempfile
+from pathlib import Path
+
+from ..storage import load
+from ..storage.hub import push, write
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `push`."""
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("repo", metavar="USER/NAME", help="the repository; NAME alone for one of your own")
+    parser.add_argument("--private", action="store_true", help="make a new repository private")
+    parser.add_argument("--dry-run", action="store_true", help="list what would be uploaded; nothing is sent")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Push with the stored login (hf auth login, or HF_TOKEN) and print the address."""
+    checkpoint = load(options.folder)
+    if options.dry_run:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = write(checkpoint, Path(temporary) / "model", options.repo)
+            files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+        done = {"repo_id": options.repo, "url": None, "created": None, "files": files}
+    else:
+        done = dataclasses.asdict(push(checkpoint, options.repo, private=options.private))
+    if options.json:
+        print(json.dumps(done))
+        return 0
+    for name, size in done["files"].items():
+        print(f"  {size:>12,}  {name}")
+    if options.dry_run:
+        print(f"Would be pushed to {options.repo}; nothing was sent.")
+    else:
+        print(f"{'Made' if done['created'] else 'Updated'} {done['url']}")
+    return 0

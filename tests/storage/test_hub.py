@@ -1,0 +1,245 @@
+"""Pushing, finding and pulling models: the real huggingface_hub against the stand-in Hub on loopback."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import struct
+import traceback
+
+import pytest
+import torch
+from PIL import Image
+
+from playground.cli import main
+from playground.data import corpus_from_text
+from playground.model import ModelConfig, Transformer
+from playground.storage import CheckpointError, load, save
+from playground.storage.hub import HubError, find, pull, push, write
+from playground.storage.picture import curve_png, ticks
+from playground.training import History, TrainConfig, train
+from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
+
+TOKEN, STRANGER = "hf_annasSecret", "hf_bertsSecret"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    corpus = corpus_from_text("the lamp burns, the sea turns, the night learns. " * 40)
+    model = Transformer(ModelConfig(vocab_size=corpus.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
+    history = History()
+    config = TrainConfig(steps=6, batch_size=4, eval_every=2, eval_windows=4, warmup_steps=1, sample_prompt="the ")
+    for event in train(model, corpus, config):
+        history.add(event)
+    about = {
+        "corpus": 'lamps: "a test"',
+        "ladder": corpus.ladder(16, 4).to_dict(),
+        "source": {"text": "/home/anna/private/diary.txt"},
+    }
+    folder = tmp_path_factory.mktemp("hub") / "lamps"
+    save(folder, model, corpus.tokenizer, history, name="lamps", about=about)
+    return load(folder)
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with hub_for_tests(monkeypatch, tmp_path) as hub:
+        hub.accounts |= {TOKEN: Account("anna"), STRANGER: Account("bert")}
+        yield hub
+
+
+def same(a, b) -> bool:
+    """Whether two checkpoints compute the same, read the same and remember the same."""
+    ids = torch.tensor([a.tokenizer.encode("the sea turns")])
+    with torch.no_grad():
+        equal = torch.equal(a.model(ids).logits, b.model(ids).logits)
+    return equal and a.history.to_dict() == b.history.to_dict() and b.tokenizer.encode("the sea") == ids[0, :7].tolist()
+
+
+# ---- there and back --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_pushed_comes_back_the_same(hub, checkpoint):
+    pushed = push(checkpoint, "anna/lamps", token=TOKEN)
+    assert pushed.created and pushed.url == f"{hub.address}/anna/lamps"
+    repo = hub.repo("anna/lamps")
+    assert {name: len(data) for name, data in repo.files.items()} == pushed.files
+    assert set(repo.files) == {
+        "config.json", "tokenizer.json", "model.safetensors", "history.json", "README.md", "curve.png",
+    }  # fmt: skip
+    assert repo.commits == [f"Push lamps, validation loss {checkpoint.history.val_loss:.4f}"], "one commit"
+    pulled = pull("anna/lamps", token=False)
+    assert same(checkpoint, pulled) and pulled.about["revision"] == repo.commit
+
+
+def test_a_second_push_updates_and_says_so(hub, checkpoint):
+    push(checkpoint, "lamps", token=TOKEN)
+    again = push(dataclasses.replace(checkpoint, name="brighter lamps"), "anna/lamps", token=TOKEN)
+    assert not again.created and len(hub.repo("anna/lamps").commits) == 2
+    assert pull("anna/lamps").name == "brighter lamps"
+    assert sum(line.startswith("PUT") for line in hub.log) == 2, "weights and picture travel once"
+
+
+def test_the_card_is_what_the_hub_accepts_and_finds(hub, checkpoint):
+    push(checkpoint, "lamps", token=TOKEN)
+    card = hub.repo("anna/lamps").files["README.md"].decode()
+    assert card_errors(card, "model") == []
+    matter = front_matter(card)
+    (result,) = matter["model-index"][0]["results"]
+    assert result["metrics"][0]["value"] == round(checkpoint.history.val_loss, 4)
+    assert result["dataset"]["name"] == 'lamps: "a test"'
+    assert "](curve.png)" in card and "pull anna/lamps" in card and f"{checkpoint.history.val_loss:.4f}" in card
+    hub.add("bert/other", {"README.md": b"---\ntags: [cats]\n---\n"})
+    assert find() == ["anna/lamps"]
+
+
+def test_nothing_of_its_owners_disk_is_pushed(tmp_path, checkpoint):
+    folder = write(checkpoint, tmp_path / "model", "anna/lamps")
+    assert not [path for path in folder.iterdir() if b"/home/anna" in path.read_bytes()]
+
+
+def test_the_shell_pushes_pulls_and_talks(hub, checkpoint, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    save(tmp_path / "m", checkpoint.model, checkpoint.tokenizer, checkpoint.history, name="lamps")
+    assert main(["push", str(tmp_path / "m"), "anna/lamps", "--dry-run"]) == 0
+    assert "model.safetensors" in capsys.readouterr().out and not hub.repos
+    assert main(["push", str(tmp_path / "m"), "anna/lamps", "--private", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["repo_id"] == "anna/lamps"
+    assert hub.repo("anna/lamps").private
+    assert main(["pull", "anna/lamps", "--out", str(tmp_path / "back"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["revision"] == hub.repo("anna/lamps").commit
+    assert same(checkpoint, load(tmp_path / "back"))
+    assert main(["pull", "anna/lamps", "--out", str(tmp_path / "back")]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_a_model_of_transformers_can_be_pulled(hub, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    config = transformers.GPT2Config(vocab_size=256, n_positions=16, n_embd=16, n_layer=1, n_head=2)
+    theirs = transformers.GPT2LMHeadModel(config).eval()
+    theirs.save_pretrained(tmp_path / "gpt")
+    tokenizer.save(str(tmp_path / "gpt" / "tokenizer.json"))
+    hub.add("anna/gpt", {path.name: path.read_bytes() for path in (tmp_path / "gpt").iterdir()})
+    ours = pull("anna/gpt")
+    ids = torch.tensor([ours.tokenizer.encode("a sea")])
+    with torch.no_grad():
+        assert (ours.model(ids).logits - theirs(ids).logits).abs().max() < 1e-4
+    assert ours.name == "gpt"
+
+
+# ---- what goes wrong is a sentence, and never holds a token ----------------------------------------------------------
+
+
+def nothing(hub):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("prepare", "repo", "token", "sentence"),
+    [
+        (nothing, "anna/lamps", "hf_expired", "does not accept this login"),
+        (nothing, "anna/lamps", None, "nobody is signed in to the Hub: run hf auth login"),
+        (nothing, "anna/lamps", "two words\n", "the stored token cannot be one"),
+        (nothing, "bert/lamps", TOKEN, "this login may not do that to bert/lamps"),
+        (nothing, "anna/no good!", TOKEN, "is not a repository's name: write it as user/name"),
+        (nothing, "a/b/c", TOKEN, "is not a repository's name"),
+        (lambda hub: hub.add("anna/lamps", {"my.onnx": b"x"}), "anna/lamps", TOKEN, "holds something else already"),
+        (lambda hub: hub.accounts[TOKEN].__setattr__("may_create", False), "anna/lamps", TOKEN, "may not do that"),
+        (lambda hub: hub.__setattr__("down", 503), "anna/lamps", TOKEN, r"has trouble at the moment \(it answered 503"),
+        (lambda hub: hub.__setattr__("down", 429), "anna/lamps", TOKEN, "asks for patience"),
+        (lambda hub: hub.close(), "anna/lamps", TOKEN, "the Hub cannot be reached"),
+    ],
+)
+def test_a_push_that_fails_is_a_sentence_without_the_token(hub, checkpoint, caplog, prepare, repo, token, sentence):
+    prepare(hub)
+    with pytest.raises(HubError, match=sentence) as problem:
+        push(checkpoint, repo, token=token)
+    assert "\n" not in str(problem.value)
+    said = "".join(traceback.format_exception(problem.value)) + caplog.text
+    assert not token or token.strip() not in said
+
+
+def refused(hub, **files) -> None:
+    hub.add("anna/odd", {name.replace("__", "."): data for name, data in files.items()})
+
+
+HUGE_HEADER = struct.pack("<Q", 1 << 40) + b"{}"
+
+
+@pytest.mark.parametrize(
+    ("prepare", "sentence"),
+    [
+        (nothing, "there is no anna/odd on the Hub, or it is private: sign in first"),
+        (lambda hub: hub.add("anna/odd", private=True), "it is private: sign in first"),
+        (lambda hub: refused(hub, README__md=b"hi"), "has no model.safetensors"),
+        (lambda hub: refused(hub, config__json=b"{}", pytorch_model__bin=b"x"), "a pickle, which can run code"),
+        (lambda hub: refused(hub, model__safetensors=b"x"), "has no config.json"),
+        (
+            lambda hub: refused(hub, config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"),
+            "config.json is not a table of settings",
+        ),
+        (lambda hub: hub.close(), "the Hub cannot be reached"),
+    ],
+)
+def test_a_pull_that_fails_is_a_sentence(hub, prepare, sentence):
+    prepare(hub)
+    with pytest.raises(CheckpointError, match=sentence):
+        pull("anna/odd", token=False)
+
+
+def test_a_gated_model_says_what_to_do(hub, checkpoint):
+    push(checkpoint, "lamps", token=TOKEN)
+    hub.repo("anna/lamps").gated = True
+    with pytest.raises(HubError, match="accept its terms"):
+        pull("anna/lamps", token=STRANGER)
+    assert same(checkpoint, pull("anna/lamps", token=TOKEN))
+
+
+def test_weights_that_are_too_large_are_never_downloaded(hub, checkpoint):
+    push(checkpoint, "lamps", token=TOKEN)
+    hub.repo("anna/lamps").files["model.safetensors"] = bytes(20_000_000)
+    with pytest.raises(HubError, match=r"20 MB of weights; models of at most 1,000,000 parameters"):
+        pull("anna/lamps", max_parameters=1_000_000)
+    assert not [line for line in hub.log if line.startswith("GET") and "/resolve/" in line]
+
+
+def test_damaged_weights_are_refused_before_memory_is_allocated(hub, checkpoint):
+    push(checkpoint, "lamps", token=TOKEN)
+    hub.repo("anna/lamps").files["model.safetensors"] = HUGE_HEADER
+    with pytest.raises(CheckpointError, match="its header claims"):
+        pull("anna/lamps")
+
+
+def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
+    """On a Space the stored login would be its owner's, who has private models."""
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    hub.add("anna/secret", {"config.json": b"{}"}, private=True)
+    with pytest.raises(HubError, match="it is private"):
+        pull("anna/secret", token=False)
+    with pytest.raises(HubError, match=r"has no model\.safetensors"):
+        pull("anna/secret")
+
+
+# ---- the curve's picture ---------------------------------------------------------------------------------------------
+
+
+def test_the_picture_shows_the_curve_where_it_is(checkpoint):
+    history = History()
+    history.evaluations |= {"step": [0, 50, 100], "train_loss": [3, 1, 1], "val_loss": [4.0, 2.0, 2.0]}
+    image = Image.open(io.BytesIO(curve_png(history, {"uniform": 4.0, "floor": None}))).convert("RGB")
+    blue = [(x, y) for x in range(80, 800) for y in range(40, 420) if image.getpixel((x, y)) == (47, 79, 184)]
+    left, right = (sum(y for x, y in blue if low <= x < high) for low, high in ((80, 200), (600, 800)))
+    n_left, n_right = (sum(low <= x < high for x, _ in blue) for low, high in ((80, 200), (600, 800)))
+    assert left / n_left < right / n_right - 50, "a falling loss falls, and y grows downwards"
+    assert curve_png(History()) is None
+
+
+def test_ticks_are_round_and_within():
+    assert ticks(0, 100) == [0, 20, 40, 60, 80, 100]
+    assert ticks(0.13, 0.42) == [0.15, 0.2, 0.25, 0.3, 0.35, 0.4]
