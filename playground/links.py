@@ -207,7 +207,7 @@ class Verdict:
 
 
 def verdict(card: RunCard, evaluations: Mapping[str, Sequence[float]], machine: str, *, over: bool) -> Verdict:
-    """Compare a run's evaluations with the losses of a card, to four decimals.
+    """Compare the evaluations of a run of the same text and settings with the losses of a card, to four decimals.
 
     Args:
         evaluations: columns of `training.History.evaluations`.
@@ -252,7 +252,8 @@ def verdict(card: RunCard, evaluations: Mapping[str, Sequence[float]], machine: 
             "which rounds differently."
         )
     else:
-        words += f" Both were made on the same kind of machine ({machine}): the text or the program has changed."
+        what = "the program has" if card.text_hash else "the text or the program has"
+        words += f" Both were made on the same kind of machine ({machine}), so {what} changed since."
     return Verdict("differs", words)
 
 
@@ -273,10 +274,13 @@ class View:
     """From 0."""
     cell: tuple[int, int] | None = None
     """(query, key) of a map, from 0."""
+    view: str | None = None
+    """One of the views that the tab has."""
 
     def to_query(self) -> dict[str, str]:
         """The words of the URL's query."""
         words = {"tab": self.tab, "model": self.model, "prompt": self.prompt, "layer": self.layer, "head": self.head}
+        words["view"] = self.view
         words["cell"] = None if self.cell is None else f"{self.cell[0]},{self.cell[1]}"
         return {name: str(value) for name, value in words.items() if value is not None}
 
@@ -289,6 +293,9 @@ class View:
         model = query.get("model") or None
         if model is not None and not re.fullmatch(r"[\w.-]{1,80}", model):
             raise LinkError("its model has no name that a model could have")
+        view = query.get("view") or None
+        if view is not None and not re.fullmatch(r"[a-z_-]{1,30}", view):
+            raise LinkError("its view has no name that a view could have")
         prompt = query.get("prompt")
         if prompt is not None and len(prompt) > MAX_LETTERS:
             raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
@@ -303,6 +310,7 @@ class View:
             _number("layer", query["layer"]) if query.get("layer") else None,
             _number("head", query["head"]) if query.get("head") else None,
             (numbers[0], numbers[1]) if numbers else None,
+            view,
         )
 
 

@@ -20,6 +20,9 @@ from .watch import quiet
 def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     """The left column. Returns its components by name; those of `form.FIELDS` by the fields' names."""
     c: dict[str, Any] = {}
+    c["letters"] = gr.Textbox("", visible=False)  # of the link that set the form up
+    c["linked"] = gr.HTML(padding=False, visible=False, elem_id="linked")
+    c["forget"] = gr.Button("Forget the link", size="sm", visible=False, elem_id="forget-link")
     c["source"] = gr.Radio(
         [(title, name) for name, title in form.SOURCES.items()],
         value=FIRST_SOURCE,
@@ -46,6 +49,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
             c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
             c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
             c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+        c["text_fits"] = gr.HTML(padding=False, elem_id="text-fits")
     c["size"] = gr.Radio(
         [(title, name) for name, title in form.SIZES.items()],
         value=FIRST_SIZE,
@@ -95,8 +99,19 @@ def results(opening: RunView | None) -> dict[str, Any]:
     r: dict[str, Any] = {}
     with gr.Column(elem_classes="card"):
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
+        r["match"] = gr.HTML(padding=False, elem_id="match")
         r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
-        r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk")
+        with gr.Row(elem_id="after-training"):
+            r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk", min_width=120)
+            r["copy"] = gr.Button(
+                "Copy link",
+                size="md",
+                visible=bool(opening),
+                elem_id="copy-run",
+                elem_classes="copy-link",
+                min_width=100,
+            )
+        r["letters"] = gr.Textbox("", visible=False)  # of a link to the run that is shown
     with gr.Row(equal_height=False):
         with gr.Column(scale=6, min_width=300, elem_classes="card"):
             gr.HTML(

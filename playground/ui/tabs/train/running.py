@@ -14,6 +14,7 @@ from ...runs import predict, warm_up
 from . import form, watch
 from .followers import Follower, Followers
 from .pace import Pace
+from .replay import Replay, match, run_letters
 from .settings import FIRST_SOURCE, Settings
 from .watch import quiet
 
@@ -30,6 +31,7 @@ class Running:
 
     def __init__(self, page: Page, settings: Settings, results: dict[str, Any], pace: Pace):
         self.page, self.settings, self.c, self.r, self.pace = page, settings, settings.c, results, pace
+        self.replay = Replay(page, settings)
         self.followers = Followers()
         self.timer = gr.Timer(TICK, active=False)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
@@ -38,10 +40,11 @@ class Running:
     def connect(self) -> None:
         """Bind them."""
         c, r, page = self.c, self.r, self.page
+        self.replay.connect(r["copy"], r["letters"])
         who = [page.visitor, page.model, r["beside"]]
         own = {c[name] for name in OWN_TEXT_CONTROLS}
         c["train"].click(None, None, None, js=TO_RESULTS)
-        c["train"].click(self.train, {*self.settings.inputs, *own, *who}, self.views, **QUIETLY)
+        c["train"].click(self.train, {*self.settings.inputs, *own, *who, c["letters"]}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
         self.timer.tick(self.look, who, self.views, **QUIETLY)
@@ -68,7 +71,9 @@ class Running:
             named = self.settings.named(values)
             visitor = self.page.known(values[self.page.visitor])
             source = form.source_of(named, self.page.limits)
-            job = self.page.jobs.start(visitor, form.run_spec(named, source, self.page.limits))
+            spec = form.run_spec(named, source, self.page.limits)
+            card, spec = self.replay.applied(values[self.c["letters"]], spec)
+            job = self.page.jobs.start(visitor, spec, repeats=card)
         return self._follow(job, request)
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
@@ -149,6 +154,7 @@ class Running:
         """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
         jobs, history, state = self.page.jobs.of(visitor), view.history, view.state
         alike = [job for job in jobs if job.id != view.id and job.corpus_key and job.corpus_key == view.corpus_key]
+        spec = next((job.spec for job in jobs if job.id == view.id), None)
         runs = tuple((job.id, job.state, job.evaluations) for job in jobs)
         r, c = self.r, self.c
         # component → (what it depends on, how to make it)
@@ -167,6 +173,9 @@ class Running:
                 [job.id for job in alike],
                 lambda: gr.CheckboxGroup(choices=[(job.name, job.id) for job in alike], visible=bool(alike)),
             ),
+            r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
+            r["letters"]: (state, lambda: run_letters(view, spec)),
+            r["copy"]: (state, lambda: gr.Button(visible=view.state == "recorded" or bool(run_letters(view, spec)))),
             r["talk"]: (state, lambda: gr.Button(visible=view.learned and "generate" in self.page.tab_ids)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),

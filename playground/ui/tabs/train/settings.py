@@ -97,6 +97,23 @@ class Settings:
             ),
         }
 
+    def load(self, named: dict[str, Any]) -> dict:
+        """Outputs that make the form hold these: fields, source, size, base, prompt, and where an own text comes from."""
+        c, source = self.c, named["source"]
+        allowed = form.TOKENIZERS_OF[source]
+        out = self._set(named, {field.name: named[field.name] for field in form.FIELDS})
+        out |= {c[name]: named[name] for name in ("source", "size", "base", "prompt")}
+        if source == OWN_TEXT:
+            out |= self.choose_own(named["own_kind"])
+            out |= {c[name]: named[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
+        return out | {
+            c["own"]: gr.Column(visible=source == OWN_TEXT),
+            c["source_note"]: quiet(form.NOTES[source]),
+            c["tokenizer"]: gr.Dropdown(
+                [(title, name) for title, name in form.TOKENIZERS if name in allowed], value=named["tokenizer"]
+            ),
+        }
+
     def choose_own(self, kind: str) -> dict:
         """Paste, upload or the Hub."""
         c = self.c

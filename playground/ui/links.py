@@ -1,0 +1,164 @@
+"""Links on the page: what `?run=…` and `?tab=…` in its address do when it opens, and the buttons that copy such links.
+
+A tab takes part by sharing controls under agreed names, and by drawing itself when they change:
+
+    page.share("inspect.prompt", prompt)     # text
+    page.share("inspect.layer", layer)       # a whole number from 0, likewise .head, .query and .key
+    page.share("inspect.views", views)       # gr.Tabs inside the tab, by the ids of their tabs
+    copy_link(page, "inspect")               # a button where a visitor has something to show
+
+A handler that puts a model's own prompt into the box when another model is chosen asks `linked_prompt` first.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio as gr
+
+from ..links import LinkError, View
+from . import theme
+from .page import Page, sentence
+
+CONTROLS = ("prompt", "layer", "head", "query", "key")
+_OPENS_AS_USUAL = "The page opens as usual."
+
+# builds the link from the controls' values, copies it, and says so on the button
+_COPY = """(...values) => {
+  const names = NAMES, words = new URLSearchParams(), found = {};
+  names.forEach((name, i) => { found[name] = values[i]; });
+  const model = found.model || '', only_run = !found.tab && found.run;
+  if (!only_run) words.set('tab', found.tab || 'train');
+  if (only_run) words.set('run', found.run);
+  else if (model.startsWith('shipped-')) words.set('model', model.slice(8));
+  else if (found.run) words.set('run', found.run);
+  for (const name of ['view', 'prompt', 'layer', 'head'])
+    if (found[name] !== undefined && found[name] !== null && found[name] !== '') words.set(name, found[name]);
+  if (Number.isInteger(found.query) && Number.isInteger(found.key)) words.set('cell', found.query + ',' + found.key);
+  const link = location.origin + location.pathname + '?' + words;
+  const say = (text) => {
+    const button = document.querySelector('#ID');
+    if (!button) return;
+    button.dataset.said = text;
+    button.setAttribute('aria-label', text);
+    setTimeout(() => { delete button.dataset.said; button.removeAttribute('aria-label'); }, 2500);
+  };
+  const by_hand = () => {
+    const box = document.createElement('textarea');
+    box.value = link; box.style.position = 'fixed'; box.style.opacity = 0;
+    document.body.append(box); box.select();
+    const done = document.execCommand('copy');
+    box.remove();
+    done ? say('Link copied') : window.prompt('Copy this link:', link);
+  };
+  navigator.clipboard && window.isSecureContext
+    ? navigator.clipboard.writeText(link).then(() => say('Link copied'), by_hand) : by_hand();
+}"""
+
+
+def build(page: Page, note: gr.HTML) -> None:
+    """Open what the page's address says whenever a browser opens the page; `note` takes what there is to say of it."""
+
+    def wire() -> None:
+        shared = {
+            f"{tab}.{name}": component
+            for tab in page.tab_ids
+            for name in (*CONTROLS, "views")
+            if (component := page.shared(f"{tab}.{name}")) is not None
+        }
+
+        def open_view(visitor: str, request: gr.Request) -> dict:
+            query = query_of(request)
+            if "tab" not in query:
+                return {note: ""} if "run" not in query else gr.skip()
+            try:
+                view = View.from_query(query, page.tab_ids)
+                return _opened(page, view, shared, note, visitor, waiting="run" in query)
+            except ValueError as problem:
+                return {note: broken(problem)}
+
+        page.on_load(open_view, [page.visitor], [note, page.tabs, page.model, *shared.values()])
+
+    page.share("links.note", note)
+    page.later(wire)
+
+
+def _opened(
+    page: Page, view: View, shared: dict[str, Any], note: gr.HTML, visitor: str, *, waiting: bool
+) -> dict[Any, Any]:
+    """Updates that show a view. `waiting`: its model is a run that this visitor still has to train."""
+    if view.prompt is not None:
+        page.limits.check_prompt(view.prompt)
+    out: dict[Any, Any] = {note: ""}
+    if not waiting:
+        out[page.tabs] = page.open(view.tab)
+    if view.model is not None:
+        model_id = f"shipped-{view.model}"
+        if not page.registry.has(model_id, None):
+            raise LinkError(f"the model {view.model} is not among those that ship with this page")
+        out[page.model] = page.model_list(visitor, model_id)
+    query, key = view.cell or (None, None)
+    values = {"prompt": view.prompt, "layer": view.layer, "head": view.head, "query": query, "key": key}
+    for name, value in values.items():
+        component = shared.get(f"{view.tab}.{name}")
+        if component is not None and value is not None:
+            out[component] = _holding(component, value)
+    if view.view is not None and f"{view.tab}.views" in shared:
+        out[shared[f"{view.tab}.views"]] = gr.Tabs(selected=view.view)
+    return out
+
+
+def _holding(component: Any, value: Any) -> Any:
+    """An update to this value; a drop-down whose list is not known yet gets one that holds it."""
+    if isinstance(component, gr.Dropdown) and isinstance(value, int):
+        return gr.Dropdown(choices=[(str(i), i) for i in range(value + 1)], value=value)
+    return value
+
+
+def copy_link(page: Page, tab: str, **button: Any) -> gr.Button:
+    """A button that copies a link to what this tab shows: its model, and the controls it has shared."""
+    made = gr.Button(
+        "Copy link", **{"size": "sm", "min_width": 100, "elem_id": f"copy-{tab}", "elem_classes": "copy-link"} | button
+    )
+
+    def wire() -> None:
+        found = {name: page.shared(f"{tab}.{name}") for name in (*CONTROLS, "view")}
+        inputs = {"model": page.model, "run": page.shared("train.letters"), **found}
+        inputs = {name: component for name, component in inputs.items() if component is not None}
+        made.click(None, list(inputs.values()), None, js=copying(made.elem_id, list(inputs), tab))
+
+    page.later(wire)
+    return made
+
+
+def copying(elem_id: str, names: list[str], tab: str | None = None) -> str:
+    """The script that copies a link made of inputs of these names; without a tab, a link to the run there is."""
+    script = _COPY.replace("NAMES", json.dumps(names)).replace("ID", elem_id)
+    return script if tab is None else script.replace("found = {};", f"found = {{tab: {json.dumps(tab)}}};")
+
+
+def linked_prompt(request: gr.Request | None, tab: str, model_id: str | None) -> str | None:
+    """The prompt that the page's own address asks for in this tab with this model, if it does and may."""
+    query = query_of(request)
+    if query.get("tab") != tab or "prompt" not in query:
+        return None
+    try:
+        view = View.from_query(query, (tab,))
+    except LinkError:
+        return None
+    return view.prompt if view.model is None or model_id == f"shipped-{view.model}" else None
+
+
+def query_of(request: gr.Request | None) -> dict[str, str]:
+    """The words after the question mark of the page's address, one value each."""
+    try:
+        return dict(request.query_params)
+    except (AttributeError, TypeError, ValueError):
+        return {}
+
+
+def broken(problem: ValueError) -> str:
+    """The sentence for a link that cannot be opened, as HTML. Escaped."""
+    said = sentence(str(problem))
+    return theme.notice(f"This link cannot be opened: {said[:1].lower()}{said[1:]} {_OPENS_AS_USUAL}", "error")

@@ -1,0 +1,260 @@
+"""Linked runs: a link sets the form up, Train repeats the run, and the page says whether the losses are the same."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from typing import Any
+
+import gradio as gr
+
+from .... import links
+from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, verdict
+from ....model import PRESETS
+from ... import theme
+from ...jobs import RunView
+from ...limits import Limits
+from ...links import broken, copying, query_of
+from ...page import QUIETLY, Page
+from ...runs import HUB_FILE, OWN_TEXT, RunSpec, Source
+from . import form
+from .settings import Settings
+
+# so that a reload does not bring it back
+_FORGET = "() => history.replaceState(null, '', location.pathname)"
+
+
+class Replay:
+    """The handlers of links to runs."""
+
+    def __init__(self, page: Page, settings: Settings):
+        self.page, self.settings, self.c = page, settings, settings.c
+
+    def connect(self, copy: gr.Button, letters: gr.Textbox) -> None:
+        """Bind them; `letters` holds those of the run that is shown."""
+        page, c = self.page, self.c
+        page.share("train.letters", letters)
+        copy.click(None, [page.model, letters], None, js=copying("copy-run", ["model", "run"]))
+        note = [c["letters"], c["linked"], c["forget"], c["text_fits"]]
+        c["forget"].click(self.forget, None, note, js=_FORGET, **QUIETLY)
+        touched = [c["source"].input, c["size"].input, c["reset"].click]
+        touched += [c[f"preset_{name}"].click for name in form.SYSTEMS]
+        gr.on(touched, self.forget, None, note, **QUIETLY)
+        c["text"].blur(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
+        form_parts = [*self.settings.fields, *(c[name] for name in _SET_BY_LINKS)]
+
+        def wire() -> None:
+            outputs = [*form_parts, *note, page.tabs]
+            page.on_load(self.open, None, [*outputs, page.shared("links.note")])
+
+        page.later(wire)
+
+    def open(self, request: gr.Request) -> dict:
+        """A browser opened the page: set the form up if its address holds a run."""
+        query, note = query_of(request), self.page.shared("links.note")
+        if "run" not in query:
+            return gr.skip()
+        try:
+            card = RunCard.from_letters(query["run"])
+            named = form_values(card)
+            spec = self._with_all_settings(card, form.run_spec(named, _source(card), self.page.limits))
+            self.page.limits.check_training(spec.model, spec.training)
+            beyond = _beyond_the_form(card, self.page.limits)
+        except ValueError as problem:
+            return {note: broken(problem)}
+        c = self.c
+        return self.settings.load(named) | {
+            c["letters"]: query["run"],
+            c["linked"]: gr.HTML(linked_html(card, beyond, query.get("tab")), visible=True),
+            c["forget"]: gr.Button(visible=True),
+            c["text_fits"]: "",
+            self.page.tabs: self.page.open("train"),
+            note: "",
+        }
+
+    def forget(self) -> dict:
+        """The form is the visitor's own again."""
+        c = self.c
+        return {
+            c["letters"]: "",
+            c["linked"]: gr.HTML("", visible=False),
+            c["forget"]: gr.Button(visible=False),
+            c["text_fits"]: "",
+        }
+
+    def applied(self, letters: Any, spec: RunSpec) -> tuple[RunCard | None, RunSpec]:
+        """The card that a run about to start repeats, and its spec with the settings that the form has no place for."""
+        if not letters:
+            return None, spec
+        card = RunCard.from_letters(letters)
+        return card, self._with_all_settings(card, spec)
+
+    def fits(self, letters: Any, text: Any) -> str:
+        """Whether a pasted text is the link's."""
+        try:
+            card = RunCard.from_letters(letters) if letters else None
+        except LinkError:
+            return ""
+        if card is None or card.text != OWN_TEXT or not isinstance(text, str) or not text.strip():
+            return ""
+        found = links.text_hash(text)
+        if found.startswith(card.text_hash):
+            return theme.notice(f"This is the link's text: its hash is {found}.", "good")
+        return theme.notice(
+            f"This is not the link's text: its hash is {found}, the link's is {card.text_hash}. "
+            "Every character counts; the losses will differ.",
+            "warning",
+        )
+
+    def _with_all_settings(self, card: RunCard, spec: RunSpec) -> RunSpec:
+        model, training = _beyond_the_form(card, self.page.limits)
+        return dataclasses.replace(spec, model=spec.model.replace(**model), training=spec.training.replace(**training))
+
+
+# ---- a run's card ----------------------------------------------------------------------------------------------------
+
+
+def card_of(view: RunView, spec: RunSpec) -> RunCard:
+    """The card of a run: with its losses, unless its settings alone do not lead to them."""
+    source, training = spec.source, spec.training
+    losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
+    return RunCard(
+        text=source.kind,
+        model=spec.model,
+        training=training,
+        tokenizer=spec.tokenizer,
+        vocab_size=spec.vocab_size,
+        text_hash=view.corpus_key.split("/")[0][: links.HASH_LETTERS],
+        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
+        losses=losses,
+        machine=_machine_of(view),
+    )
+
+
+def run_letters(view: RunView, spec: RunSpec | None) -> str:
+    """The letters of a link to this run; empty where there is no run to link to."""
+    if spec is None or view.state != "finished" or not view.corpus_key:
+        return ""
+    try:
+        return card_of(view, spec).to_letters()
+    except LinkError:
+        return ""
+
+
+def match(view: RunView, spec: RunSpec | None) -> str:
+    """How a run compares with the one it repeats, as HTML; empty for others."""
+    card = view.repeats
+    if card is None or spec is None or view.state in ("preparing", "failed") or not view.corpus_key:
+        return ""
+    mine = card_of(view, spec)
+    changed = [_label(name) for name in card.differing(mine)]
+    if changed:
+        return theme.notice(
+            f"Not the link's run any more, since you changed {', '.join(changed)}. {_ends(view, card)}", "info"
+        )
+    if card.text_hash and not mine.text_hash.startswith(card.text_hash):
+        return theme.notice(
+            f"Another text than the link's: its hash is {mine.text_hash}, the link's is {card.text_hash}. "
+            f"{_ends(view, card)}",
+            "warning",
+        )
+    if not card.losses:
+        return theme.notice("The link holds no losses to compare with: its run was trained on in parts.", "info")
+    told = verdict(card, view.history.evaluations, _machine_of(view), over=not view.active)
+    return theme.notice(told.sentence, {"matched": "good", "differs": "warning", "open": "info"}[told.kind])
+
+
+def _ends(view: RunView, card: RunCard) -> str:
+    value = view.history.val_loss
+    if value is None or not card.losses:
+        return "The losses need not be the same."
+    return (
+        f"The losses need not be the same: its validation loss {'is' if view.active else 'ended at'} {value:.4f}, "
+        f"the link's ended at {card.losses[-1][2]:.4f}."
+    )
+
+
+def _machine_of(view: RunView) -> str:
+    device, _, precision = view.device.partition(", ")
+    return machine_kind(device, precision)
+
+
+# ---- a card in the form ----------------------------------------------------------------------------------------------
+
+_SET_BY_LINKS = (
+    "source", "source_note", "size", "base", "prompt", "own", "own_kind", "text", "upload", "hub", "hub_repo",
+    "hub_file", "hub_type", "outlook", "changes",
+)  # fmt: skip
+
+
+def form_values(card: RunCard) -> dict[str, Any]:
+    """What the form has to hold for this run, by name."""
+    values: dict[str, Any] = {}
+    for field in form.FIELDS:
+        here = card.model if hasattr(card.model, field.name) else card.training
+        value = getattr(here, field.name, None)
+        values[field.name] = form.FOLLOWS if value is None else value
+    own = card.text in (OWN_TEXT, HUB_FILE)
+    base = card.base
+    repo, filename, repo_type = card.hub or ("", "", "dataset")
+    return values | {
+        "tokenizer": card.tokenizer,
+        "vocab_size": card.vocab_size or 512,
+        "eval_every": max(card.training.eval_every, 5),
+        "source": OWN_TEXT if own else card.text,
+        "own_kind": "hub" if card.text == HUB_FILE else "paste",
+        "hub_repo": repo,
+        "hub_file": filename,
+        "hub_type": repo_type,
+        "size": base if base in form.SIZES else "small",
+        "base": base if base in (*form.SIZES, *form.SYSTEMS) else "small",
+        "prompt": card.training.sample_prompt,
+    }
+
+
+def _source(card: RunCard) -> Source:
+    """What the card learns from; of a visitor's own text only that it is one."""
+    if card.hub is not None:
+        return Source(HUB_FILE, repo=card.hub[0], filename=card.hub[1], repo_type=card.hub[2])
+    return Source(card.text)
+
+
+def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The card's settings of model and training that the form has no control for, or another rule."""
+    spec = form.run_spec(form_values(card), _source(card), limits)
+    model = {n: mine for n, (mine, _) in card.model.differences(spec.model).items() if n != "vocab_size"}
+    names = [name for name in links.LINKED if name not in SEEN_ONLY]
+    mine, forms = card.training, spec.training
+    return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
+
+
+def linked_html(card: RunCard, beyond: tuple[dict, dict], tab: str | None) -> str:
+    """What the link has set and what there is to do, as HTML. Everything is escaped."""
+    title = form.SOURCES.get(card.text, "a file of the Hub")
+    base = PRESETS[card.base].title
+    parts = [
+        f"Set up from a link: {title if card.text != OWN_TEXT else 'a text of its maker'}, {base}, "
+        f"{card.training.steps:,} steps, seed {card.training.seed}."
+    ]
+    if card.losses:
+        where = f" on {card.machine}" if card.machine else ""
+        parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")
+    extra = {**beyond[0], **beyond[1]}
+    extra.pop("eval_windows", None)
+    if extra:
+        parts.append("Beyond the controls below: " + ", ".join(f"{_label(n)} {v}" for n, v in extra.items()) + ".")
+    if card.text == OWN_TEXT:
+        parts.append(
+            f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."
+        )
+    elif card.hub:
+        parts.append(f"It learns from {card.hub[1]} of {card.hub[0]} ({card.hub[2]}). Press Train to repeat it.")
+    else:
+        parts.append("Press Train to repeat it and to compare the losses.")
+    if tab:
+        parts.append("Then open the tab that the link is about: its prompt and place are set already.")
+    return f'<p class="notice" role="status">{html.escape(" ".join(parts))}</p>'
+
+
+def _label(name: str) -> str:
+    return form.BY_NAME[name].label if name in form.BY_NAME else name.replace("_", " ")
