@@ -407,7 +407,8 @@ def _fingerprint(model: ModelConfig, training: TrainConfig) -> int:
     default = TrainConfig()
     said |= {n: getattr(training, n) for n in LINKED if getattr(training, n) != getattr(default, n)}
     said.pop("sample_prompt", None)
-    return zlib.crc32(json.dumps(said, sort_keys=True).encode()) & 0xFFFFFF
+    regular = {n: float(v) if type(v) is int else v for n, v in said.items()}  # a page may have made 0.0 a 0
+    return zlib.crc32(json.dumps(regular, sort_keys=True).encode()) & 0xFFFFFF
 
 
 def _whole(value: Any) -> int:

@@ -98,7 +98,7 @@ class Settings:
         }
 
     def load(self, named: dict[str, Any]) -> dict:
-        """Outputs that make the form hold these: fields, source, size, base, prompt, and where an own text comes from."""
+        """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
         c, source = self.c, named["source"]
         allowed = form.TOKENIZERS_OF[source]
         out = self._set(named, {field.name: named[field.name] for field in form.FIELDS})
