@@ -48,10 +48,13 @@ class HeadScores:
     """Mean entropy of a row in bits: how many tokens it looks at, as a power of 2."""
     evenness: np.ndarray
     """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
+    repeats: int
+    """How many tokens have an earlier copy with something after it: with fewer than two, no habit is told from it."""
 
     def of(self, layer: int, head: int) -> dict[str, float]:
         """One head's numbers by name."""
-        return {name: float(getattr(self, name)[layer, head]) for name in (*HABITS, "entropy", "evenness")}
+        named = {name: float(getattr(self, name)[layer, head]) for name in (*HABITS, "entropy", "evenness")}
+        return {**named, "repeats": float(self.repeats)}
 
     def telling(self) -> np.ndarray:
         """How much there is to see (L, H): decisive heads that do not just rest on the first token or on themselves."""
@@ -72,7 +75,8 @@ def head_scores(look: Look) -> HeadScores:
         pattern = look.pattern(layer).float()  # (H, T, T)
         for name, values in _habits(pattern, ids, look.config.causal).items():
             found[name].append(values)
-    return HeadScores(**{name: np.stack(rows) for name, rows in found.items()})
+    repeats = sum(token in look.ids[: max(place - 1, 0)] for place, token in enumerate(look.ids))
+    return HeadScores(**{name: np.stack(rows) for name, rows in found.items()}, repeats=repeats)
 
 
 def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
@@ -115,17 +119,18 @@ def role(scores: dict[str, float]) -> str:
     """What a head does here, in a few plain words, from `HeadScores.of`."""
     if np.isnan(scores["previous"]):
         return "one token only: it looks at itself"
-    if scores["induction"] >= 0.3 and scores["induction"] >= max(scores["previous"], scores["first"]):
+    if scores["evenness"] >= EVEN:
+        return "spreads its weight evenly"
+    others = max(scores["previous"], scores["first"])
+    if scores["repeats"] >= 2 and scores["induction"] >= max(0.3, others):
         return "looks at what followed last time (induction)"
-    if scores["duplicate"] >= 0.4 and scores["duplicate"] >= max(scores["previous"], scores["first"]):
+    if scores["repeats"] >= 2 and scores["duplicate"] >= max(0.4, others):
         return "looks at earlier copies of the token"
     habit = max(("previous", "first", "itself"), key=lambda name: scores[name])
     if scores[habit] >= 0.4:
         words = {"previous": "looks at the token before", "first": "rests on the first token (sink)",
                  "itself": "looks at the token itself"}  # fmt: skip
         return words[habit]
-    if scores["evenness"] >= EVEN:
-        return "spreads its weight evenly"
     leaning = f", leaning to {TITLES[habit]}" if scores[habit] >= 0.25 else ""
     return f"chooses by content{leaning}"
 

@@ -21,12 +21,18 @@ def pattern_map(
     *,
     causal: bool = True,
     height: int | None = None,
+    first: int = 0,
+    mark: tuple[int, int] | None = None,
+    sums: bool = False,
 ) -> dict[str, Any]:
     """Attention weights (Tq, Tk) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
 
     Args:
         queries, keys: visible token texts of rows and columns; keys default to the queries. With a cache Tq < Tk and
             the queries are the last rows.
+        first: the place of the first token drawn, where only a part of a long prompt is.
+        mark: (row, column) of a cell to frame, counted in what is drawn.
+        sums: write each row's sum beside it instead of the colour bar.
     """
     keys = queries if keys is None else keys
     cells = {
@@ -39,16 +45,18 @@ def pattern_map(
         "ygap": 1,
         "hoverongaps": False,
         "hovertemplate": "query %{y}, key %{x}<br>weight %{z:.4f}<extra></extra>",
-        "colorbar": colorbar("weight", tickvals=[0, 0.5, 1]),
+        **({"showscale": False} if sums else {"colorbar": colorbar("weight", tickvals=[0, 0.5, 1])}),
     }
     return {
         "data": [cells],
         "layout": layout(
             height or _map_height(len(queries)),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            margin={"l": 8, "r": 46 if sums else 8, "t": 8, "b": 8},
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
-            xaxis=axis("looks at (key)", **_tokens(keys), tickangle=-60),
-            yaxis=axis("query", **_tokens(queries, offset=len(keys) - len(queries)), autorange="reversed"),
+            xaxis=axis("looks at (key)", **_tokens(keys, offset=first), tickangle=-60),
+            yaxis=axis("query", **_tokens(queries, offset=first + len(keys) - len(queries)), autorange="reversed"),
+            **_framed(mark),
+            **({"annotations": _sums(pattern)} if sums else {}),
             plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
             uirevision=f"{len(queries)} {len(keys)}",
         ),
@@ -98,10 +106,11 @@ def signed_map(
     name: str = "value",
     limit: float | None = None,
     height: int | None = None,
+    mark: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `limit` fixes the ends of the scale at ±limit, for pictures that are compared.
+    `limit` fixes the ends of the scale at ±limit, for pictures that are compared. `mark` (row, column) frames a cell.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
@@ -128,6 +137,7 @@ def signed_map(
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
             xaxis=axis(**_tokens(columns, numbered=False), tickangle=-60),
             yaxis=axis(**_tokens(rows, numbered=False), autorange="reversed"),
+            **_framed(mark),
             uirevision=f"{len(rows)} {len(columns)}",
         ),
     }
@@ -155,6 +165,7 @@ def head_grid(
     causal: bool = True,
     quantised: bool = True,
     size: int = 150,
+    chosen: int | None = None,
 ) -> dict[str, Any]:
     """All heads (N, T, T) as small pictures in one figure; a click's `trace` is the head's index.
 
@@ -163,6 +174,7 @@ def head_grid(
         tokens: shown on hover where given.
         quantised: send steps of 1/254 (one byte per weight); the page shows two decimals either way.
         size: pixels of height per row of pictures, the title included.
+        chosen: index of the head whose picture is framed.
     """
     patterns = np.asarray(patterns, dtype=np.float64)
     count = len(patterns)
@@ -173,7 +185,7 @@ def head_grid(
     width = (1 - gap_x * (columns - 1)) / columns
     tall = (1 - gap_y * n_rows) / max(1, n_rows)
     labels = _tokens(tokens)["ticktext"] if len(tokens) == patterns.shape[-1] <= _MOST_LABELS else None
-    traces, axes, notes = [], {}, []
+    traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, columns)
         left = column * (width + gap_x)
@@ -218,9 +230,22 @@ def head_grid(
                 "xanchor": "left",
                 "yanchor": "bottom",
                 "showarrow": False,
-                "font": {"size": 11, "color": palette.MUTED},
+                "font": {"size": 11, "color": palette.HIGHLIGHT if i == chosen else palette.MUTED},
             }
         )
+        if i == chosen:
+            frames.append(
+                {
+                    "type": "rect",
+                    "xref": f"x{suffix} domain",
+                    "yref": f"y{suffix} domain",
+                    "x0": 0,
+                    "x1": 1,
+                    "y0": 0,
+                    "y1": 1,
+                    "line": {"color": palette.HIGHLIGHT, "width": 3},
+                }
+            )
     scale = {"colorscale": colorscale(palette.PATTERN_SCALE), "cmin": 0, "cmax": 1, "showscale": False}
     return {
         "data": traces,
@@ -228,6 +253,7 @@ def head_grid(
             height,
             margin={"l": 4, "r": 4, "t": 8, "b": 8},
             annotations=notes,
+            shapes=frames,
             plot_bgcolor=palette.BAND,
             coloraxis=scale,
             uirevision=str(count),
@@ -243,6 +269,25 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
         rows, columns = pattern.shape
         pattern[np.arange(columns)[None, :] > np.arange(rows)[:, None] + columns - rows] = np.nan
     return pattern
+
+
+def _framed(cell: tuple[int, int] | None) -> dict[str, Any]:
+    """A frame around one cell (row, column) of a map."""
+    if cell is None:
+        return {}
+    row, column = cell
+    frame = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    return {"shapes": [{**frame, "line": {"color": palette.HIGHLIGHT, "width": 2.5}}]}
+
+
+def _sums(pattern: np.ndarray) -> list[dict[str, Any]]:
+    """The sum of every row, right of it; of at most about 48 rows."""
+    sums = np.asarray(pattern, dtype=np.float64).sum(axis=1)
+    place = {"xref": "paper", "x": 1.0, "xanchor": "left", "showarrow": False}
+    font = {"size": 10, "color": palette.MUTED}
+    stride = max(1, -(-len(sums) // _MOST_LABELS))
+    notes = [{**place, "y": row, "text": f"Σ {sums[row]:.2f}", "font": font} for row in range(0, len(sums), stride)]
+    return notes
 
 
 def _map_height(rows: int) -> int:

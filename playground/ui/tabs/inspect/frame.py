@@ -20,6 +20,7 @@ A view is a module of this folder with TITLE and `build(frame)`:
                 ...
         button.click(press, {*frame.inputs, slider}, [chart])
 
+A view's own choices reach `draw` by `follow(draw, outputs, extra=[radio])`, and redraw by `frame.redraws(radio.input)`.
 `follow` and `moves` raise nothing on the page: a ValueError becomes the frame's notice and the pictures stay.
 """
 
@@ -34,16 +35,19 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look, look
+from ....inspection.example import PROMPT, worked_example
+from ....inspection.heads import head_scores
 from ... import theme
 from ...page import QUIETLY, Page, sentence
 from ...prompts import read_prompt, suggestions
 
 KEPT_LOOKS = 8
 KEPT_BYTES = 256_000_000
-MOST_DRAWN = 64
-"""Tokens that a picture of token against token draws at most: those that end with the chosen one."""
-
-Draw = Callable[[Look, "Place"], dict[Any, Any]]
+MODEL, EXAMPLE = "model", "example"
+EXAMPLE_NOTE = (
+    "This is not the model chosen above but an example small enough to check with pencil and paper: 3 tokens, 4 numbers "
+    "each, one head of width 2 in float64 (a second head is zero)."
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ class Place:
     key: int = 0
     """The token that it looks at."""
 
+    @property
+    def owner(self) -> tuple[int, int]:
+        """Layer and head."""
+        return self.layer, self.head
+
     def at(self, **changes: int) -> Place:
         """The same place with some of its numbers changed."""
         return dataclasses.replace(self, **changes)
@@ -69,11 +78,25 @@ class Place:
         return Place(layer, head, query, min(max(self.key, 0), look.length - 1))
 
 
+Draw = Callable[..., dict[Any, Any]]
+"""draw(look, place, *extra) → updates by component."""
+
+
+@dataclass(frozen=True)
+class _Follower:
+    view: str
+    draw: Draw
+    extra: tuple[Any, ...]
+    per: str
+
+
 @dataclass
 class Frame:
     """What the views share. `inputs` is for handlers that take `values: dict`, `read(values)` makes sense of them."""
 
     page: Page
+    subject: gr.Radio
+    """The chosen model, or the worked example."""
     prompt: gr.Textbox
     ideas: gr.Dataset
     layer: gr.Dropdown
@@ -84,11 +107,14 @@ class Frame:
     """One sentence on how the prompt was read, or what is wrong with it."""
     view: gr.Textbox
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
+    cell: gr.Textbox
+    """Hidden; value: `query,key`, for links."""
     building: str = ""
     """The view being built."""
-    _draws: dict[str, list[Draw]] = field(default_factory=dict)
+    _followers: list[_Follower] = field(default_factory=list)
     _outputs: list[Any] = field(default_factory=list)
-    _moves: list[tuple[Any, Callable]] = field(default_factory=list)
+    _moves: list[tuple[Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
+    _redraws: list[tuple[Any, Callable | None]] = field(default_factory=list)
     _looks: dict[tuple[str, str], Look] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -100,12 +126,16 @@ class Frame:
     @property
     def inputs(self) -> set[Any]:
         """Inputs of a handler that calls `read`."""
-        return {self.page.visitor, self.page.model, self.prompt, *self.pickers}
+        return {self.page.visitor, self.page.model, self.subject, self.prompt, *self.pickers}
 
-    def look(self, visitor: str | None, model_id: str | None, prompt: str) -> Look:
+    def look(self, visitor: str | None, model_id: str | None, prompt: str, subject: str = MODEL) -> Look:
         """The model's own look at this prompt, from a small memory of the latest ones. Raises ValueError."""
-        checkpoint = self.page.registry.get(model_id, visitor)
-        ids, notes = read_prompt(self.page, checkpoint, prompt)
+        if subject == EXAMPLE:
+            checkpoint, model_id, prompt = worked_example(), EXAMPLE, PROMPT
+            ids, notes = checkpoint.tokenizer.encode(PROMPT), [EXAMPLE_NOTE]
+        else:
+            checkpoint = self.page.registry.get(model_id, visitor)
+            ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")
         name = (str(model_id), prompt)
         with self._lock:
             found = self._looks.pop(name, None)
@@ -123,78 +153,125 @@ class Frame:
 
     def read(self, values: dict[Any, Any]) -> tuple[Look, Place]:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
-        found = self.look(values[self.page.visitor], values[self.page.model], values[self.prompt])
-        numbers = (_whole(values[picker]) for picker in self.pickers)
-        return found, Place(*numbers).within(found)
+        page = self.page
+        found = self.look(values[page.visitor], values[page.model], values[self.prompt], values[self.subject])
+        return found, Place(*(_whole(values[picker]) for picker in self.pickers)).within(found)
 
-    def follow(self, draw: Draw, outputs: Iterable[Any]) -> None:
-        """Call `draw(look, place)` whenever either has changed while the view being built is open."""
-        self._draws.setdefault(self.building, []).append(draw)
+    def follow(self, draw: Draw, outputs: Iterable[Any], *, extra: Iterable[Any] = (), per: str = "place") -> None:
+        """Call `draw(look, place, *extra values)` whenever these have changed while the view being built is open.
+
+        Args:
+            per: "place" for any change, "head" to be left alone while only query or key move.
+        """
+        assert per in ("place", "head"), per
+        self._followers.append(_Follower(self.building, draw, tuple(extra), per))
         self._outputs.extend(outputs)
 
-    def moves(self, event: Any, where: Callable[..., Place]) -> None:
-        """On this event go to `where(look, place, event_data)`; a ValueError from it is shown, nothing moves."""
-        self._moves.append((event, where))
+    def moves(self, event: Any, where: Callable[..., Place], *, extra: Iterable[Any] = ()) -> None:
+        """On this event go to `where(look, place, event_data, *extra values)`; a ValueError is shown, nothing moves."""
+        self._moves.append((event, where, tuple(extra)))
+
+    def redraws(self, event: Any, alter: Callable[[Look, Place, dict], dict] | None = None) -> None:
+        """On this event draw again; `alter(look, place, values)` may return values to be taken instead."""
+        self._redraws.append((event, alter))
 
     # ---- wiring ----------------------------------------------------------------------------------------------------
 
     def connect(self, tabs: dict[str, gr.Tab]) -> None:
         """Wire everything, once all views are built."""
-        page, everything = self.page, [self.notice, self.view, *self.pickers, *dict.fromkeys(self._outputs)]
-        inputs = {*self.inputs, self.view}
+        page = self.page
+        everything = list(dict.fromkeys([self.notice, self.view, self.cell, *self.pickers, *self._outputs]))
+        extras = [component for follower in self._followers for component in follower.extra]
+        inputs = {*self.inputs, self.view, self.cell, *extras}
         first = next(iter(tabs), "")
-
-        def opened(values: dict) -> dict:
-            return self._redraw({**values, self.view: values[self.view] or first}, renewed=True)
-
-        def renewed(values: dict) -> dict:
-            return self._redraw(values, renewed=True) if values[self.view] else {}
-
-        def moved(values: dict) -> dict:
-            return self._redraw(values)
-
         quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 4,
                  "concurrency_id": "inspect", "trigger_mode": "always_last"}  # fmt: skip
-        page.tab.select(opened, inputs, everything, **quick)
-        for name, tab in tabs.items():
-            tab.select(_opener(self, name), inputs, everything, **quick)
-        self.prompt.input(renewed, inputs, everything, **quick)
-        self.prompt.submit(renewed, inputs, everything, **quick)
-        for picker in self.pickers:
-            picker.input(moved, inputs, everything, **quick)
-        for event, where in self._moves:
-            event(_mover(self, where), inputs, everything, **quick)
 
-        def another_model(visitor: str | None, model_id: str | None) -> tuple[str, gr.Dataset]:
+        def on(event: Any, handler: Callable) -> Any:
+            return event(handler, inputs, everything, **quick)
+
+        def tab_opened(values: dict) -> dict:
+            new = not values[self.view]
+            values = {**values, self.view: values[self.view] or first}
+            return self._redraw(
+                values, where=_linked(values[self.cell]) if values[self.cell] else best if new else None
+            )
+
+        def view_opened(name: str) -> Callable:
+            return lambda values: self._redraw({**values, self.view: name})
+
+        def other_prompt(values: dict) -> dict:
+            return self._redraw(values, where=last) if values[self.view] else {}
+
+        def other_model(values: dict) -> dict:
+            return self._redraw(values, where=best) if values[self.view] else {}
+
+        on(page.tab.select, tab_opened)
+        for name, tab in tabs.items():
+            on(tab.select, view_opened(name))
+        on(self.prompt.input, other_prompt)
+        on(self.prompt.submit, other_prompt)
+        on(self.subject.input, other_model)
+        for picker in self.pickers:
+            per = "head" if picker in (self.layer, self.head) else "place"
+            on(picker.input, lambda values, per=per: self._redraw(values, lists=False, changed=per))
+        for event, where, extra in self._moves:
+            on(event, self._mover(where, extra))
+        for event, alter in self._redraws:
+            on(event, self._redrawer(alter))
+
+        def suggested(visitor: str | None, model_id: str | None) -> tuple[str, gr.Dataset]:
             known = suggestions(page, model_id, visitor)
             return known[0], gr.Dataset(samples=[[s] for s in known])
 
-        chosen = page.model.change(another_model, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
-        chosen.then(renewed, inputs, everything, **quick)
-        self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY).then(
-            renewed, inputs, everything, **quick
-        )
+        chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
+        on(chosen.then, other_model)
+        on(self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY).then, other_prompt)
 
-    def _redraw(self, values: dict, *, renewed: bool = False, where: Callable[[Look, Place], Place] | None = None):
-        """Updates of the open view's components; with `renewed`, of the pickers as well."""
-        try:
-            found, place = self.read(values)
-            if where is not None:
-                place = where(found, place).within(found)
-        except ValueError as problem:
-            return {self.notice: theme.notice(sentence(str(problem)), "error")}
-        shown = {
-            self.notice: "".join(theme.notice(note, "warning") for note in found.notes),
-            self.view: values[self.view],
-        }
-        if renewed or where is not None:
-            shown |= self._picked(found, place, lists=renewed)
-        for draw in self._draws.get(values[self.view], []):
+    def _mover(self, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
+        def move(values: dict, event: gr.SelectData) -> dict:
+            more = [values[component] for component in extra]
+            return self._redraw(values, lists=False, changed="place", where=lambda f, p: where(f, p, event, *more))
+
+        return move
+
+    def _redrawer(self, alter: Callable | None) -> Callable:
+        def redraw(values: dict) -> dict:
             try:
-                shown |= draw(found, place)
+                values = values if alter is None else {**values, **alter(*self.read(values), values)}
             except ValueError as problem:
-                shown[self.notice] = theme.notice(sentence(str(problem)), "error")
-        return shown
+                return {self.notice: theme.notice(sentence(str(problem)), "error")}
+            return self._redraw(values, lists=False, changed="place")
+
+        return redraw
+
+    def _redraw(
+        self,
+        values: dict,
+        *,
+        lists: bool = True,
+        changed: str = "all",
+        where: Callable[[Look, Place], Place] | None = None,
+    ) -> dict:
+        """Updates of the open view's components and of the pickers, with `lists` of their choices as well."""
+        try:
+            found, before = self.read(values)
+            place = before if where is None else where(found, before).within(found)
+        except ValueError as problem:
+            return {self.notice: theme.notice(sentence(str(problem)), "error"), self.view: values[self.view]}
+        if changed == "place" and place.owner != before.owner:
+            changed = "head"
+        shown = {self.view: values[self.view], self.cell: f"{place.query},{place.key}"}
+        notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
+        problems = []
+        for follower in self._followers:
+            if follower.view != values[self.view] or (changed == "place" and follower.per == "head"):
+                continue
+            try:
+                shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+            except ValueError as problem:
+                problems.append(theme.notice(sentence(str(problem)), "error"))
+        return {**shown, **self._picked(found, place, lists), self.notice: "".join([*notes, *problems])}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)
@@ -205,51 +282,76 @@ class Frame:
         return {p: gr.Dropdown(choices=c, value=n) for p, c, n in zip(self.pickers, choices, numbers)}
 
 
+def best(found: Look, place: Place) -> Place:
+    """The most telling head of this prompt, its last token, and what that one watches most."""
+    layer, head = head_scores(found).ranking()[0]
+    return last(found, place.at(layer=layer, head=head))
+
+
+def last(found: Look, place: Place) -> Place:
+    """The same head, the last token, and what that one watches most."""
+    return watched(found, place.within(found).at(query=found.length - 1))
+
+
+def watched(found: Look, place: Place) -> Place:
+    """The same head and query, and the key that it watches most."""
+    return place.at(key=int(found.pattern(place.layer)[place.head, place.query].argmax()))
+
+
+def _linked(cell: Any) -> Callable[[Look, Place], Place] | None:
+    """The place with the cell that a link or an earlier visit left as `query,key`."""
+    parts = str(cell).split(",")
+    if len(parts) != 2:
+        return None
+    query, key = map(_whole, parts)
+    return lambda found, place: place.at(query=query, key=key)
+
+
 def build(page: Page) -> Frame:
     """The prompt, its suggestions, the four pickers and the notice."""
     known = suggestions(page, page.registry.default, None)
     with gr.Column(elem_classes="card", elem_id="inspect-frame"):
-        prompt = gr.Textbox(
-            known[0], label="Prompt", info="Type: everything below follows.", max_lines=4, elem_id="inspect-prompt"
-        )
-        ideas = gr.Dataset(
-            components=[prompt], samples=[[s] for s in known], label="Beginnings this model knows", type="values"
-        )
-        with gr.Row(elem_id="inspect-place"):
-            layer, head, query, key = (
-                _picker(label, info, elem_id)
-                for label, info, elem_id in (
-                    ("Layer", "counted from 0", "inspect-layer"),
-                    ("Head", "counted from 0", "inspect-head"),
-                    ("Token that asks (query)", "a row of the pictures", "inspect-query"),
-                    ("Token it looks at (key)", "a column of the pictures", "inspect-key"),
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=3, min_width=300):
+                prompt = gr.Textbox(
+                    known[0],
+                    label="Prompt",
+                    info="What the model reads; everything below follows as you type.",
+                    max_lines=4,
+                    elem_id="inspect-prompt",
                 )
-            )
+                ideas = gr.Dataset(
+                    components=[prompt],
+                    samples=[[s] for s in known],
+                    label="Beginnings this model knows",
+                    type="values",
+                )
+            with gr.Column(scale=2, min_width=300):
+                subject = gr.Radio(
+                    [("The chosen model", MODEL), ("A worked example", EXAMPLE)],
+                    value=MODEL,
+                    label="Look into",
+                    elem_classes="pills",
+                    elem_id="inspect-subject",
+                )
+                with gr.Row(elem_id="inspect-place"):
+                    layer = _picker("Layer", "inspect-layer")
+                    head = _picker("Head", "inspect-head")
+                    query = _picker("Token that asks (query)", "inspect-query")
+                    key = _picker("Looks at (key)", "inspect-key")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view = gr.Textbox("", visible=False)
-    page.share("inspect.prompt", prompt)
-    return Frame(page, prompt, ideas, layer, head, query, key, notice, view)
+        cell = gr.Textbox("", visible=False)
+    for name, component in (("prompt", prompt), ("layer", layer), ("head", head), ("cell", cell)):
+        page.share(f"inspect.{name}", component)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view, cell)
 
 
-def _picker(label: str, info: str, elem_id: str) -> gr.Dropdown:
-    picker = gr.Dropdown([("0", 0)], value=0, label=label, info=info, filterable=False, min_width=120, elem_id=elem_id)
+def _picker(label: str, elem_id: str) -> gr.Dropdown:
+    picker = gr.Dropdown([("0", 0)], value=0, label=label, filterable=False, min_width=96, elem_id=elem_id)
     # a session's own list may have been forgotten: `Place.within` holds every number to what there is
     picker.preprocess = lambda payload: payload
     return picker
-
-
-def _opener(frame: Frame, name: str) -> Callable:
-    def open_view(values: dict) -> dict:
-        return frame._redraw({**values, frame.view: name}, renewed=True)
-
-    return open_view
-
-
-def _mover(frame: Frame, where: Callable[..., Place]) -> Callable:
-    def move(values: dict, event: gr.SelectData) -> dict:
-        return frame._redraw(values, where=lambda found, place: where(found, place, event))
-
-    return move
 
 
 def _numbered(count: int) -> list[tuple[str, int]]:
@@ -259,5 +361,5 @@ def _numbered(count: int) -> list[tuple[str, int]]:
 def _whole(value: Any) -> int:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0

@@ -1,0 +1,32 @@
+"""What of a long prompt is drawn: a window of tokens around the place looked at, and the sentence that says so."""
+
+from __future__ import annotations
+
+from ....inspection import Look
+
+MOST_TOKENS = 64
+"""Tokens that a picture of token against token draws at most."""
+MOST_HEADS = 32
+"""Heads drawn as small pictures at most; the others are in the map of all heads."""
+_STRIDE = 32
+
+
+def window(length: int, query: int) -> slice:
+    """The tokens drawn: all up to 64, else 64 that hold the query; it moves by 32 at a time, so that clicks stay put."""
+    if length <= MOST_TOKENS:
+        return slice(0, length)
+    start = min(max(query // _STRIDE - 1, 0) * _STRIDE, length - MOST_TOKENS)
+    return slice(start, start + MOST_TOKENS)
+
+
+def window_words(look: Look, part: slice) -> str:
+    """A sentence where not everything is drawn, else nothing."""
+    if part.stop - part.start == look.length:
+        return ""
+    return f" Drawn: tokens {part.start} to {part.stop - 1} of {look.length:,}; choose a token outside to move there."
+
+
+def cell(part: slice, query: int, key: int) -> tuple[int, int] | None:
+    """Row and column of a cell in what is drawn; None outside."""
+    inside = part.start <= query < part.stop and part.start <= key < part.stop
+    return (query - part.start, key - part.start) if inside else None

@@ -1,0 +1,120 @@
+"""The receipt of one cell: q · k term by term, ÷ √D, mask, exp, share, × v, through W_o; and the head to take home."""
+
+from __future__ import annotations
+
+import html
+import io
+import secrets
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ....inspection import Look
+from ....inspection.receipts import Receipt, receipt
+from ....inspection.takehome import take_home
+from ... import theme
+from ...page import in_words
+from .frame import Frame, Place
+
+
+def build(frame: Frame) -> None:
+    """The receipt, its table, and the button that packs the head."""
+    with gr.Column(elem_classes="card"):
+        paper = gr.HTML(padding=False, elem_classes="receipt-paper")
+        with gr.Row():
+            pack = gr.Button("Take this head home (.npz + NumPy script)", size="md", scale=0, min_width=320)
+            parcel = gr.File(label="Unpack, then run: python head.py", visible=False, height=90)
+
+    def draw(look: Look, place: Place) -> dict[Any, Any]:
+        return {
+            paper: receipt_html(receipt(look, place.layer, place.head, place.query, place.key), look),
+            parcel: gr.File(visible=False),
+        }
+
+    def packed(values: dict) -> Any:
+        with in_words():
+            look, place = frame.read(values)
+            return gr.File(str(parcel_file(look, place, Path(parcel.GRADIO_CACHE))), visible=True)
+
+    frame.follow(draw, [paper, parcel])
+    pack.click(packed, frame.inputs, parcel, show_progress="hidden", api_visibility="private", concurrency_limit=2)
+
+
+def receipt_html(r: Receipt, look: Look) -> str:
+    """The receipt as HTML; tokens are escaped."""
+    asks, answers = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
+    title = f"Receipt: layer {r.layer}, head {r.head} · “{asks}” looks at “{answers}”"
+    lines = [
+        ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
+        (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _full(r.score)),
+    ]
+    if r.visible:
+        lines += [
+            ("mask: this key stands before the query or is the query itself", "visible") if look.config.causal
+            else ("mask: this model has none", "visible"),
+            (f"exp(score − {_full(r.row_maximum)}, the row's largest)", _full(r.exponential)),
+            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
+        ]  # fmt: skip
+    else:
+        lines += [
+            ("mask: this key comes after the query, so its score becomes −∞", "hidden"),
+            ("exp(−∞)", _full(0.0)),
+            ("the <b class=s>weight</b>", _full(r.weight)),
+        ]
+    most = int(np.argmax(np.abs(r.part_out)))
+    lines += [
+        ("weight × <b class=v>v</b> (last column above): length of this cell's part", _full(_norm(r.part))),
+        (f"the row's whole blend z, all {look.length if not look.config.causal else r.query + 1} visible tokens: length", _full(_norm(r.z))),
+        (f"part · W_o: what this cell adds to “{asks}” in the residual stream: length", _full(_norm(r.part_out))),
+        (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
+    ]  # fmt: skip
+    worst = max(r.differences, key=r.differences.__getitem__)
+    rows = "".join(f"<tr><td>{what}</td><td>{value}</td></tr>" for what, value in lines)
+    proof = (
+        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). The receipt was made "
+        "in NumPy with 64-bit numbers from the layer's input and this head's weights; the model computes with "
+        f"{8 * look.trace['attn_in', r.layer].element_size()}-bit numbers."
+    )
+    return (
+        f"{theme.heading(html.unescape(title))}"
+        f'<div class="receipt"><div class="scroll-x receipt-terms">{_terms(r)}</div>'
+        f'<table class="plain-table receipt-sums"><tbody>{rows}</tbody></table></div>'
+        f'<p class="notice notice-{"good" if r.largest_difference < 1e-3 else "error"} receipt-proof" role="status">{html.escape(proof)}</p>'
+    )
+
+
+def _terms(r: Receipt) -> str:
+    turned = r.q_unturned is not None
+    heads = ["number", *(["q", "q turned", "k", "k turned"] if turned else ["q", "k"]), "q · k", "v", "weight × v"]
+    columns: list[np.ndarray] = [r.q_unturned, r.q, r.k_unturned, r.k] if turned else [r.q, r.k]
+    columns += [r.products, r.v, r.part]
+    body = "".join(
+        f"<tr><td>{i}</td>{''.join(f'<td>{_full(column[i])}</td>' for column in columns)}</tr>" for i in range(len(r.q))
+    )
+    kinds = {"q": "q", "k": "k", "v": "v"}
+    names = "".join(f'<th class="{kinds.get(head[0], "") if head != "number" else ""}">{head}</th>' for head in heads)
+    return f'<table class="plain-table" data-csv="receipt"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def parcel_file(look: Look, place: Place, folder: Path) -> Path:
+    """A zip of the head's arrays and script, in a new folder inside `folder`."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, contents in take_home(look, place.layer, place.head).items():
+            archive.writestr(name, contents)
+    home = folder / secrets.token_hex(16)
+    home.mkdir(parents=True)
+    path = home / f"layer-{place.layer}-head-{place.head}.zip"
+    path.write_bytes(packed.getvalue())
+    return path
+
+
+def _full(value: float) -> str:
+    return f"{value:.8f}".replace("-", "−")
+
+
+def _norm(vector: np.ndarray) -> float:
+    return float(np.linalg.norm(vector))
