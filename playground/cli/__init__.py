@@ -30,10 +30,10 @@ def build_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = _Parser(prog="python -m playground", description="Train tiny transformers and talk to them.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser, metavar="COMMAND")
-    from . import generate, info, pull, push, train
+    from . import export, generate, import_, info, pull, push, train
 
-    for module in (train, generate, info, push, pull):
-        name = module.__name__.rsplit(".", 1)[1]
+    for module in (train, generate, info, export, import_, push, pull):
+        name = module.__name__.rsplit(".", 1)[1].rstrip("_")
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
         module.add_arguments(command)
         command.set_defaults(run=module.run)

@@ -24,8 +24,11 @@ ENCODINGS = ("gpt2", "cl100k_base", "o200k_base")
 UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 UNKNOWN_WORD = "<unk>"
 
-_WORD = re.compile(r"\n|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_")
-_PIECES = r" ?\p{L}+| ?\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"  # what a trained BPE never merges across
+WORD_PATTERN = r"\n|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_"
+"""A line break, a word with its apostrophes, or one punctuation mark."""
+_WORD = re.compile(WORD_PATTERN)
+PIECES = r" ?\p{L}+| ?\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
+"""What a trained BPE never merges across."""
 
 
 class Tokenizer(Protocol):
@@ -184,7 +187,7 @@ def train_bpe(text: str, vocab_size: int = 512) -> ByteTokenizer:
 
     trainable = Trainable(models.BPE())
     trainable.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(_PIECES), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+        [pre_tokenizers.Split(Regex(PIECES), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
     )
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
@@ -260,7 +263,7 @@ def visible(text: str) -> str:
 
 def _trained(tokens: list[bytes]) -> ByteTokenizer:
     ranks = {token: i for i, token in enumerate(tokens)}
-    return ByteTokenizer(tiktoken.Encoding("bpe", pat_str=_PIECES, mergeable_ranks=ranks, special_tokens={}), "bpe")
+    return ByteTokenizer(tiktoken.Encoding("bpe", pat_str=PIECES, mergeable_ranks=ranks, special_tokens={}), "bpe")
 
 
 def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
@@ -271,10 +274,18 @@ def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
 
 
 def _from_stand_ins(token: str) -> bytes:
-    """The bytes of a token of `tokenizers`, which writes each byte as one printable stand-in character.
+    """The bytes of a token as `tokenizers` writes it."""
+    return bytes(_BYTE_OF[character] for character in token)
+
+
+def byte_stand_ins() -> dict[int, str]:
+    """The printable character that `tokenizers` writes for each byte.
 
     Printable Latin-1 bytes stand for themselves; the others, in order, are written as U+0100, U+0101, …
     """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = [b for b in range(256) if b not in printable]
-    return bytes(ord(c) if ord(c) < 0x100 else others[ord(c) - 0x100] for c in token)
+    others = (byte for byte in range(256) if byte not in printable)
+    return {byte: chr(byte) for byte in printable} | {byte: chr(0x100 + i) for i, byte in enumerate(others)}
+
+
+_BYTE_OF = {character: byte for byte, character in byte_stand_ins().items()}

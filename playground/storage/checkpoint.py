@@ -82,10 +82,10 @@ def save(
         tied = {"head.weight"} if model.config.tie_embeddings else set()
         tensors = {n: t.detach().to("cpu", dtype).contiguous() for n, t in model.state_dict().items() if n not in tied}
         save_file(tensors, made / "model.safetensors", metadata={"format": "pt"})
-        _write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
-        _write_json(made / "tokenizer.json", tokenizer.to_dict())
+        write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
+        write_json(made / "tokenizer.json", tokenizer.to_dict())
         record = {"name": checkpoint.name, "about": checkpoint.about, **checkpoint.history.thinned().to_dict()}
-        _write_json(made / "history.json", _rounded(record))
+        write_json(made / "history.json", _rounded(record))
         (made / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
         if folder.exists():
             for file in made.iterdir():
@@ -105,14 +105,15 @@ def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpo
         raise CheckpointError(f"{folder} is not a folder: name the folder of a checkpoint")
     for required in ("config.json", "tokenizer.json", "model.safetensors"):
         if not (folder / required).is_file():
-            raise CheckpointError(_missing(folder, required))
+            refuse_pickles(folder)
+            raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
     config = _config(folder)
     if config.n_parameters > max_parameters:
         raise CheckpointError(
             f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be loaded here"
         )
     try:
-        tokenizer = tokenizer_from_dict(_read_json(folder / "tokenizer.json"))
+        tokenizer = tokenizer_from_dict(read_json(folder / "tokenizer.json"))
     except ValueError as problem:
         raise CheckpointError(f"tokenizer.json cannot be used: {problem}") from problem
     if tokenizer.vocab_size > config.vocab_size:
@@ -121,7 +122,7 @@ def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpo
             "they do not belong together"
         )
     model = load_weights(folder / "model.safetensors", config)
-    record = _read_json(folder / "history.json") if (folder / "history.json").is_file() else {}
+    record = read_json(folder / "history.json") if (folder / "history.json").is_file() else {}
     try:
         history = History.from_dict(record)
     except (ValueError, AttributeError, TypeError) as problem:
@@ -206,7 +207,7 @@ def _lies_within(offsets: Any, n_bytes: int, room: int) -> bool:
 
 
 def _config(folder: Path) -> ModelConfig:
-    values = _read_json(folder / "config.json")
+    values = read_json(folder / "config.json")
     if not isinstance(values, dict):
         raise CheckpointError("config.json is not a table of settings")
     if values.pop("format", None) != FORMAT:
@@ -217,17 +218,18 @@ def _config(folder: Path) -> ModelConfig:
         raise CheckpointError(f"config.json cannot be used: {problem}") from problem
 
 
-def _missing(folder: Path, required: str) -> str:
+def refuse_pickles(folder: Path) -> None:
+    """Raise CheckpointError that names a pickle, where a folder holds one."""
     pickled = next((p.name for p in sorted(folder.iterdir()) if p.suffix.lower() in PICKLES), None)
     if pickled:
-        return (
+        raise CheckpointError(
             f"{pickled} is a pickle, which can run code when opened, so it is never loaded here: "
             "save the weights as safetensors instead"
         )
-    return f"{folder} is not a checkpoint: it has no {required}"
 
 
-def _read_json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """The values of a JSON file of a sane size. Raises CheckpointError where there are none."""
     if path.stat().st_size > MAX_JSON_BYTES:
         raise CheckpointError(f"{path.name} is too large to be what it says")
     try:
@@ -236,7 +238,8 @@ def _read_json(path: Path) -> Any:
         raise CheckpointError(f"{path.name} is damaged: it is not JSON") from problem
 
 
-def _write_json(path: Path, values: Any) -> None:
+def write_json(path: Path, values: Any) -> None:
+    """Write values as compact JSON."""
     path.write_text(json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

@@ -1,0 +1,30 @@
+"""Export a checkpoint as a folder that Hugging Face Transformers opens, and compare the two."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+
+from ..storage import load
+from ..storage.transformers_io import export, family_for
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `export`."""
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
+    parser.add_argument("--prompt", help="what both continue greedily (default: the run's own)")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write, read back, and print how closely they agree."""
+    checkpoint = load(options.folder)
+    parity = export(checkpoint, options.out, prompt=options.prompt)
+    family = family_for(checkpoint.config).name
+    if options.json:
+        print(json.dumps({"folder": options.out, "family": family, **dataclasses.asdict(parity)}))
+    else:
+        print(f"Written to {options.out} as {family}; {parity}.")
+    return 0

@@ -1,0 +1,36 @@
+"""Import a GPT-2, Llama or Mixtral, from a folder that Transformers has saved or from the Hub, as a checkpoint."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..storage import CheckpointError, save
+from ..storage.hub import pull
+from ..storage.transformers_io import import_folder
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `import`."""
+    parser.add_argument(
+        "source", metavar="DIR|USER/NAME", help="a folder, or a public model such as openai-community/gpt2"
+    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read it, write the checkpoint, and say what came."""
+    out = Path(options.out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CheckpointError(f"{out} exists already: choose another --out")
+    checkpoint = import_folder(options.source) if Path(options.source).exists() else pull(options.source)
+    save(out, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=checkpoint.about)
+    family = checkpoint.about.get("imported_from")
+    if options.json:
+        print(json.dumps({"folder": str(out), "family": family, "parameters": checkpoint.config.n_parameters}))
+        return 0
+    print(f"{checkpoint.name}: {family or 'a model of this project'}, {checkpoint.config.n_parameters:,} parameters.")
+    print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
+    return 0

@@ -1,0 +1,215 @@
+"""What we export, Transformers opens and computes alike; what Transformers saves, we open and compute alike."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from playground.cli import main
+from playground.data import TextError
+from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint, CheckpointError, load, save, transformers_io
+from playground.storage.transformers_io import export, family_for, import_folder
+from playground.training import History
+
+transformers = pytest.importorskip("transformers")
+
+TEXT = "the lamp burns and the sea turns, while the night learns what it's told.\n" * 8
+BPE = train_bpe(TEXT, 290)
+BASE = ModelConfig(vocab_size=BPE.vocab_size, context_length=48, n_layers=2, d_model=32, n_heads=4, init_std=0.2)
+ROTARY = BASE.replace(
+    positions="rotary", norm="rmsnorm", activation="swiglu", qkv_bias=False, attention_output_bias=False,
+    feedforward_bias=False, d_ff=40,
+)  # fmt: skip
+
+HOMES = {
+    "gpt2": ("gpt2", BASE.replace(gelu_tanh=True, tie_embeddings=True)),
+    "gpt2, untied relu, no biases": (
+        "gpt2",
+        BASE.replace(
+            activation="relu", qkv_bias=False, attention_output_bias=False, feedforward_bias=False, norm_bias=False
+        ),
+    ),
+    "gpt2, sinusoids, scaled": ("gpt2", BASE.replace(positions="sinusoidal", scale_embeddings=True)),
+    "gpt2, no positions, squared relu": ("gpt2", BASE.replace(positions="none", activation="relu2")),
+    "gpt2, separate heads": ("gpt2", BASE.replace(attention_layout="separate_heads")),
+    "llama": ("llama", ROTARY),
+    "llama, grouped, biased, tied": (
+        "llama",
+        ROTARY.replace(
+            n_kv_heads=2, qkv_bias=True, attention_output_bias=True, feedforward_bias=True, tie_embeddings=True
+        ),
+    ),
+    "mixtral": ("mixtral", ROTARY.replace(n_experts=4, n_kv_heads=2)),
+    "mixtral, narrow experts": ("mixtral", ROTARY.replace(n_experts=3, experts_per_token=1, d_expert=24)),
+}
+
+
+def checkpoint_of(config: ModelConfig, tokenizer=BPE) -> Checkpoint:
+    model, rng = Transformer(config, seed=1), torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for parameter in model.parameters():  # nothing stays at its initial zero or one
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=rng))
+    return Checkpoint(model, tokenizer, History())
+
+
+def exported(checkpoint: Checkpoint, tmp_path):
+    export(checkpoint, tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize(("family", "config"), HOMES.values(), ids=HOMES.keys())
+def test_transformers_agrees_with_what_we_export_and_we_read_it_back(tmp_path, family, config):
+    checkpoint = checkpoint_of(config)
+    assert family_for(config).name == family
+    folder = tmp_path / "out"
+    parity = export(checkpoint, folder, prompt="the lamp")
+    assert parity.reader == f"Transformers {transformers.__version__}"
+    assert parity.largest_difference <= 1e-4 and parity.same_text
+    assert f"largest difference of any logit {parity.largest_difference:.1e}" in (folder / "README.md").read_text()
+    again = import_folder(folder)
+    ids = torch.randint(0, config.vocab_size, (2, 48), generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        assert torch.allclose(again.model(ids).logits, checkpoint.model(ids).logits, atol=1e-4)
+    assert again.tokenizer.encode(TEXT) == BPE.encode(TEXT)
+
+
+TOKENIZERS = {"char": CharTokenizer.from_text(TEXT), "word": WordTokenizer.from_text(TEXT), "bpe": BPE}
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS.keys())
+def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
+    config = BASE.replace(vocab_size=tokenizer.vocab_size)
+    folder = exported(checkpoint_of(config, tokenizer), tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    for text in (TEXT, "the unknown: Ωmega  spaces\n\nand 12 new words", ""):
+        assert theirs(text)["input_ids"] == tokenizer.encode(text)
+    if tokenizer.kind != "word":  # spaces between words are a matter of taste there
+        assert theirs.decode(tokenizer.encode(TEXT)) == TEXT
+    assert import_folder(folder).tokenizer.encode(TEXT) == tokenizer.encode(TEXT)
+
+
+def test_a_published_encoding_exports_its_merges(tmp_path):
+    try:
+        gpt2 = load_encoding("gpt2", patience=3)
+    except TextError:
+        pytest.skip("the gpt2 encoding's file is not on this machine")
+    config = BASE.replace(vocab_size=gpt2.vocab_size, d_model=8)
+    folder = exported(checkpoint_of(config, gpt2), tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    text = "It's 2026, naïve façade — the gpt2 encoding's merges\n\n  with   spaces 😀"
+    assert theirs(text)["input_ids"] == gpt2.encode(text)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral"])
+def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
+    torch.manual_seed(0)
+    sizes = {"vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
+    if kind == "gpt2":
+        config = transformers.GPT2Config(vocab_size=BPE.vocab_size, n_positions=40, n_embd=32, n_layer=2, n_head=4)
+        model = transformers.GPT2LMHeadModel(config)
+    elif kind == "llama":
+        model = transformers.LlamaForCausalLM(
+            transformers.LlamaConfig(**sizes, intermediate_size=44, num_key_value_heads=2, max_position_embeddings=40)
+        )
+    else:
+        model = transformers.MixtralForCausalLM(
+            transformers.MixtralConfig(
+                **sizes, intermediate_size=24, num_key_value_heads=2, max_position_embeddings=40, num_local_experts=3
+            )
+        )
+    model.eval().save_pretrained(tmp_path / "m")
+    for name, values in export_tokenizer_files().items():
+        (tmp_path / "m" / name).write_text(json.dumps(values))
+    checkpoint = import_folder(tmp_path / "m")
+    ids = torch.randint(0, BPE.vocab_size, (2, 40), generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        assert (checkpoint.model(ids).logits - model(ids).logits).abs().max() <= 1e-4
+    assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
+
+
+def export_tokenizer_files():
+    from playground.storage.tokenizers_io import tokenizer_files
+
+    return tokenizer_files(BPE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"qk_norm": True}, "QK-norm"),
+        ({"norm_placement": "post"}, "post-norm"),
+        ({"head_bias": True}, "a bias on the output head"),
+        ({"causal": False}, "the missing causal mask"),
+        ({"positions": "rotary"}, "rotary positions"),
+    ],
+)
+def test_a_model_without_a_home_is_told_what_stands_in_the_way(tmp_path, changes, words):
+    with pytest.raises(CheckpointError, match=f"no home in Transformers; nearest is .*{words}"):
+        export(checkpoint_of(BASE.replace(**changes)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (lambda f: (f / "config.json").unlink(), "has no config.json"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "type 'bert' cannot be opened"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "cannot be built here"),
+        (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "is a pickle"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"x" * 64), "do not belong together|damaged"),
+        (lambda f: (f / "tokenizer.json").unlink(), "has no tokenizer.json"),
+        (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json cannot be read"),
+        (lambda f: (f / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "only byte-level BPE"),
+    ],
+)
+def test_a_damaged_folder_is_a_sentence(tmp_path, damage, sentence):
+    folder = exported(checkpoint_of(BASE), tmp_path)
+    damage(folder)
+    with pytest.raises(CheckpointError, match=sentence):
+        import_folder(folder)
+
+
+def test_limits_hold_before_memory_is_taken(tmp_path):
+    folder = exported(checkpoint_of(BASE), tmp_path)
+    with pytest.raises(CheckpointError, match="at most 1,000 can be opened"):
+        import_folder(folder, max_parameters=1_000)
+    with pytest.raises(CheckpointError, match="is not empty"):
+        export(checkpoint_of(BASE), folder)
+
+
+def test_without_transformers_the_card_says_who_read_it_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(transformers_io.importlib.util, "find_spec", lambda name: None)
+    parity = export(checkpoint_of(BASE), tmp_path / "out")
+    assert parity.largest_difference <= 1e-4 and parity.same_text
+    assert "our own importer (Transformers is not installed here)" in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_what_does_not_compute_the_same_is_not_kept(tmp_path, monkeypatch):
+    checkpoint = checkpoint_of(BASE)
+    monkeypatch.setattr(transformers_io, "save_file", lambda tensors, *a, **k: save_file(scrambled(tensors), *a, **k))
+    with pytest.raises(CheckpointError, match="does not compute the same"):
+        export(checkpoint, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def scrambled(tensors):
+    name = "transformer.h.0.mlp.c_proj.weight"
+    return {**tensors, name: tensors[name].flip(0).contiguous()}
+
+
+def test_from_the_shell_and_back(tmp_path, capsys):
+    saved = checkpoint_of(BASE)
+    save(tmp_path / "ours", saved.model, BPE)
+    assert main(["export", str(tmp_path / "ours"), "--out", str(tmp_path / "theirs"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["family"] == "gpt2" and told["largest_difference"] <= 1e-4 and told["same_text"]
+    assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 0
+    ids = torch.randint(0, BASE.vocab_size, (2, 48))
+    with torch.no_grad():
+        difference = load(tmp_path / "again").model(ids).logits - saved.model(ids).logits
+    assert difference.abs().max() <= 1e-4
+    assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 2
+    assert "exists already" in capsys.readouterr().err
