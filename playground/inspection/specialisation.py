@@ -3,20 +3,29 @@
 N = tokens, E = experts, S = sources (the hidden speakers of a language that has them), V = vocabulary.
 
 The mutual information I(expert; source) is 0 where knowing the expert says nothing about who speaks, and at most the
-entropy of the sources (2 bits for four equally frequent speakers). Three numbers keep it honest: what shuffling the
-speakers among the sentences would give (chance), what the token alone gives away without any context, and what a
-perfect reader of the same text would know.
+entropy of the sources (2 bits for four equally frequent speakers). Taken plainly it misleads: a router that looks at
+nothing but the token, even an untrained one, scores what that token gives away. So three measures stand side by side:
+
+total       I(expert; source)
+beyond      I(expert; source | token): what is told beyond the token itself, 0 for a router that sees only the token
+remembered  the same at the openings of sentences alone, where all sources write the same tokens: only what was read in
+            earlier sentences can tell them apart there
+
+each against chance (the speakers shuffled among the sentences), and all against what a perfect reader would know.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..data.languages import ExactModel, Language
+from ..model import ModelConfig, Transformer
+from .routing import Routing, routing_of
 
 PROBE_SEED = 900_001
 """Of the text that specialisation is measured on; far from the seeds of texts that models learn from."""
@@ -34,6 +43,8 @@ class Probe:
     """(windows, T) which sentence of the whole text a token belongs to; one sentence has one source."""
     names: tuple[str, ...]
     """Of the sources."""
+    openings: np.ndarray
+    """(windows, T) whether a token opens a sentence in a way that all sources share, with a sentence before it."""
 
 
 @dataclass(frozen=True)
@@ -79,41 +90,124 @@ def probe(
             start += len(line)
         characters *= 4  # long tokens need a longer text
     shape = (n_windows, context_length)
+    number = np.array(sentences[:needed])
+    begins = np.concatenate(([0], np.nonzero(np.diff(number))[0] + 1))
+    place = np.arange(needed) - np.repeat(begins, np.diff(np.append(begins, needed)))  # within its sentence
+    number, place = number.reshape(shape), place.reshape(shape)
     return Probe(
         torch.tensor(ids[:needed]).view(shape),
         np.array(sources[:needed]).reshape(shape),
-        np.array(sentences[:needed]).reshape(shape),
+        number,
         language.sources,
+        (place < _shared_opening(language, encode)) & (number > number[:, :1]),
     )
 
 
-def expert_source_table(experts: np.ndarray, sources: np.ndarray, n_experts: int, n_sources: int) -> np.ndarray:
+def _shared_opening(language: Language, encode: Callable[[str], list[int]]) -> int:
+    """How many tokens all sentences of a language begin with in common."""
+    sentences = [encode(text) for text in dict.fromkeys(language.graph.texts)]
+    shared = 0
+    while all(len(s) > shared and s[shared] == sentences[0][shared] for s in sentences):
+        shared += 1
+    return shared
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInformation:
+    """What the experts of one layer tell about the true source; each token counts with its first choice."""
+
+    layer: int
+    table: np.ndarray
+    """(E, S) how many tokens of each source chose each expert first."""
+    bits: dict[str, float]
+    """By measure: total, beyond, remembered."""
+    by_chance: dict[str, Chance]
+    """The same measures with the sources shuffled among the sentences."""
+
+
+MEASURES = ("total", "beyond", "remembered")
+
+
+def specialisation(routing: Routing, probe: Probe, rounds: int = 100) -> list[LayerInformation]:
+    """What the experts of every layer tell about the sources of `probe`, whose ids `routing` routed.
+
+    `rounds` shuffles make the chance; 0 leaves it out.
+    """
+    E, S = routing.n_experts, len(probe.names)
+    sources, blocks, tokens, opens = (
+        np.asarray(x).ravel() for x in (probe.sources, probe.sentences, probe.ids, probe.openings)
+    )
+    where = {"total": (slice(None), None), "beyond": (slice(None), tokens), "remembered": (opens, tokens[opens])}
+    found = []
+    for i, layer in enumerate(routing.layers):
+        first = routing.experts[i, ..., 0].flatten().numpy()
+        bits, by_chance = {}, {}
+        for name, (some, given) in where.items():
+            bits[name] = mutual_information(counted(first[some], sources[some], E, S, given))
+            if rounds:
+                by_chance[name] = chance(first[some], sources[some], E, S, blocks[some], given, rounds)
+        found.append(LayerInformation(layer, counted(first, sources, E, S), bits, by_chance))
+    return found
+
+
+def specialisation_over_training(
+    config: ModelConfig, snapshots: Iterable[tuple[int, Mapping[str, torch.Tensor]]], probe: Probe
+) -> list[dict[str, Any]]:
+    """The same measures along a run, from snapshots (step, weights): records {step, total, beyond, remembered}.
+
+    Each measure is a list with a number of bits per layer with experts; plain values, to be kept with a checkpoint.
+    """
+    model, records = Transformer(config), []
+    for step, state in snapshots:
+        model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
+        layers = specialisation(routing_of(model, probe.ids), probe, rounds=0)
+        records.append({"step": step, **{name: [layer.bits[name] for layer in layers] for name in MEASURES}})
+    return records
+
+
+def counted(
+    experts: np.ndarray,
+    sources: np.ndarray,
+    n_experts: int,
+    n_sources: int,
+    given: np.ndarray | None = None,
+) -> np.ndarray:
     """Counts (E, S): how often each expert was visited by tokens of each source.
 
-    `experts` is (N,) or, with several visits per token, (N, K); `sources` is (N,).
+    `experts` is (N,) or, with several visits per token, (N, K); `sources` is (N,). With `given` (N,), such as the
+    tokens themselves, one table for each of its values: (G, E, S).
     """
-    experts = np.asarray(experts).reshape(len(sources), -1)
-    flat = experts * n_sources + np.asarray(sources)[:, None]
-    return np.bincount(flat.ravel(), minlength=n_experts * n_sources).reshape(n_experts, n_sources)
+    experts, sources = np.asarray(experts).reshape(len(sources), -1), np.asarray(sources)
+    kinds, group = (
+        (np.zeros(1), np.zeros(len(sources), int)) if given is None else np.unique(given, return_inverse=True)
+    )
+    flat = (group.ravel()[:, None] * n_experts + experts) * n_sources + sources[:, None]
+    table = np.bincount(flat.ravel(), minlength=len(kinds) * n_experts * n_sources)
+    return table.reshape(-1, n_experts, n_sources)[slice(None) if given is not None else 0]
 
 
 def mutual_information(counts: np.ndarray) -> float:
-    """I(row; column) in bits of a table of counts; 0 for an empty one (Cover and Thomas 2006, section 2.3)."""
-    counts = np.asarray(counts, dtype=np.float64)
-    total = counts.sum()
+    """I(row; column) in bits of a table of counts (E, S); of a stack (G, E, S), what is told beyond knowing which G.
+
+    The second is the conditional mutual information I(E; S | G). Nothing is known from an empty table. (Cover and
+    Thomas 2006, sections 2.3 and 2.5.)
+    """
+    stack = np.asarray(counts, dtype=np.float64)
+    stack = stack[None] if stack.ndim == 2 else stack
+    total = stack.sum()
     if total == 0:
         return 0.0
-    joint = counts / total
-    independent = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    seen = joint > 0
-    return max(float((joint[seen] * np.log2(joint[seen] / independent[seen])).sum()), 0.0)
+    rows, columns = stack.sum(axis=2, keepdims=True), stack.sum(axis=1, keepdims=True)
+    independent = rows * columns / np.maximum(stack.sum(axis=(1, 2), keepdims=True), 1)
+    seen = stack > 0
+    return max(float((stack[seen] * np.log2(stack[seen] / independent[seen])).sum() / total), 0.0)
 
 
 def entropy(counts: np.ndarray) -> float:
     """Entropy in bits of counts or shares (any shape)."""
     shares = np.asarray(counts, dtype=np.float64).ravel()
     shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]
-    return float(-(shares * np.log2(shares)).sum())
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
 
 
 def chance(
@@ -122,48 +216,25 @@ def chance(
     n_experts: int,
     n_sources: int,
     blocks: np.ndarray | None = None,
-    rounds: int = 200,
+    given: np.ndarray | None = None,
+    rounds: int = 100,
     seed: int = 0,
 ) -> Chance:
     """The mutual information of experts and shuffled sources: a permutation test.
 
-    Whole blocks (sentences) exchange their source, so that the shuffled labels keep what belongs together together;
-    tokens of one sentence share many habits, and shuffling them one by one would make chance look smaller than it is.
-    Without `blocks` every token is its own.
+    Whole blocks (sentences) exchange their source, so that what belongs together stays together: tokens of one
+    sentence share many habits, and shuffling them one by one would make chance look smaller than it is. Without
+    `blocks` every token is its own. `given` as in `counted`.
     """
-    experts = np.asarray(experts).reshape(len(sources), -1)
+    sources = np.asarray(sources)
     blocks = np.arange(len(sources)) if blocks is None else np.asarray(blocks)
     _, first, block = np.unique(blocks, return_index=True, return_inverse=True)
-    label = np.asarray(sources)[first]  # (blocks,)
-    flat = block[:, None] * n_experts + experts
-    visits = np.bincount(flat.ravel(), minlength=len(first) * n_experts).reshape(-1, n_experts)  # (blocks, E)
-    one_hot = np.eye(n_sources)[label]
-    rng = np.random.default_rng(seed)
-    bits = [mutual_information(visits.T @ one_hot[rng.permutation(len(label))]) for _ in range(rounds)]
+    label, rng = sources[first], np.random.default_rng(seed)  # one per block
+    bits = [
+        mutual_information(counted(experts, rng.permutation(label)[block.ravel()], n_experts, n_sources, given))
+        for _ in range(rounds)
+    ]
     return Chance(float(np.mean(bits)), float(np.quantile(bits, 0.95)))
-
-
-def token_information(tokens: np.ndarray, sources: np.ndarray) -> float:
-    """I(token; source) in bits: what the token gives away by itself, without any context."""
-    _, numbers = np.unique(tokens, return_inverse=True)
-    return mutual_information(
-        expert_source_table(numbers.ravel(), sources, int(numbers.max()) + 1, int(np.max(sources)) + 1)
-    )
-
-
-def information_beyond_token(experts: np.ndarray, sources: np.ndarray, tokens: np.ndarray) -> float:
-    """I(expert; source | token) in bits: what the expert tells beyond which token it is.
-
-    An expert that only ever looks at the token scores 0 here, however much the token gives away.
-    """
-    experts = np.asarray(experts).reshape(len(sources), -1)
-    n_experts, n_sources = int(experts.max()) + 1, int(np.max(sources)) + 1
-    total = 0.0
-    for token in np.unique(tokens):
-        here = np.asarray(tokens) == token
-        table = expert_source_table(experts[here], np.asarray(sources)[here], n_experts, n_sources)
-        total += here.mean() * mutual_information(table)
-    return total
 
 
 def perfect_reader_bits(exact: ExactModel, windows: np.ndarray, n_sources: int) -> float:

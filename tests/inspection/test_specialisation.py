@@ -13,6 +13,8 @@ from playground.data import LANGUAGES
 from playground.data.languages import ExactModel
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.inspection import specialisation as s
+from playground.inspection.routing import routing_of
+from playground.model import ModelConfig, Transformer
 
 DIALECTS = LANGUAGES["dialects"]
 
@@ -31,7 +33,7 @@ def char_tokenizer():
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=80))
 def test_information_equals_its_definition(pairs):
     experts, sources = np.array(pairs).T
-    table = s.expert_source_table(experts, sources, 6, 4)
+    table = s.counted(experts, sources, 6, 4)
     assert table.sum() == len(pairs)
     assert s.mutual_information(table) == pytest.approx(information_by_counting(pairs), abs=1e-12)
     assert s.mutual_information(table.T) == pytest.approx(s.mutual_information(table), abs=1e-12)
@@ -39,14 +41,14 @@ def test_information_equals_its_definition(pairs):
 
 def test_every_visit_counts_once():
     experts, sources = np.array([[0, 1], [1, 2], [0, 2]]), np.array([0, 1, 1])
-    assert s.expert_source_table(experts, sources, 3, 2).tolist() == [[1, 1], [1, 1], [0, 2]]
+    assert s.counted(experts, sources, 3, 2).tolist() == [[1, 1], [1, 1], [0, 2]]
 
 
 def test_information_of_known_cases():
     source = np.arange(400) % 4
-    told = s.expert_source_table(3 - source, source, 4, 4)
+    told = s.counted(3 - source, source, 4, 4)
     assert s.mutual_information(told) == pytest.approx(2.0)
-    assert s.mutual_information(s.expert_source_table(source // 2, source, 2, 4)) == pytest.approx(1.0)
+    assert s.mutual_information(s.counted(source // 2, source, 2, 4)) == pytest.approx(1.0)
     assert s.mutual_information(np.outer([1, 2, 3], [5, 7])) == pytest.approx(0.0, abs=1e-12)
     assert s.mutual_information(np.zeros((3, 2))) == 0.0
     assert s.entropy([1, 1, 2]) == pytest.approx(1.5)
@@ -74,7 +76,7 @@ def test_chance_is_exceeded_by_experts_that_know_and_not_by_those_that_guess():
     blocks = np.repeat(np.arange(60), 20)
     sources = (np.arange(60) % 4)[blocks]
     knows, guesses = sources.copy(), rng.integers(0, 4, len(sources))
-    bits = {n: s.mutual_information(s.expert_source_table(e, sources, 4, 4)) for n, e in
+    bits = {n: s.mutual_information(s.counted(e, sources, 4, 4)) for n, e in
             (("knows", knows), ("guesses", guesses))}  # fmt: skip
     assert bits["knows"] > 5 * s.chance(knows, sources, 4, 4, blocks).p95
     assert bits["guesses"] < 2 * s.chance(guesses, sources, 4, 4, blocks).p95
@@ -84,16 +86,20 @@ def test_what_an_expert_tells_beyond_the_token():
     rng = np.random.default_rng(0)
     sources = rng.integers(0, 2, 4000)
     tokens = np.where(rng.random(4000) < 0.8, sources, 1 - sources)  # a token that gives much away
-    assert s.token_information(tokens, sources) == pytest.approx(
-        information_by_counting(list(zip(tokens.tolist(), sources.tolist())))
-    )
-    assert s.information_beyond_token(tokens, sources, tokens) == pytest.approx(0.0, abs=1e-12)  # reads only the token
-    left = 1 - s.token_information(tokens, sources)
-    assert s.information_beyond_token(sources, sources, tokens) == pytest.approx(left, abs=2e-3)  # knows all the rest
-    chain = information_by_counting([(t * 2 + e, y) for t, e, y in zip(tokens, sources, sources)])
-    assert chain == pytest.approx(
-        s.token_information(tokens, sources) + s.information_beyond_token(sources, sources, tokens)
-    )
+
+    def beyond(experts):
+        return s.mutual_information(s.counted(experts, sources, 2, 2, tokens))
+
+    by_token = information_by_counting(list(zip(tokens.tolist(), sources.tolist())))
+    assert beyond(tokens) == pytest.approx(0.0, abs=1e-12)  # reads only the token
+    assert beyond(sources) == pytest.approx(s.entropy(np.bincount(sources)) - by_token)  # knows all the rest
+    some = np.where(rng.random(4000) < 0.6, sources, rng.integers(0, 2, 4000))
+    chain = information_by_counting([(int(t * 2 + e), int(y)) for t, e, y in zip(tokens, some, sources)])
+    assert chain == pytest.approx(by_token + beyond(some))  # I(T, E; S) = I(T; S) + I(E; S | T)
+    guess = rng.integers(0, 2, 4000)
+    by_chance = s.chance(guess, sources, 2, 2, given=tokens)
+    assert 0 < by_chance.mean < by_chance.p95 < 0.01
+    assert beyond(guess) < 3 * by_chance.p95 < beyond(some)
 
 
 @pytest.mark.parametrize("make", [char_tokenizer, lambda: WordTokenizer.from_text("".join(DIALECTS.graph.texts[::4]))])
@@ -113,6 +119,68 @@ def test_probe_knows_every_tokens_true_source(make):
         assert tuple(ids[here].tolist()) in said[probe.names[sources[here][0]]]
     again = s.probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
     assert torch.equal(again.ids, probe.ids)
+    # openings are the tokens of "the " in sentences that have another one before them in their window
+    opening = tokenizer.encode("the ")
+    for w in range(6):
+        for t in range(40):
+            beginnings = [u for u in range(1, t + 1) if probe.sentences[w, u] != probe.sentences[w, u - 1]]
+            expected = bool(beginnings) and t - beginnings[-1] < len(opening)
+            assert probe.openings[w, t] == expected
+            if expected:
+                assert probe.ids[w, t] == opening[t - beginnings[-1]]
+
+
+@pytest.fixture(scope="module")
+def probed():
+    """A mixture that remembers nothing (no attention output, no experts' output), and a probe that it routed."""
+    tokenizer = char_tokenizer()
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, context_length=48, n_layers=2, d_model=16, n_heads=2, n_experts=4,
+        positions="rotary", init_std=0.5, zero_init_outputs=True,
+    )  # fmt: skip
+    return Transformer(config), s.probe(DIALECTS, tokenizer.encode, 48, 12)
+
+
+def test_an_untrained_router_tells_what_the_token_tells_and_nothing_more(probed):
+    model, probe = probed
+    tokens, sources = probe.ids.flatten().tolist(), probe.sources.ravel().tolist()
+    for layer in s.specialisation(routing_of(model, probe.ids), probe, rounds=20):
+        assert layer.bits["beyond"] == layer.bits["remembered"] == pytest.approx(0.0, abs=1e-9)
+        assert 0 < layer.bits["total"] < information_by_counting(list(zip(tokens, sources)))
+        assert layer.by_chance["total"].p95 > 0
+
+
+def test_experts_that_follow_the_source_are_found_out(probed):
+    """A tap sends every token to its speaker's expert: all is told, at the openings, too."""
+    model, probe = probed
+
+    def edit(name, layer, x):
+        return torch.tensor(probe.sources[..., None]).expand_as(x) if name == "experts" and layer == 1 else x
+
+    _, told = s.specialisation(routing_of(model, probe.ids, edit=edit), probe, rounds=20)
+    total = s.entropy(np.bincount(probe.sources.ravel()))
+    assert told.layer == 1 and told.bits["total"] == pytest.approx(total)
+    assert told.table.tolist() == np.diag(np.bincount(probe.sources.ravel(), minlength=4)).tolist()
+    opens = probe.openings.ravel()
+    at = list(zip(probe.ids.numpy().ravel()[opens].tolist(), probe.sources.ravel()[opens].tolist()))
+    left = information_by_counting([(source, source) for _, source in at]) - information_by_counting(at)
+    assert told.bits["remembered"] == pytest.approx(left)
+    assert told.bits["remembered"] > 2 * told.by_chance["remembered"].p95 > 0
+
+
+def test_over_training_is_the_same_measure_snapshot_by_snapshot(probed):
+    model, probe = probed
+    rng = torch.Generator().manual_seed(0)
+    changed = {n: t + torch.empty_like(t).normal_(0, 0.3, generator=rng) for n, t in model.state_dict().items()}
+    snapshots = [(0, model.state_dict()), (5, {name: t.half() for name, t in changed.items()})]
+    records = s.specialisation_over_training(model.config, snapshots, probe)
+    assert [r["step"] for r in records] == [0, 5]
+    other = Transformer(model.config)
+    other.load_state_dict({name: t.half().float() for name, t in changed.items()})
+    for record, each in zip(records, (model, other)):
+        for i, layer in enumerate(s.specialisation(routing_of(each, probe.ids), probe, rounds=0)):
+            assert {name: record[name][i] for name in s.MEASURES} == layer.bits and not layer.by_chance
+    assert records[1]["beyond"][1] > 0.01
 
 
 def test_a_language_without_sources_is_refused_in_words():
