@@ -28,6 +28,9 @@ HIGHLIGHT = "#b98600"
 # Further runs beside the current one, in the order in which they are added.
 OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")
 
+# Experts of a mixture, by number; the number always stands beside the colour.
+EXPERTS = (*OTHERS, "#a33d3d", "#4d5d6e")
+
 # One hue from nothing to everything (0 … 1), and two hues that meet at zero.
 PATTERN_SCALE = ((0.0, "#fffffd"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.7, "#8358d6"), (1.0, "#4b2196"))
 SEQUENTIAL_SCALE = ((0.0, "#fffffc"), (0.2, "#d5ecef"), (0.5, "#7fc0ca"), (0.8, "#22899a"), (1.0, "#07505c"))
@@ -54,6 +57,8 @@ DARK = {
     "#c24f8f": "#f08cc2",
     "#6b7f1f": "#b6cc5e",
     "#4f7fb8": "#8fb8ea",
+    "#a33d3d": "#f29b94",
+    "#4d5d6e": "#a9b7c6",
     "#fffffd": "#1b212a",
     "#e6defa": "#2f2950",
     "#b8a2ec": "#56419a",
