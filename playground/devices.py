@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import sys
 
 import torch
@@ -11,9 +12,16 @@ import torch
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 
+def on_zerogpu() -> bool:
+    """Whether this is a Space whose GPU is lent to marked functions only, for seconds (see `ui/zerogpu.py`)."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
+
+
 def pick_device(name: str = "auto") -> torch.device:
     """`auto` is CUDA, then Apple's GPU, then the CPU. Raises ValueError for a device this machine does not have."""
     if name == "auto":
+        if on_zerogpu():
+            return torch.device("cpu")  # there torch claims a GPU everywhere; those who were lent it ask for cuda
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -74,7 +74,10 @@ def load(
                 state.setdefault(int(index), {})[key] = value
             optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
         for name, generator in generators.items():
-            generator.set_state(tensors[f"generator/{name}"])
+            kept = tensors[f"generator/{name}"]
+            # another kind of device has another kind of state: there, dropout goes on from its seed
+            if kept.numel() == generator.get_state().numel():
+                generator.set_state(kept)
     except (KeyError, RuntimeError, ValueError) as problem:
         raise ValueError(f"{path} belongs to another model or another way of training: {problem}") from problem
     return notes

@@ -6,6 +6,7 @@ far. Nothing here knows what a page looks like.
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import shutil
 import tempfile
@@ -226,8 +227,12 @@ class Job:
         """Begin, or go on, in a thread of its own."""
         self._stop = threading.Event()
         self._set(state="preparing", message="Picking up where it stopped …" if resume else "Reading the text …")
+        # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
         self._thread = threading.Thread(
-            target=self._run, args=(registry, runner, resume, left), name=f"run-{self.id[:6]}", daemon=True
+            target=contextvars.copy_context().run,
+            args=(self._run, registry, runner, resume, left),
+            name=f"run-{self.id[:6]}",
+            daemon=True,
         )
         self._thread.start()
 

@@ -125,11 +125,12 @@ def run_training(
     folder: Path | None = None,
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
+    trainer: Callable[..., Iterator[TrainEvent]] = train,
 ) -> Iterator[RunEvent]:
     """Read the text, build the model, train it; the events end with Learned (and Laddered, if that took longer).
 
-    `folder` receives what a later call with `resume` continues from. Raises ValueError with a sentence where text,
-    model and settings do not fit together or exceed a limit.
+    `folder` receives what a later call with `resume` continues from; `trainer` is `train` or what keeps its promises
+    elsewhere. Raises ValueError with a sentence where text, model and settings do not fit together or exceed a limit.
     """
     corpus = corpus_for(spec, limits)
     config = spec.model.replace(vocab_size=corpus.vocab_size)
@@ -152,7 +153,7 @@ def run_training(
     if not resume:
         yield Predicted(0, predict(model, prompt))
     ladder = _Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
-    for event in train(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
+    for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
         yield event
         if isinstance(event, Evaluated) and ladder.idle:
             ladder.start()  # not before the first point is out, so that it is not held up
