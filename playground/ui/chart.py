@@ -55,7 +55,8 @@ _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}"
 _TOOLS = """<span class="chart-tools">
 <button type="button" data-chart="reset" title="Show everything again" hidden>Reset zoom</button>
 <button type="button" data-chart="png" title="Save this picture as PNG">PNG</button>
-<button type="button" data-chart="svg" title="Save this picture as SVG">SVG</button></span>"""
+<button type="button" data-chart="svg" title="Save this picture as SVG">SVG</button>
+<button type="button" data-chart="csv" title="Save the numbers of this picture as a table">CSV</button></span>"""
 
 # 'select' is named for gr.HTML, which looks up the events of a component in this text.
 _ON_LOAD = """const start = () => window.playgroundChart
@@ -80,7 +81,7 @@ def Chart(
         value: what `show` or `Feed.update` returned, or a bare figure dictionary; None shows an empty place.
         height: pixels reserved before the first figure; a figure's own `layout.height` counts afterwards.
         save_name: file name (without ending) of saved pictures.
-        toolbar: False leaves out the sentence and the buttons (save as PNG or SVG, reset), for sparklines; the
+        toolbar: False leaves out the sentence and the buttons (save as PNG, SVG or CSV, reset), for sparklines; the
             sentence still reaches screen readers.
         clickable: shows a pointing hand; say so where `.select` has a listener.
         **html: further arguments of gr.HTML.

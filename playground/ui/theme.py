@@ -197,6 +197,12 @@ def notice(text: str, kind: str = "info") -> str:
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
+def saved_table(table: str, name: str) -> str:
+    """A table (HTML that is escaped already) with a button that saves it as `name`.csv."""
+    button = f'<button type="button" class="save-csv" data-csv="{html.escape(name, quote=True)}">Save as CSV</button>'
+    return f'<div class="table-box"><div class="scroll-x">{table}</div>{button}</div>'
+
+
 def heading(title: str, text: str = "") -> str:
     """A section's title with a quiet line under it. Escaped."""
     line = f"<p>{html.escape(text)}</p>" if text else ""

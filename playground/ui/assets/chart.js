@@ -77,6 +77,62 @@
     return joined;
   }
 
+  // ---- numbers as tables ----------------------------------------------------------------------------------------
+
+  const quoted = (value) => {
+    const text = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
+  const bare = (text) => new DOMParser().parseFromString(String(text), "text/html").body.textContent;
+
+  // The name of place `i` on an axis: its tick's text where it has one.
+  function placeName(axis, given, i) {
+    const value = given ? given[i] : i;
+    const tick = axis?.ticktext && Array.from(axis.tickvals).indexOf(value);
+    return tick >= 0 ? bare(axis.ticktext[tick]) : value;
+  }
+
+  // A figure's numbers: a grid per map, else a row per point. `widened` traces only.
+  function table(figure, traces) {
+    const rows = [];
+    for (const trace of traces) {
+      const axis = (which) => figure.layout?.[(trace[which + "axis"] ?? which).replace(which, which + "axis")];
+      const x = decode(trace.x), y = decode(trace.y);
+      if (trace.type === "heatmap") {
+        let z = trace.z;
+        if (z?.bdata) {
+          const [, columns] = String(z.shape).split(",").map(Number), flat = decode(z);
+          z = Array.from({ length: flat.length / columns }, (_, r) => flat.subarray(r * columns, (r + 1) * columns));
+        }
+        rows.push([trace.name ?? "", ...Array.from(z[0] ?? [], (_, i) => placeName(axis("x"), x, i))]);
+        z.forEach((row, i) => rows.push([placeName(axis("y"), y, i), ...row]));
+      } else if (x || y) {
+        if (!rows.length) rows.push(["series", "x", "y"]);
+        const length = (x ?? y).length;
+        for (let i = 0; i < length; i++) rows.push([trace.name ?? "", placeName(axis("x"), x, i), placeName(axis("y"), y, i)]);
+      }
+    }
+    return lines(rows);
+  }
+
+  function download(text, name) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
+    link.download = `${name}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  // A button with data-csv, in a .table-box, saves the table beside it under that name.
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-csv]");
+    const found = button?.closest(".table-box")?.querySelector("table");
+    if (!found) return;
+    const cell = (td) => td.innerText.trim().replace(/^\u2212(?=[\d.])/, "-"); // a proper minus sign is no number elsewhere
+    download(lines(Array.from(found.rows, (row) => Array.from(row.cells, cell))), button.dataset.csv);
+  });
+
   window.playgroundChart = (element, props, trigger, server, watch) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
@@ -164,6 +220,7 @@
       if (!figure) return;
       const Plotly = await plotly();
       const { data, layout } = themed(false, plot.clientWidth);
+      if (format === "csv") return download(table(figure, data), box.dataset.name);
       for (const axis of axes()) layout[axis] = { ...layout[axis], range: plot._fullLayout[axis].range, autorange: false };
       const width = plot.clientWidth, height = plot.clientHeight;
       layout.paper_bgcolor = "#ffffff";

@@ -56,7 +56,7 @@ def named_bars(
 def token_bars(
     labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], *, chosen: int | None = None
 ) -> dict[str, Any]:
-    """For every token one bar in each panel (title, numbers (T,)); the chosen one's stand out. A click's x is the token."""
+    """One bar per token in each panel (title, numbers (T,)); the chosen token's stand out. A click's x is the token."""
     count = len(panels)
     stride = max(1, -(-len(labels) // _MOST_LABELS))
     places = list(range(0, len(labels), stride))

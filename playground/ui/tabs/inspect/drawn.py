@@ -12,7 +12,7 @@ _STRIDE = 32
 
 
 def window(length: int, query: int) -> slice:
-    """The tokens drawn: all up to 64, else 64 that hold the query; it moves by 32 at a time, so that clicks stay put."""
+    """The tokens drawn: all up to 64, else 64 that hold the query, moved by 32 at a time so that clicks stay put."""
     if length <= MOST_TOKENS:
         return slice(0, length)
     start = min(max(query // _STRIDE - 1, 0) * _STRIDE, length - MOST_TOKENS)

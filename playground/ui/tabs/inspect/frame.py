@@ -45,8 +45,8 @@ KEPT_LOOKS = 8
 KEPT_BYTES = 256_000_000
 MODEL, EXAMPLE = "model", "example"
 EXAMPLE_NOTE = (
-    "This is not the model chosen above but an example small enough to check with pencil and paper: 3 tokens, 4 numbers "
-    "each, one head of width 2 in float64 (a second head is zero)."
+    "This is not the model chosen above but an example small enough to check with pencil and paper: 3 tokens of 4 "
+    "numbers, one head of width 2 (a second head is zero), everything in float64."
 )
 
 
@@ -115,6 +115,7 @@ class Frame:
     _outputs: list[Any] = field(default_factory=list)
     _moves: list[tuple[Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
     _redraws: list[tuple[Any, Callable | None]] = field(default_factory=list)
+    _rereads: list[Any] = field(default_factory=list)
     _looks: dict[tuple[str, str], Look] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -155,7 +156,7 @@ class Frame:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
         page = self.page
         found = self.look(values[page.visitor], values[page.model], values[self.prompt], values[self.subject])
-        return found, Place(*(_whole(values[picker]) for picker in self.pickers)).within(found)
+        return found, Place(*(whole(values[picker]) for picker in self.pickers)).within(found)
 
     def follow(self, draw: Draw, outputs: Iterable[Any], *, extra: Iterable[Any] = (), per: str = "place") -> None:
         """Call `draw(look, place, *extra values)` whenever these have changed while the view being built is open.
@@ -175,6 +176,10 @@ class Frame:
         """On this event draw again; `alter(look, place, values)` may return values to be taken instead."""
         self._redraws.append((event, alter))
 
+    def rereads(self, event: Any) -> None:
+        """On this event, which has changed the prompt, read it and draw again."""
+        self._rereads.append(event)
+
     # ---- wiring ----------------------------------------------------------------------------------------------------
 
     def connect(self, tabs: dict[str, gr.Tab]) -> None:
@@ -190,15 +195,11 @@ class Frame:
         def on(event: Any, handler: Callable) -> Any:
             return event(handler, inputs, everything, **quick)
 
-        def tab_opened(values: dict) -> dict:
-            new = not values[self.view]
-            values = {**values, self.view: values[self.view] or first}
-            return self._redraw(
-                values, where=_linked(values[self.cell]) if values[self.cell] else best if new else None
-            )
-
-        def view_opened(name: str) -> Callable:
-            return lambda values: self._redraw({**values, self.view: name})
+        def opened(values: dict, name: str = "") -> dict:
+            new = not values[self.view]  # the tab and its first view open together, and both say so
+            values = {**values, self.view: name or values[self.view] or first}
+            where = _linked(values[self.cell]) if values[self.cell] else best if new else None
+            return self._redraw(values, where=where)
 
         def other_prompt(values: dict) -> dict:
             return self._redraw(values, where=last) if values[self.view] else {}
@@ -206,11 +207,11 @@ class Frame:
         def other_model(values: dict) -> dict:
             return self._redraw(values, where=best) if values[self.view] else {}
 
-        on(page.tab.select, tab_opened)
+        on(page.tab.select, opened)
         for name, tab in tabs.items():
-            on(tab.select, view_opened(name))
-        on(self.prompt.input, other_prompt)
-        on(self.prompt.submit, other_prompt)
+            on(tab.select, lambda values, name=name: opened(values, name))
+        for event in (self.prompt.input, self.prompt.submit, *self._rereads):
+            on(event, other_prompt)
         on(self.subject.input, other_model)
         for picker in self.pickers:
             per = "head" if picker in (self.layer, self.head) else "place"
@@ -303,7 +304,7 @@ def _linked(cell: Any) -> Callable[[Look, Place], Place] | None:
     parts = str(cell).split(",")
     if len(parts) != 2:
         return None
-    query, key = map(_whole, parts)
+    query, key = map(whole, parts)
     return lambda found, place: place.at(query=query, key=key)
 
 
@@ -337,7 +338,7 @@ def build(page: Page) -> Frame:
                 with gr.Row(elem_id="inspect-place"):
                     layer = _picker("Layer", "inspect-layer")
                     head = _picker("Head", "inspect-head")
-                    query = _picker("Token that asks (query)", "inspect-query")
+                    query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view = gr.Textbox("", visible=False)
@@ -358,7 +359,8 @@ def _numbered(count: int) -> list[tuple[str, int]]:
     return [(str(i), i) for i in range(count)]
 
 
-def _whole(value: Any) -> int:
+def whole(value: Any) -> int:
+    """A number that a page sent; 0 for anything that is none."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):

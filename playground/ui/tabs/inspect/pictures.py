@@ -11,9 +11,25 @@ from ....inspection.walk import Step
 from ...figures.attention import pattern_map, signed_map
 from ...figures.bars import named_bars, token_bars
 from ...figures.candidates import next_tokens
-from ...figures.vectors import rotation, vector_rows
+from ...figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from .drawn import cell, window
 from .frame import Place
+
+READING = {
+    "embed": "One row per token, one column per number of its vector. Click a row to choose its token.",
+    "project": "One row per vector: what attention reads of this token, then its Q, K and V, head after head.",
+    "split": "One row per head, the chosen one marked.",
+    "turn": "Pairs of numbers of the chosen head's query as arrows: dotted before, solid after its turn.",
+    "scores": "Rows ask, columns answer; red agrees, blue disagrees. Click a cell for its receipt.",
+    "mask": "Blank cells are hidden: they get no weight at all. Click a cell for its receipt.",
+    "softmax": "Each row shares out a weight of 1. The framed cell is the one on the receipt below; click another.",
+    "blend": "Each row is a token's value, scaled by its weight; the last row is their sum.",
+    "output": "One row per head: its blend, and beside its name the length of what it adds. Click one to choose it.",
+    "change": "One bar per token: how far attention moves it, and how alike it stays (cosine). Click one to choose it.",
+    "think": "The neurons that answer most strongly to this token, or how likely the router thinks each expert.",
+    "predict": "The best candidates for the next token; the one that really follows is marked where it is among them.",
+}
+"""How to read the picture of a step."""
 
 
 def picture(step: Step, look: Look, place: Place) -> tuple[dict[str, Any], slice | None]:
@@ -60,3 +76,10 @@ def picture(step: Step, look: Look, place: Place) -> tuple[dict[str, Any], slice
         hits = np.flatnonzero(arrays["tokens"] == look.ids[place.query + 1])
         chosen = int(hits[0]) if len(hits) else None
     return next_tokens(step.labels, [float(p) for p in arrays["probabilities"]], chosen=chosen), None
+
+
+def reading(look: Look, name: str) -> str:
+    """How to read the step's picture, and how much of it is drawn where that is not all."""
+    widths = {"embed": look.config.d_model, "project": look.config.n_heads * look.config.d_head}
+    left_out = widths.get(name, 0) > MOST_NUMBERS
+    return READING[name] + (f" The first {MOST_NUMBERS} of {widths[name]:,} numbers are drawn." if left_out else "")

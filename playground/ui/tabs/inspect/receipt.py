@@ -19,6 +19,9 @@ from ... import theme
 from ...page import in_words
 from .frame import Frame, Place
 
+AGREES = 1e-3
+"""Differences below this are rounding: 32-bit numbers hold about seven digits."""
+
 
 def build(frame: Frame) -> None:
     """The receipt, its table, and the button that packs the head."""
@@ -64,25 +67,26 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("exp(−∞)", _full(0.0)),
             ("the <b class=s>weight</b>", _full(r.weight)),
         ]
+    seen = r.query + 1 if look.config.causal else look.length
     most = int(np.argmax(np.abs(r.part_out)))
     lines += [
         ("weight × <b class=v>v</b> (last column above): length of this cell's part", _full(_norm(r.part))),
-        (f"the row's whole blend z, all {look.length if not look.config.causal else r.query + 1} visible tokens: length", _full(_norm(r.z))),
+        (f"the row's whole blend z, all {seen} visible tokens: length", _full(_norm(r.z))),
         (f"part · W_o: what this cell adds to “{asks}” in the residual stream: length", _full(_norm(r.part_out))),
         (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     rows = "".join(f"<tr><td>{what}</td><td>{value}</td></tr>" for what, value in lines)
     proof = (
-        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). The receipt was made "
-        "in NumPy with 64-bit numbers from the layer's input and this head's weights; the model computes with "
+        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). The receipt was "
+        "made in NumPy with 64-bit numbers from the layer's input and this head's weights; the model computes with "
         f"{8 * look.trace['attn_in', r.layer].element_size()}-bit numbers."
     )
     return (
         f"{theme.heading(html.unescape(title))}"
-        f'<div class="receipt"><div class="scroll-x receipt-terms">{_terms(r)}</div>'
+        f'<div class="receipt"><div class="receipt-terms">{theme.saved_table(_terms(r), "receipt")}</div>'
         f'<table class="plain-table receipt-sums"><tbody>{rows}</tbody></table></div>'
-        f'<p class="notice notice-{"good" if r.largest_difference < 1e-3 else "error"} receipt-proof" role="status">{html.escape(proof)}</p>'
+        f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
     )
 
 
@@ -94,9 +98,13 @@ def _terms(r: Receipt) -> str:
     body = "".join(
         f"<tr><td>{i}</td>{''.join(f'<td>{_full(column[i])}</td>' for column in columns)}</tr>" for i in range(len(r.q))
     )
-    kinds = {"q": "q", "k": "k", "v": "v"}
-    names = "".join(f'<th class="{kinds.get(head[0], "") if head != "number" else ""}">{head}</th>' for head in heads)
-    return f'<table class="plain-table" data-csv="receipt"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
+    names = "".join(f'<th class="{_role(name)}">{name}</th>' for name in heads)
+    return f'<table class="plain-table"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _role(column: str) -> str:
+    """Which of the four roles a column belongs to."""
+    return {"q · k": "s", "weight × v": "v", "number": ""}.get(column, column[0])
 
 
 def parcel_file(look: Look, place: Place, folder: Path) -> Path:

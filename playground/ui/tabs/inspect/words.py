@@ -11,8 +11,3 @@ _ROLE = re.compile(r"\{([qkvs]):([^{}]*)\}")
 def coloured(text: str) -> str:
     """`{q:Q}` becomes Q in the colour of queries; escaped."""
     return _ROLE.sub(r'<span class="\1">\2</span>', html.escape(text, quote=False))
-
-
-def plain(text: str) -> str:
-    """The same text without its marks."""
-    return _ROLE.sub(r"\2", text)

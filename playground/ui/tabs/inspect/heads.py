@@ -1,0 +1,99 @@
+"""Heads, enlarged: the chosen head's whole pattern with its row sums, and beside it another head, prompt or model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ....inspection import Look
+from ....inspection.heads import head_scores, role
+from ... import theme
+from ...chart import Chart, show
+from ...figures.attention import describe_pattern, pattern_map
+from ...page import sentence
+from . import receipt
+from .drawn import cell, window, window_words
+from .frame import Frame, Place, whole
+
+TITLE = "Heads side by side"
+SAME, OTHER = "same", "other"
+
+
+def build(frame: Frame) -> None:
+    """Two large patterns; the receipt of the chosen cell below."""
+    with gr.Row(equal_height=False):
+        with gr.Column(min_width=320, elem_classes="card"):
+            name = gr.HTML(padding=False)
+            chart = Chart(height=420, save_name="head", clickable=True, elem_id="inspect-head-chart")
+        with gr.Column(min_width=320, elem_classes="card"):
+            whose = gr.Radio(
+                [("Another head", SAME), ("Another model", OTHER)],
+                value=SAME,
+                label="Compare with",
+                elem_classes="pills",
+                elem_id="inspect-whose",
+            )
+            whose.preprocess = lambda payload: payload if payload in (SAME, OTHER) else SAME
+            model = frame.page.model_picker("Model", visible=False)
+            with gr.Row(elem_id="inspect-other"):
+                layer = gr.Dropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
+                head = gr.Dropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
+            for picker in (layer, head):
+                picker.preprocess = lambda payload: payload  # held to what there is below
+            other_name = gr.HTML(padding=False)
+            other = Chart(height=420, save_name="other-head", elem_id="inspect-other-chart")
+    receipt.build(frame)
+
+    def draw(look: Look, place: Place, visitor, prompt, kind, own, other_layer, other_head) -> dict[Any, Any]:
+        shown = {
+            name: headline(look, place),
+            chart: show(*enlarged(look, place)),
+            model: gr.Dropdown(visible=kind == OTHER),
+        }
+        try:
+            compared = look if kind == SAME else frame.look(visitor, own, prompt)
+        except ValueError as problem:
+            return {**shown, other_name: theme.notice(sentence(str(problem)), "warning"), other: None}
+        there = place.at(layer=whole(other_layer), head=whole(other_head)).within(compared)
+        config = compared.config
+        return {
+            **shown,
+            layer: gr.Dropdown([(str(i), i) for i in range(config.n_layers)], value=there.layer),
+            head: gr.Dropdown([(str(i), i) for i in range(config.n_heads)], value=there.head),
+            other_name: headline(compared, there),
+            other: show(*enlarged(compared, there)),
+        }
+
+    extra = [frame.page.visitor, frame.prompt, whose, model, layer, head]
+    frame.follow(draw, [name, chart, model, layer, head, other_name, other], extra=extra)
+    for picker in (whose, model, layer, head):
+        frame.redraws(picker.input)
+
+    def clicked(look: Look, place: Place, event: gr.SelectData) -> Place:
+        start = window(look.length, place.query).start
+        return place.at(query=start + int(event.index[0]), key=start + int(event.index[1]))
+
+    frame.moves(chart.select, clicked)
+
+
+def headline(look: Look, place: Place) -> str:
+    """Which head of which model this is, and what it does on this prompt."""
+    named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
+    return theme.heading(named, f"It {role(head_scores(look).of(place.layer, place.head))}.")
+
+
+def enlarged(look: Look, place: Place) -> tuple[dict[str, Any], str]:
+    """One head's pattern with its row sums, and what to look for in it."""
+    part = window(look.length, place.query)
+    pattern = look.pattern(place.layer)[place.head].float().cpu().numpy()
+    whole = part.stop - part.start == look.length
+    figure = pattern_map(
+        pattern[part, part],
+        look.tokens[part],
+        causal=look.config.causal,
+        first=part.start,
+        mark=cell(part, place.query, place.key),
+        sums=whole,  # a part of a row does not sum to 1
+    )
+    return figure, describe_pattern(pattern, look.tokens) + window_words(look, part)
