@@ -11,14 +11,14 @@ import torch
 
 @dataclass(frozen=True)
 class TrainEvent:
-    """Base of all events. `seconds` is wall time since the run began, resumed parts included."""
+    """Base of all events. `seconds` is wall time of the run, resumed parts included, its reader's own time left out."""
 
     event: ClassVar[str]
 
     step: int
     """Optimizer steps done."""
     seconds: float
-    """Wall time since the start."""
+    """Wall time spent in the run since the start."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the event's name first."""

@@ -70,7 +70,9 @@ def _recorded(run: _Run, should_stop: Callable[[], bool]) -> Iterator[TrainEvent
     try:
         for event in run.events(should_stop):
             run.history.add(event)
+            handed_over = time.perf_counter()
             yield event
+            run.began += time.perf_counter() - handed_over  # what the reader does meanwhile is not training
     finally:
         run.model.to("cpu")
 
@@ -332,7 +334,7 @@ class _Run:
 
     @property
     def seconds(self) -> float:
-        """Wall time of the run, earlier parts included."""
+        """Wall time of the run, earlier parts included, the reader's time between two events left out."""
         return self.seconds_before + time.perf_counter() - self.began
 
     @property

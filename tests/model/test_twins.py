@@ -1,0 +1,87 @@
+"""Twins cost the same by the models' own counts, to the nearest width; where none can, a sentence says so."""
+
+import pytest
+import torch
+
+from playground.model import ModelConfig, Transformer
+from playground.model.twins import dense_twin, expert_twin
+
+BASE = ModelConfig(vocab_size=26, context_length=16, n_layers=2, d_model=32, n_heads=2)
+PLAIN = BASE.replace(feedforward_bias=False, activation="relu2")
+MIXTURES = {
+    "gelu, 8 experts": BASE.replace(n_experts=8, d_expert=64),
+    "no biases": PLAIN.replace(n_experts=4, experts_per_token=1, d_expert=48),
+    "swiglu, shared": BASE.replace(activation="swiglu", n_experts=4, d_expert=40, shared_expert=True),
+    "every second block": BASE.replace(n_layers=4, n_experts=8, moe_every=2, d_expert=64),
+}
+
+
+def actual(config: ModelConfig) -> int:
+    return sum(p.numel() for p in Transformer(config).parameters())
+
+
+def active(config: ModelConfig) -> int:
+    """Numbers with a gradient once a single token went through: what it used."""
+    model = Transformer(config)
+    out = model(torch.zeros(1, 1, dtype=torch.long))
+    out.logits.sum().backward()
+    used = sum(
+        (p.grad.flatten(1).abs().sum(dim=1) > 0).sum().item() * p[0].numel() if "feedforward." in name and p.ndim == 3
+        else 0
+        for name, p in model.named_parameters()
+    )  # fmt: skip
+    return used
+
+
+@pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
+@pytest.mark.parametrize("equal", ["active", "total", "flops", "seconds"])
+def test_no_other_width_comes_closer(mixture, equal):
+    twins = dense_twin(mixture, equal)
+    count = {"total": lambda c: c.n_parameters, "flops": lambda c: c.flops_per_token()}.get(
+        equal, lambda c: c.n_active_parameters
+    )
+    apart = abs(count(twins.dense) - count(mixture))
+    for other in (twins.dense.ff_width - 1, twins.dense.ff_width + 1):
+        assert apart <= abs(count(twins.dense.replace(d_ff=other)) - count(mixture))
+    assert twins.counted == (count(twins.dense), count(mixture)) and not twins.dense.n_experts
+
+
+def test_the_models_that_are_built_have_these_parameters():
+    twins = dense_twin(MIXTURES["gelu, 8 experts"], "total")
+    assert (actual(twins.dense), actual(twins.moe)) == twins.counted
+    assert abs(actual(twins.dense) / actual(twins.moe) - 1) < 0.01
+
+
+def test_one_token_uses_as_many_expert_numbers_as_the_twins_feedforward_has():
+    mixture = MIXTURES["no biases"]
+    twins = dense_twin(mixture)
+    router = mixture.n_layers * mixture.d_model * mixture.n_experts
+    dense_numbers = twins.dense.parameters_by_component()["feed-forward"]
+    assert abs(active(mixture) + router - dense_numbers) <= mixture.n_layers * mixture.d_model  # less than one width
+
+
+def test_the_experts_can_adapt_instead():
+    twins = expert_twin(BASE, BASE.replace(n_experts=4), "total")
+    assert twins.dense == BASE and twins.moe.expert_width < BASE.ff_width / 3.9
+    assert abs(twins.difference) < 0.01
+
+
+def test_operations_and_active_numbers_ask_for_the_same_width_without_biases():
+    mixture = MIXTURES["no biases"]
+    assert dense_twin(mixture, "flops").dense == dense_twin(mixture, "active").dense
+
+
+def test_the_sum_is_shown():
+    twins = dense_twin(MIXTURES["no biases"])
+    assert f"{twins.counted[0]:,}" in twins.in_words() and "exactly equal" in twins.in_words()
+    (_, _, dense, _), (_, _, _, used), (_, _, router, _) = twins.sum_per_layer()
+    assert dense == used + router
+
+
+def test_where_there_is_no_twin_a_sentence_says_so():
+    with pytest.raises(ValueError, match="no mixture of 64 experts with the dense model's parameters in all"):
+        expert_twin(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
+    with pytest.raises(ValueError, match="must have experts"):
+        dense_twin(BASE)
+    with pytest.raises(ValueError, match="cannot be made equal"):
+        dense_twin(MIXTURES["no biases"], "weight")

@@ -1,0 +1,141 @@
+"""A comparison is two ordinary runs on the same batches, in turns: each ends exactly as it would have alone."""
+
+import itertools
+import math
+import time
+
+import pytest
+import torch
+
+from playground.data import corpus_from_text
+from playground.model import ModelConfig, Transformer
+from playground.model.twins import dense_twin
+from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
+from playground.training.comparison import (
+    Calibrated,
+    Judged,
+    Plan,
+    Told,
+    Trained,
+    _in_turns,
+    common_step,
+    compare,
+    window_losses,
+)
+
+CORPUS = corpus_from_text("the cat sat on the mat and the dog sat on the cat. " * 60)
+MOE = ModelConfig(
+    vocab_size=CORPUS.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2, n_experts=4, d_expert=16
+)
+TWINS = dense_twin(MOE)
+TRAINING = TrainConfig(
+    steps=12, batch_size=4, eval_every=4, eval_windows=9, warmup_steps=2, device="cpu", precision="fp32", seed=3
+)
+PLAN = Plan(TWINS.dense, TWINS.moe, TRAINING, seeds=2)
+
+
+@pytest.fixture(scope="module")
+def events():
+    return list(compare(PLAN, CORPUS))
+
+
+def test_each_side_ends_as_it_would_have_alone(events):
+    for seed, side in itertools.product((3, 4), ("dense", "moe")):
+        alone = Transformer(PLAN.config(side), seed=seed)
+        list(train(alone, CORPUS, TRAINING.replace(seed=seed)))
+        (trained,) = [e for e in events if isinstance(e, Trained) and (e.seed, e.side) == (seed, side)]
+        for mine, other in zip(trained.model.parameters(), alone.parameters()):
+            torch.testing.assert_close(mine, other, rtol=0, atol=0)
+
+
+def test_the_two_take_turns_and_seeds_follow_one_another(events):
+    steps = [(e.seed, e.side, e.event.step) for e in events if isinstance(e, Told) and isinstance(e.event, Stepped)]
+    assert steps == [(seed, side, step) for seed in (3, 4) for step in range(1, 13) for side in ("dense", "moe")]
+
+
+def test_what_is_judged_is_the_last_validation_loss(events):
+    for trained in (e for e in events if isinstance(e, Trained)):
+        last = [e.event for e in events if isinstance(e, Told) and (e.seed, e.side) == (trained.seed, trained.side)
+                and isinstance(e.event, Evaluated)][-1]  # fmt: skip
+        assert math.isclose(trained.losses.mean, last.val_loss, rel_tol=1e-5)
+        windows = CORPUS.windows("val", 16, 9)
+        assert math.isclose(evaluate(trained.model, *windows), trained.losses.mean, rel_tol=1e-5)
+
+
+def test_every_complete_pair_sharpens_the_verdict(events):
+    verdicts = [e.verdict for e in events if isinstance(e, Judged)]
+    assert [v.seeds for v in verdicts] == [1, 2]
+    means = {(e.seed, e.side): e.losses.mean for e in events if isinstance(e, Trained)}
+    expected = sum(means[s, "moe"] - means[s, "dense"] for s in (3, 4)) / 2
+    assert math.isclose(verdicts[-1].difference, expected, abs_tol=1e-6)
+
+
+def test_stopping_one_lets_the_other_finish_and_begins_no_further_pair():
+    asked = {"dense": 0, "moe": 0}
+
+    def stop(side: str) -> bool:
+        asked[side] += 1
+        return side == "moe" and asked["moe"] > 6
+
+    events = list(compare(PLAN, CORPUS, should_stop=stop))
+    ends = {e.side: (e.event.reason, e.event.step) for e in events if isinstance(e, Told)
+            and isinstance(e.event, Finished)}  # fmt: skip
+    assert ends == {"dense": ("done", 12), "moe": ("stopped", 6)}
+    assert {e.side for e in events if isinstance(e, Trained)} == {"dense", "moe"}  # both are kept
+    assert not any(isinstance(e, Judged) for e in events)
+    assert {e.seed for e in events if isinstance(e, Told)} == {3}
+
+
+def test_equal_seconds_share_the_time_out_by_measured_steps():
+    plan = Plan(TWINS.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
+    events = compare(plan, CORPUS)
+    calibrated = next(events)
+    assert isinstance(calibrated, Calibrated)
+    seconds, steps = calibrated.seconds_per_step, calibrated.steps
+    assert steps["moe"] == 12 and steps["dense"] == max(round(12 * seconds["moe"] / seconds["dense"]), 1)
+    done = {e.side: e.event.step for e in events if isinstance(e, Told) and isinstance(e.event, Finished)}
+    assert done == steps
+
+
+def test_seconds_are_each_sides_own():
+    """What the reader does between two events, training the other side included, does not count."""
+    run = train(Transformer(TWINS.dense), CORPUS, TRAINING.replace(steps=3))
+    began, waited = time.perf_counter(), 0.0
+    events = []
+    for event in run:
+        events.append(event)
+        time.sleep(0.05)
+        waited += 0.05
+    assert events[-1].seconds < time.perf_counter() - began - waited + 0.05
+
+
+def test_turns_keep_unequal_runs_at_the_same_share():
+    def steps(n):
+        for step in range(1, n + 1):
+            yield Stepped(step, 0.0, 1.0, 0.1, 1.0, 1.0, 1.0)
+
+    order = [side for side, _ in _in_turns({"dense": steps(6), "moe": steps(3)}, {"dense": 6, "moe": 3})]
+    assert order == ["dense", "moe", "dense", "dense", "moe", "dense", "dense", "moe", "dense"]
+
+
+def test_the_last_step_that_both_reached():
+    dense = {"step": [0, 4, 8, 12], "val_loss": [3.0, 2.0, 1.5, 1.0]}
+    moe = {"step": [0, 4, 7], "val_loss": [3.1, 1.9, 1.7]}
+    assert common_step(dense, moe) == (4, 2.0, 1.9)
+    assert common_step(dense, {"step": [], "val_loss": []}) is None
+
+
+@pytest.mark.parametrize("wrong", [
+    {"moe": TWINS.dense}, {"dense": MOE}, {"seeds": 0}, {"dense": TWINS.dense.replace(context_length=8)},
+])  # fmt: skip
+def test_an_unfair_plan_is_refused(wrong):
+    with pytest.raises(ValueError):
+        Plan(**{"dense": TWINS.dense, "moe": TWINS.moe, "training": TRAINING, **wrong})
+
+
+def test_losses_by_window_leave_out_padding():
+    model = Transformer(TWINS.dense)
+    inputs, targets = CORPUS.windows("val", 16)
+    losses = window_losses(model, inputs, targets)
+    assert losses.tokens.sum() == (targets != -100).sum() < targets.numel()
+    assert math.isclose(losses.mean, evaluate(model, inputs, targets), rel_tol=1e-5)
