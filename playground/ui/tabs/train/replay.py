@@ -56,7 +56,7 @@ class Replay:
             return gr.skip()
         try:
             card = RunCard.from_letters(query["run"])
-            named = form_values(card)
+            named = form_values(card, self.page.limits)
             spec = self._with_all_settings(card, form.run_spec(named, _source(card), self.page.limits))
             self.page.limits.check_training(spec.model, spec.training)
             beyond = _beyond_the_form(card, self.page.limits)
@@ -65,7 +65,7 @@ class Replay:
         c = self.c
         return self.settings.load(named) | {
             c["letters"]: query["run"],
-            c["linked"]: gr.HTML(linked_html(card, beyond, query.get("tab")), visible=True),
+            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab")), visible=True),
             c["forget"]: gr.Button(visible=True),
             c["text_fits"]: "",
             self.page.tabs: self.page.open("train"),
@@ -187,27 +187,32 @@ _SET_BY_LINKS = (
 )  # fmt: skip
 
 
-def form_values(card: RunCard) -> dict[str, Any]:
-    """What the form has to hold for this run, by name."""
+def form_values(card: RunCard, limits: Limits) -> dict[str, Any]:
+    """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
     values: dict[str, Any] = {}
     for field in form.FIELDS:
         here = card.model if hasattr(card.model, field.name) else card.training
         value = getattr(here, field.name, None)
         values[field.name] = form.FOLLOWS if value is None else value
-    own = card.text in (OWN_TEXT, HUB_FILE)
-    base = card.base
-    repo, filename, repo_type = card.hub or ("", "", "dataset")
-    return values | {
+    values |= {
         "tokenizer": card.tokenizer,
         "vocab_size": card.vocab_size or 512,
         "eval_every": max(card.training.eval_every, 5),
-        "source": OWN_TEXT if own else card.text,
+    }
+    own = card.text in (OWN_TEXT, HUB_FILE)
+    source = OWN_TEXT if own else card.text
+    bases = {size: form.size_values(size, source) for size in form.SIZES}
+    bases |= {name: bases["small"] | form.preset_values(PRESETS[name], limits)[0] for name in form.SYSTEMS}
+    base = min(bases, key=lambda name: len(form.changes(values, bases[name])))
+    repo, filename, repo_type = card.hub or ("", "", "dataset")
+    return values | {
+        "source": source,
         "own_kind": "hub" if card.text == HUB_FILE else "paste",
         "hub_repo": repo,
         "hub_file": filename,
         "hub_type": repo_type,
         "size": base if base in form.SIZES else "small",
-        "base": base if base in (*form.SIZES, *form.SYSTEMS) else "small",
+        "base": base,
         "prompt": card.training.sample_prompt,
     }
 
@@ -221,21 +226,18 @@ def _source(card: RunCard) -> Source:
 
 def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
     """The card's settings of model and training that the form has no control for, or another rule."""
-    spec = form.run_spec(form_values(card), _source(card), limits)
+    spec = form.run_spec(form_values(card, limits), _source(card), limits)
     model = {n: mine for n, (mine, _) in card.model.differences(spec.model).items() if n != "vocab_size"}
     names = [name for name in links.LINKED if name not in SEEN_ONLY]
     mine, forms = card.training, spec.training
     return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
 
 
-def linked_html(card: RunCard, beyond: tuple[dict, dict], tab: str | None) -> str:
+def linked_html(card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None) -> str:
     """What the link has set and what there is to do, as HTML. Everything is escaped."""
-    title = form.SOURCES.get(card.text, "a file of the Hub")
-    base = PRESETS[card.base].title
-    parts = [
-        f"Set up from a link: {title if card.text != OWN_TEXT else 'a text of its maker'}, {base}, "
-        f"{card.training.steps:,} steps, seed {card.training.seed}."
-    ]
+    text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or form.SOURCES[card.text]
+    shape = form.SIZES.get(base) or PRESETS[base].title
+    parts = [f"Set up from a link: {text}, {shape}, {card.training.steps:,} steps, seed {card.training.seed}."]
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")
