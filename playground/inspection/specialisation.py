@@ -271,9 +271,7 @@ class Lift:
     """How often the token occurs."""
 
 
-def favourites(
-    experts: np.ndarray, tokens: np.ndarray, expert: int, n_experts: int, least: int = 5, most: int = 12
-) -> list[Lift]:
+def favourites(experts: np.ndarray, tokens: np.ndarray, expert: int, least: int = 5, most: int = 12) -> list[Lift]:
     """The tokens that an expert takes far more often than it takes tokens in general, the highest lift first.
 
     `experts` (N, K) and `tokens` (N,); tokens that occur fewer than `least` times say nothing and are left out.

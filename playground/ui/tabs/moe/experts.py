@@ -1,0 +1,183 @@
+"""Experts: what they learned, measured against the true source of every token, and by the tokens they take most."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ....data import visible
+from ....inspection.routing import Routing, expert_layers, routing_of
+from ....inspection.specialisation import MEASURES, favourites
+from ....storage import Checkpoint
+from ...chart import Chart, show
+from ...figures.specialisation import (
+    MEASURE_NAMES,
+    describe_information,
+    describe_information_lines,
+    describe_sources,
+    information_bars,
+    information_lines,
+    source_map,
+)
+from ...page import QUIETLY, in_words
+from ...theme import heading, notice
+from .expert_text import expert_badge
+from .frame import Frame
+from .measured import Found, found_in, has_sources, over_training
+from .texts import text_for
+
+TITLE = "What did the experts learn?"
+
+WHY = """
+On *Dialects* four speakers take turns and nothing in the text names them, but here every token's true speaker is
+known. **Mutual information** says how many bits knowing a token's expert tells about who speaks: 0 is nothing, 2 bits
+would settle it. Three measures, because the plain one misleads: a router that sees only the token, even an untrained
+one, already “knows” what the word gives away. **Chance** is the same computation with the speakers shuffled among the
+sentences.
+"""
+
+
+def build(frame: Frame) -> None:
+    """Information per layer and over training, experts by source, then each expert's favourite tokens."""
+    page = frame.page
+    gr.Markdown(WHY)
+    note = gr.HTML(elem_id="experts-note")
+    with gr.Column() as known:  # noqa: SIM117
+        with gr.Row(equal_height=False):
+            bars = Chart(height=320, save_name="bits-per-layer", elem_id="experts-bits")
+            with gr.Column():
+                measure = gr.Radio(
+                    [(MEASURE_NAMES[name].capitalize(), name) for name in MEASURES],
+                    value="beyond", label="Over training", elem_id="experts-measure",
+                )  # fmt: skip
+                lines = Chart(height=300, save_name="bits-over-training", elem_id="experts-over-training")
+                lines_note = gr.HTML()
+    layer = gr.Radio([("0", 0)], value=0, label="Layer", elem_id="experts-layer")
+    layer.preprocess = lambda payload: payload  # its choices are the chosen model's, and checked against it below
+    with gr.Column() as by_source:
+        gr.HTML(
+            heading(
+                "Experts by true source",
+                "How many tokens of each speaker chose each expert first, and how that compares with the average.",
+            )
+        )
+        sources = Chart(height=320, save_name="experts-by-source", elem_id="experts-sources")
+    gr.HTML(
+        heading(
+            "Each expert’s favourite tokens",
+            "Lift ×3: the expert takes this token three times as often as it takes tokens in general.",
+        )
+    )
+    pasted = gr.Textbox(
+        "", label="Text", lines=2, max_lines=8, placeholder="Empty: fresh text of the model's language, if it has one.",
+        info="Paste any text to see which of its tokens each expert takes.", elem_id="experts-text",
+    )  # fmt: skip
+    table = gr.HTML(elem_id="experts-favourites")
+
+    def information(visitor: str | None, model_id: str | None, chosen: str) -> dict:
+        """Everything about sources; hidden, with a sentence, where there are none."""
+        hidden = {known: gr.Column(visible=False), by_source: gr.Column(visible=False)}
+        try:
+            checkpoint = page.registry.get(model_id, visitor)
+            layers = expert_layers(checkpoint.config)
+        except ValueError as problem:
+            return {note: notice(f"{problem}.", "warning"), table: "", **hidden}
+        radio = gr.Radio([(str(n), n) for n in layers], value=layers[-1])
+        favourite = _favourites(visitor, model_id, checkpoint, "", layers[-1])
+        shared = {layer: radio, pasted: "", table: favourite}
+        try:
+            found = found_in(checkpoint)
+        except ValueError as problem:
+            return {note: notice(f"{problem}."), **shared, **hidden}
+        return {
+            **shared,
+            note: "",
+            known: gr.Column(visible=True),
+            by_source: gr.Column(visible=True),
+            bars: _bars(found),
+            **_lines(checkpoint, found, visitor, model_id, chosen),
+            sources: _sources(found, layers[-1]),
+        }
+
+    def _lines(checkpoint: Checkpoint, found: Found, visitor: Any, model_id: Any, chosen: str) -> dict:
+        snapshots = getattr(frame, "snapshots", lambda *_: [])(visitor, model_id)
+        records = over_training(checkpoint, snapshots)
+        if len(records) < 2:
+            return {lines: None, lines_note: notice("No moments of this model's training were kept to measure.")}
+        chosen = chosen if chosen in MEASURES else "beyond"
+        layers, p95 = [x.layer for x in found.layers], [x.by_chance[chosen].p95 for x in found.layers]
+        words = describe_information_lines(records, chosen, layers, p95)
+        return {lines: show(information_lines(records, chosen, layers, p95), words), lines_note: ""}
+
+    def another_measure(visitor: str | None, model_id: str | None, chosen: str) -> dict:
+        with in_words():
+            checkpoint = page.registry.get(model_id, visitor)
+            return _lines(checkpoint, found_in(checkpoint), visitor, model_id, chosen)
+
+    def another_layer(visitor: str | None, model_id: str | None, words: str, number: Any) -> dict:
+        with in_words():
+            checkpoint = page.registry.get(model_id, visitor)
+            answer = {table: _favourites(visitor, model_id, checkpoint, words, number, strict=True)}
+            if has_sources(checkpoint):
+                answer[sources] = _sources(found_in(checkpoint), number)
+            return answer
+
+    def _favourites(visitor, model_id, checkpoint: Checkpoint, words: str, number: Any, *, strict: bool = False) -> str:
+        try:
+            windows, what = text_for(page, visitor, model_id, checkpoint, words)
+        except ValueError as problem:
+            if strict:
+                raise
+            return notice(f"{problem}.")
+        ids = windows[:, :-1]
+        return favourites_table(checkpoint, routing_of(checkpoint.model, ids), ids.flatten().numpy(), number, what)
+
+    inputs = [page.visitor, frame.moe]
+    drawn = [note, known, bars, lines, lines_note, layer, by_source, sources, pasted, table]
+    frame.on_change(information, [*inputs, measure], drawn)
+    measure.input(another_measure, [*inputs, measure], [lines, lines_note], **QUIETLY)
+    for event in (layer.input, pasted.submit, pasted.blur):
+        event(another_layer, [*inputs, pasted, layer], [table, sources], **QUIETLY)
+
+
+def favourites_table(checkpoint: Checkpoint, routing: Routing, tokens: np.ndarray, layer: Any, what: str) -> str:
+    """Each expert's share of visits and its favourite tokens in one layer, as an HTML table."""
+    layer = layer if layer in routing.layers else routing.layers[-1]
+    i, rows = routing.layers.index(layer), []
+    experts = routing.experts[i].flatten(0, 1).numpy()
+    for expert in range(routing.n_experts):
+        liked = favourites(experts, tokens, expert, most=8)
+        words = "".join(
+            f'<span class="favourite" title="{100 * f.share:.0f} % of its {f.count:,} visits go here"><code>'
+            f"{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code> "
+            f"<small>×{f.lift:.1f}</small></span>"
+            for f in liked
+        )
+        rows.append(
+            f"<tr><td>{expert_badge(expert)}</td><td>{100 * routing.load[i, expert]:.1f} %</td>"
+            f'<td style="text-align: left">{words or "nothing: this expert is not visited"}</td></tr>'
+        )
+    return (
+        f"<p>Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times.</p>"
+        '<div class="scroll-x"><table class="plain-table"><thead><tr><th>expert</th><th>share of visits</th>'
+        f'<th style="text-align: left">takes most, and how much more often than its share (lift)</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _bars(found: Found) -> Any:
+    layers = [x.layer for x in found.layers]
+    bits = {name: [x.bits[name] for x in found.layers] for name in MEASURES}
+    p95 = {name: [x.by_chance[name].p95 for x in found.layers] for name in MEASURES}
+    return show(
+        information_bars(layers, bits, p95),
+        describe_information(layers, bits, p95, found.token_bits, found.reader_bits),
+    )
+
+
+def _sources(found: Found, layer: Any) -> Any:
+    chosen = next((x for x in found.layers if x.layer == layer), found.layers[-1])
+    return show(source_map(chosen.table, found.names), describe_sources(chosen.table, found.names))

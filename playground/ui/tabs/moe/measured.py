@@ -1,0 +1,130 @@
+"""Measured: what a mixture's experts tell about the sources of its language, computed once per model and kept."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ....data import LANGUAGES, tokenizer_from_dict
+from ....data.languages import ExactModel
+from ....inspection.routing import expert_layers, routing_of
+from ....inspection.specialisation import (
+    MEASURES,
+    LayerInformation,
+    Probe,
+    counted,
+    mutual_information,
+    perfect_reader_bits,
+    probe,
+    specialisation,
+    specialisation_over_training,
+)
+from ....model import Transformer
+from ....storage import Checkpoint
+
+PROBE_TOKENS = 6144
+MOST_SNAPSHOTS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was measured of one model."""
+
+    names: tuple[str, ...]
+    layers: list[LayerInformation]
+    token_bits: float
+    reader_bits: float
+
+
+_found: WeakKeyDictionary[Transformer, Found] = WeakKeyDictionary()  # models never change once they are in the registry
+_over: WeakKeyDictionary[Transformer, list[dict[str, Any]]] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def found_in(checkpoint: Checkpoint) -> Found:
+    """What the experts of a model tell about the sources of its language; measured once.
+
+    Raises ValueError for a model whose text has no known sources.
+    """
+    with _lock:
+        if checkpoint.model not in _found:
+            text = _probe(checkpoint)
+            tokens, sources = text.ids.flatten().numpy(), text.sources.ravel()
+            _found[checkpoint.model] = Found(
+                text.names,
+                specialisation(routing_of(checkpoint.model, text.ids), text),
+                mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
+                _reader(checkpoint, text),
+            )
+        return _found[checkpoint.model]
+
+
+def over_training(checkpoint: Checkpoint, snapshots: list[tuple[int, dict]]) -> list[dict[str, Any]]:
+    """The measures along the run: as its checkpoint recorded them, or from snapshots of a run in this house."""
+    n_layers, kept = len(expert_layers(checkpoint.config)), checkpoint.about.get("specialisation")
+    if isinstance(kept, list) and all(_is_record(record, n_layers) for record in kept):
+        return kept
+    if not snapshots:
+        return []
+    with _lock:
+        if checkpoint.model not in _over:
+            stride = -(-len(snapshots) // MOST_SNAPSHOTS)
+            some = [*snapshots[:-1:stride], snapshots[-1]]
+            _over[checkpoint.model] = specialisation_over_training(checkpoint.config, some, _probe(checkpoint))
+        return _over[checkpoint.model]
+
+
+def has_sources(checkpoint: Checkpoint) -> bool:
+    """Whether the true source of every token of the model's language is known."""
+    language = LANGUAGES.get(checkpoint.about.get("language") or "")
+    return language is not None and bool(language.sources)
+
+
+def _probe(checkpoint: Checkpoint) -> Probe:
+    if not has_sources(checkpoint):
+        raise ValueError(
+            "Nobody knows the true sources of this model's text; choose a mixture that learned Dialects for that. "
+            "Below, each expert's favourite tokens"
+        )
+    language, T = LANGUAGES[checkpoint.about["language"]], checkpoint.config.context_length
+    return probe(language, checkpoint.tokenizer.encode, T, n_windows=max(PROBE_TOKENS // T, 1))
+
+
+def _reader(checkpoint: Checkpoint, text: Probe) -> float:
+    exact = _exact(checkpoint.about["language"], _Hashed(checkpoint.tokenizer.to_dict()))
+    return perfect_reader_bits(exact, text.ids.numpy(), len(text.names))
+
+
+class _Hashed:
+    """A tokenizer's plain values as a key."""
+
+    def __init__(self, values: dict[str, Any]):
+        self.values = values
+
+    def __hash__(self) -> int:
+        return hash(repr(self.values))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hashed) and self.values == other.values
+
+
+@lru_cache(maxsize=4)
+def _exact(language: str, tokenizer: _Hashed) -> ExactModel:
+    made = tokenizer_from_dict(tokenizer.values)
+    return ExactModel(LANGUAGES[language].graph, made.encode, made.vocab_size)
+
+
+def _is_record(record: Any, n_layers: int) -> bool:
+    return (
+        isinstance(record, dict)
+        and isinstance(record.get("step"), int)
+        and all(
+            isinstance(record.get(name), list)
+            and len(record[name]) == n_layers
+            and all(isinstance(bits, (int, float)) for bits in record[name])
+            for name in MEASURES
+        )
+    )

@@ -1,0 +1,182 @@
+"""Routing: which experts every token of a prompt visits in every layer; one token followed through all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import torch
+
+from ....data import visible
+from ....inspection.balance import evenness, load_over_training
+from ....inspection.routing import Routing, Station, expert_layers, routing_of
+from ....storage import Checkpoint
+from ...chart import Chart, show
+from ...figures.routing import (
+    describe_journey,
+    describe_load,
+    describe_routing,
+    journey_map,
+    load_bars,
+    load_lines,
+    routing_map,
+)
+from ...page import QUIETLY, in_words
+from ...prompts import read_prompt, suggestions
+from ...theme import heading, notice
+from .expert_text import ExpertText, expert_badge, expert_text
+from .frame import SHIPPED_MOE, Frame
+
+TITLE = "Routing: where does each token go?"
+MOST_TOKENS = 256
+"""More tokens than this cannot be told apart in a picture; the last ones are shown."""
+
+
+def build(frame: Frame) -> None:
+    """Prompt and layer on top, the coloured text, then the token that is followed, then the load."""
+    page = frame.page
+    first = suggestions(page, _default(frame), None)
+    with gr.Row(equal_height=False):
+        prompt = gr.Textbox(
+            first[0], label="Text to send through the experts", lines=2, max_lines=6, scale=3, elem_id="routing-prompt"
+        )
+        layer = gr.Radio([("0", 0)], value=0, label="Layer", scale=1, min_width=220, elem_id="routing-layer")
+        token = gr.Number(
+            0, label="Token to follow", precision=0, minimum=0, info="Or click it in the text.", scale=1, min_width=150,
+            elem_id="routing-token",
+        )  # fmt: skip
+    layer.preprocess = lambda payload: payload  # its choices are the chosen model's, and checked against it below
+    ideas = gr.Dataset(components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values")
+    gr.HTML(
+        heading(
+            "Text coloured by first-choice expert",
+            "The number under a token is the expert it prefers in this layer. Click a token to follow it.",
+        )
+    )
+    text = ExpertText(elem_id="routing-text")
+    note = gr.HTML(elem_id="routing-note")
+    weights = Chart(height=260, save_name="routing", clickable=True, elem_id="routing-map")
+    followed = gr.HTML(elem_id="routing-followed")
+    with gr.Row(equal_height=False):
+        journey = Chart(height=220, save_name="token-journey", elem_id="routing-journey")
+        table = gr.HTML(elem_id="routing-table")
+    gr.HTML(heading("Load: how much work each expert gets"))
+    with gr.Row(equal_height=False):
+        load = Chart(height=220, save_name="load", elem_id="routing-load")
+        over = Chart(height=280, save_name="load-over-training", elem_id="routing-load-over-training")
+    over_note = gr.HTML(elem_id="routing-load-note")
+
+    drawn = [text, note, weights, followed, journey, table, load, over, over_note]
+    inputs = [page.visitor, frame.moe, prompt, layer, token]
+
+    def draw(visitor: str | None, model_id: str | None, words: str, layer_number: Any, position: Any) -> list[Any]:
+        with in_words():
+            checkpoint = page.registry.get(model_id, visitor)
+            ids, notes = read_prompt(page, checkpoint, words)
+            ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
+            routing = routing_of(checkpoint.model, torch.tensor([ids]))
+            return _pictures(checkpoint, routing, ids, notes, layer_number, position)
+
+    def another_model(visitor: str | None, model_id: str | None) -> dict:
+        """New suggestions and layers; or one sentence where there is no mixture to look at."""
+        try:
+            checkpoint = page.registry.get(model_id, visitor)
+            layers = expert_layers(checkpoint.config)
+        except ValueError as problem:
+            return {note: notice(f"{problem}.", "warning"), **{part: None for part in drawn if part is not note}}
+        known = suggestions(page, model_id, visitor)
+        pictures = draw(visitor, model_id, known[0], layers[-1], 0)
+        return {
+            prompt: known[0],
+            ideas: gr.Dataset(samples=[[s] for s in known]),
+            layer: gr.Radio([(str(n), n) for n in layers], value=layers[-1]),
+            token: 0,
+            **dict(zip(drawn, pictures)),
+        }
+
+    frame.on_change(another_model, [page.visitor, frame.moe], [prompt, ideas, layer, token, *drawn])
+    for event in (prompt.submit, prompt.blur, layer.input, token.change):
+        event(draw, inputs, drawn, **QUIETLY)
+    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY).then(draw, inputs, drawn, **QUIETLY)
+
+    def clicked(event: gr.SelectData) -> int:
+        return int(event.index[1])
+
+    for picture in (text, weights):
+        picture.select(clicked, None, token, **QUIETLY)
+    page.share("moe.prompt", prompt)
+    page.share("moe.layer", layer)
+
+
+def _default(frame: Frame) -> str | None:
+    return SHIPPED_MOE if frame.page.registry.has(SHIPPED_MOE, None) else None
+
+
+def _pictures(
+    checkpoint: Checkpoint, routing: Routing, ids: list[int], notes: list[str], layer: Any, position: Any
+) -> list[Any]:
+    """Everything this part shows, in the order of its outputs."""
+    if layer not in routing.layers:
+        layer = routing.layers[-1]
+    position = min(max(int(position or 0), 0), len(ids) - 1)
+    i, E = routing.layers.index(layer), routing.n_experts
+    tokens = [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
+    experts, weights = routing.experts[i, 0].numpy(), routing.weights[i, 0].numpy()
+    stations = routing.stations(position)
+    visited = np.array([s.experts for s in stations])
+    chances = np.array([s.probabilities for s in stations])
+    shares = np.array([s.weights for s in stations])
+    load = routing.load[i].numpy()
+    even = evenness(load.tolist())
+    words = describe_load(even.entropy, even.most, even.busiest, even.busiest_share, even.dead, "For this text: ")
+    return [
+        expert_text(tokens, experts.tolist(), weights.tolist(), position),
+        "".join(notice(n) for n in notes),
+        show(
+            routing_map(routing.dense_weights()[i, 0].T.numpy(), tokens, position),
+            describe_routing(experts, weights, tokens, layer, E),
+        ),
+        heading(f"Token {position} “{tokens[position]}” through all layers"),
+        show(
+            journey_map(chances, visited, routing.layers),
+            describe_journey(tokens[position], position, routing.layers, visited, shares),
+        ),
+        scores_table(stations),
+        show(load_bars(load), words),
+        *_over_training(checkpoint, routing, i, layer),
+    ]
+
+
+def _over_training(checkpoint: Checkpoint, routing: Routing, i: int, layer: int) -> tuple[Any, str]:
+    over = load_over_training(checkpoint.history.load, len(routing.layers), routing.n_experts)
+    if over is None:
+        return None, notice("This model's record holds no loads from its training.")
+    last = evenness(over.load[-1, i].tolist())
+    words = describe_load(
+        last.entropy, last.most, last.busiest, last.busiest_share, last.dead,
+        f"Layer {layer} in training, at step {over.steps[-1]:,}: ",
+    )  # fmt: skip
+    began = f" At step {over.steps[0]:,} its entropy was {over.entropy[0, i]:.2f} bits."
+    return show(load_lines(over.steps, over.load[:, i].numpy()), words + began), ""
+
+
+def scores_table(stations: list[Station]) -> str:
+    """The router's scores as numbers, one row per layer; visited experts stand out, full precision as tooltips."""
+    E = len(stations[0].logits)
+    head = "".join(f"<th>{e}</th>" for e in range(E))
+    rows = []
+    for s in stations:
+        visits = " ".join(f"{expert_badge(e)} {w:.2f}" for e, w in zip(s.experts, s.weights))
+        margin = "all" if s.margin == float("inf") else f"{s.margin:.2f}"
+        scores = "".join(
+            f'<td{" class=chosen" if e in s.experts else ""} title="{x!r}">{x:.2f}</td>'.replace("-", "−")
+            for e, x in enumerate(s.logits)
+        )
+        rows.append(f"<tr><td>{s.layer}</td><td>{visits}</td><td>{margin}</td>{scores}</tr>")
+    return (
+        '<div class="scroll-x"><table class="plain-table"><caption>The router’s scores (logits) of this token'
+        "</caption><thead><tr><th>layer</th><th>visits, weight</th>"
+        f'<th title="by how much the last one chosen beat the best one left out">margin</th>{head}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )

@@ -1,0 +1,54 @@
+"""Texts that a mixture is judged on: a visitor's own, its language's, or the text that its run was judged by."""
+
+from __future__ import annotations
+
+import torch
+
+from ....data import LANGUAGES
+from ....inspection.specialisation import PROBE_SEED
+from ....storage import Checkpoint
+from ...page import Page
+from ...runs import OWN_TEXT, corpus_for
+
+LEAST_TOKENS = 64
+WINDOWS = 48
+
+
+def text_for(
+    page: Page, visitor: str | None, model_id: str | None, checkpoint: Checkpoint, pasted: str = ""
+) -> tuple[torch.Tensor, str]:
+    """Windows (N, T + 1) of a text that suits the model, and what it is, in words.
+
+    A pasted text comes first; then fresh text of the model's language; then the held-out part of the text that this
+    visitor's run learned from. Raises ValueError where there is none, or too little.
+    """
+    T = checkpoint.config.context_length
+    if pasted and pasted.strip():
+        page.limits.check_text(pasted)
+        return _windows(checkpoint.tokenizer.encode(pasted), T), "your text"
+    language = LANGUAGES.get(checkpoint.about.get("language") or "")
+    if language is not None:
+        characters, ids = WINDOWS * T * 2, []
+        while len(ids) < WINDOWS * T + 1:
+            ids = checkpoint.tokenizer.encode(language.sample(characters, PROBE_SEED))
+            characters *= 4
+        return _windows(ids, T), f"fresh text of {language.title}"
+    job = page.jobs.find(visitor, model_id)
+    if job is not None and job.spec.source.kind == OWN_TEXT:
+        return _windows(corpus_for(job.spec, page.limits).val.tolist(), T), "the held-out part of its text"
+    written = "".join(str(sample.get("text", "")) for sample in checkpoint.history.samples[-3:])
+    if written:
+        return _windows(checkpoint.tokenizer.encode(written), T), "what the model itself wrote while it trained"
+    raise ValueError("There is no text to judge this model by: paste a page of the kind it learned")
+
+
+def _windows(ids: list[int], T: int) -> torch.Tensor:
+    """At most WINDOWS windows (N, T + 1) cut from a list of tokens; a text shorter than one makes a short one."""
+    ids = [token for token in ids if token >= 0]
+    if len(ids) < LEAST_TOKENS:
+        raise ValueError(
+            f"The text has only {len(ids)} tokens: at least {LEAST_TOKENS} are needed to say anything about experts"
+        )
+    T = min(T, len(ids) - 1)
+    n = min((len(ids) - 1) // T, WINDOWS)
+    return torch.tensor(ids[: n * T + 1]).unfold(0, T + 1, T)
