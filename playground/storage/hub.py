@@ -70,7 +70,7 @@ def push(
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    repo_id, token = repo_id.strip(), _token(token)
+    repo_id, token = repo_id.strip(), login(token)
     api = HfApi(endpoint=endpoint, token=token)
     with in_words(repo_id, token):
         if "/" not in repo_id:
@@ -118,7 +118,7 @@ def pull(
     from huggingface_hub import HfApi, hf_hub_download
 
     if isinstance(token, str):
-        token = _token(token)
+        token = login(token)
     repo_id = repo_id.strip()
     with in_words(repo_id, token):
         info = HfApi(endpoint=endpoint, token=token).model_info(repo_id, revision=revision, files_metadata=True)
@@ -213,8 +213,8 @@ def _header(problem: Exception, name: str) -> str | None:
     return getattr(problem.response, "headers", {}).get(name)
 
 
-def _token(token: str | None) -> str:
-    """The token to use. Raises HubError where there is none, or where it could not be one."""
+def login(token: str | None = None) -> str:
+    """The token to use: this one, or the stored login's. Raises HubError where there is none that could be one."""
     from huggingface_hub import get_token
 
     if token is None:

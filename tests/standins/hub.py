@@ -62,8 +62,10 @@ class Repo:
     hardware: str = "cpu-basic"
     requested: str | None = None
     sleep_seconds: int | None = None
-    stages: list[str] = field(default_factory=lambda: ["BUILDING", "RUNNING"])
+    stages: list[str] = field(default_factory=lambda: ["BUILDING", "BUILDING", "RUNNING"])
     """What a Space's runtime answers, one after the other; the last one stays."""
+    running: str | None = None
+    """The commit that a Space runs: the newest, once it has been built."""
     error: str | None = None
     """A Space's error message, where it has one."""
 
@@ -214,10 +216,13 @@ class StandInHub:
     def runtime(self, repo: Repo, *, look: bool = True) -> dict[str, Any]:
         """GET /api/spaces/…/runtime: each look takes the Space one stage further."""
         stage = repo.stages.pop(0) if look and len(repo.stages) > 1 else repo.stages[0]
+        if "BUILDING" in stage or repo.running is None:
+            repo.running = repo.commit
         if stage == "RUNNING" and repo.requested:
             repo.hardware = repo.requested
         return {
             "stage": stage,
+            "sha": repo.running,
             "hardware": {"current": repo.hardware, "requested": repo.requested},
             "gcTimeout": repo.sleep_seconds,
             **({"errorMessage": repo.error} if repo.error and stage.endswith("ERROR") else {}),

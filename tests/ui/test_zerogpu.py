@@ -40,7 +40,7 @@ def lender(monkeypatch):
 
 def corpus_and_model(**changes):
     corpus = corpus_from_text(TEXT)
-    return corpus, Transformer(MODEL.replace(vocab_size=corpus.vocab_size, **changes), seed=3)
+    return corpus, Transformer(MODEL.replace(**{"vocab_size": corpus.vocab_size, **changes}), seed=3)
 
 
 def told(events) -> list[dict]:
@@ -61,29 +61,40 @@ def assert_same_story(told, expected) -> None:
         assert {k: a[k] for k in words if k in a} == {k: b[k] for k in words if k in b}
 
 
-def in_one_piece(config=CONFIG, **changes):
-    corpus, model = corpus_and_model(**changes)
-    return told(train(model, corpus, config)), model
+@pytest.fixture(scope="module")
+def in_one_piece():
+    """The same run without slices, as (story, model). Made first, so that forked workers find torch warmed up."""
+    corpus, model = corpus_and_model()
+    return told(train(model, corpus, CONFIG)), model
 
 
-def assert_equal_weights(a, b) -> None:
-    for (name, x), y in zip(a.state_dict().items(), b.state_dict().values()):
-        assert torch.allclose(x, y, atol=1e-5), name
+@torch.no_grad()
+def assert_same_model(a, b) -> None:
+    """Not every weight need be equal: a bias of the keys changes nothing, so its gradient is rounding noise."""
+    ids = torch.arange(12)[None]
+    assert torch.allclose(a(ids).logits, b(ids).logits, atol=1e-4)
 
 
-@pytest.mark.parametrize("changes", [{}, {"tie_embeddings": True}, {"dropout": 0.2}])
-def test_a_run_in_slices_is_the_run_in_one_piece(lender, changes):
-    corpus, model = corpus_and_model(**changes)
+def test_a_run_in_slices_is_the_run_in_one_piece(in_one_piece, lender):
+    corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece(**changes)
+    expected, whole = in_one_piece
     assert lender.slices == 4 and os.getpid() not in lender.pids
     assert set(lender.durations) == {zerogpu.REQUESTED_SECONDS} and 10 <= zerogpu.REQUESTED_SECONDS <= 30
     assert_same_story(told(events), expected)
-    assert_equal_weights(model, whole)
+    assert_same_model(model, whole)
     assert {p.device.type for p in model.parameters()} == {"cpu"}
 
 
-def test_whoever_sees_a_sample_may_ask_the_model_that_wrote_it(lender):
+def test_dropout_and_tied_weights_cross_from_slice_to_slice(in_one_piece, lender):
+    corpus, whole = corpus_and_model(tie_embeddings=True, dropout=0.2)
+    expected = told(train(whole, corpus, CONFIG))
+    corpus, model = corpus_and_model(tie_embeddings=True, dropout=0.2)
+    assert_same_story(told(train_in_slices(model, corpus, CONFIG)), expected)
+    assert_same_model(model, whole)
+
+
+def test_whoever_sees_a_sample_may_ask_the_model_that_wrote_it(in_one_piece, lender):
     """Predicted probabilities belong to their step, though the worker is ahead by then."""
     limits, spec = small_limits(), small_spec(steps=24, sample_every=8, precision="fp32")
     expected = [event for event in run_training(spec, limits) if isinstance(event, Predicted)]
@@ -92,7 +103,7 @@ def test_whoever_sees_a_sample_may_ask_the_model_that_wrote_it(lender):
     assert all(torch.allclose(a.probabilities, b.probabilities, atol=1e-5) for a, b in zip(seen, expected))
 
 
-def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(lender, tmp_path):
+def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(in_one_piece, lender, tmp_path):
     corpus, model = corpus_and_model()
     steps: list[int] = []
     events = []
@@ -105,28 +116,28 @@ def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(lender, tmp_pat
     assert steps == list(range(1, finished.step + 1)), "not a step is shown that is not kept"
     corpus, again = corpus_and_model()
     more = list(train_in_slices(again, corpus, CONFIG, folder=tmp_path, resume=True))
-    expected, whole = in_one_piece()
+    expected, whole = in_one_piece
     later, whole_story = (
         [e for e in story if e["event"] == "stepped" and e["step"] > finished.step] for story in (told(more), expected)
     )
     assert len(later) == 24 - finished.step
     assert_same_story(later, whole_story)
-    assert_equal_weights(again, whole)
+    assert_same_model(again, whole)
 
 
 @pytest.mark.parametrize("slices", [0, 1])
-def test_without_a_gpu_the_run_goes_on_on_the_processor(lender, slices):
+def test_without_a_gpu_the_run_goes_on_on_the_processor(in_one_piece, lender, slices):
     lender.calls_left = slices
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece()
+    expected, whole = in_one_piece
     assert lender.slices == slices
     assert [event.message for event in events if isinstance(event, Noticed)] == [NO_GPU]
     assert_same_story(told(events), expected)
-    assert_equal_weights(model, whole)
+    assert_same_model(model, whole)
 
 
-def test_a_worker_that_dies_loses_nothing_that_was_shown(lender, monkeypatch):
+def test_a_worker_that_dies_loses_nothing_that_was_shown(in_one_piece, lender, monkeypatch):
     def work_and_die(sent):
         for i, parcel in enumerate(zerogpu.work(sent)):
             if i == 4:
@@ -136,10 +147,10 @@ def test_a_worker_that_dies_loses_nothing_that_was_shown(lender, monkeypatch):
     monkeypatch.setattr(zerogpu, "on_gpu", lender.GPU(25)(work_and_die))
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece()
+    expected, whole = in_one_piece
     assert lender.slices == 1 and NO_GPU in [event.message for event in events if isinstance(event, Noticed)]
     assert_same_story(told(events), expected)
-    assert_equal_weights(model, whole)
+    assert_same_model(model, whole)
 
 
 def test_what_the_worker_refuses_is_the_same_sentence(lender):

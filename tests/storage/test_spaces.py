@@ -1,0 +1,221 @@
+"""Deploying to a Space: the plan is what happens, and the Space gets what it needs; against the stand-in Hub."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import SpaceHardware
+
+from playground.cli import main
+from playground.storage import load
+from playground.storage.hub import HubError
+from playground.storage.spaces import CPU_WHEELS, HARDWARE, deploy, make_plan, needed_files, requirements_for
+from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "hf_annasSecret"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with hub_for_tests(monkeypatch, tmp_path) as hub:
+        hub.accounts[TOKEN] = Account("anna")
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield hub
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small checkout with much that a Space does not need."""
+    files = {
+        "app.py": "print('hi')",
+        "README.md": "---\nsdk: gradio\ntitle: Small\n---\n",
+        "requirements.txt": "torch==2.13.0   # the model\ngradio>=6.31,<7\nnumpy>=2.0\n",
+        "playground/__init__.py": "",
+        "playground/ui/look.css": "a {}",
+        "playground/__pycache__/x.cpython-311.pyc": "old",
+        "playground/.hidden": "no",
+        "checkpoints/small/config.json": "{}",
+        "checkpoints/small/model.safetensors": "weights",
+        "checkpoints/small/resume.safetensors": "much",
+        "checkpoints/make.py": "",
+        "tests/test_it.py": "",
+        "runs/mine/history.json": "private",
+        ".env": "SECRET=1",
+    }
+    for name, text in files.items():
+        (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "project" / name).write_text(text)
+    return tmp_path / "project"
+
+
+def waited(plan, **options):
+    return [event.event for event in deploy(plan, sleep=lambda seconds: None, **options)]
+
+
+# ---- what a Space gets -----------------------------------------------------------------------------------------------
+
+
+def test_only_what_is_needed_travels(project):
+    assert set(needed_files(project)) == {
+        "app.py", "README.md", "requirements.txt", "playground/__init__.py", "playground/ui/look.css",
+        "checkpoints/small/config.json", "checkpoints/small/model.safetensors",
+    }  # fmt: skip
+
+
+def test_all_of_the_project_that_runs_travels(tmp_path):
+    sent = needed_files(ROOT)
+    kinds = (".py", ".css", ".js", ".txt")
+    package = [path.relative_to(ROOT).as_posix() for path in (ROOT / "playground").rglob("*") if path.suffix in kinds]
+    assert {*package, "app.py", "requirements.txt", "README.md", "LICENSE"} <= set(sent)
+    for name, content in sent.items():
+        if name.startswith("checkpoints/"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    shipped = [path.parent.name for path in (ROOT / "checkpoints").glob("*/config.json")]
+    assert shipped and all(load(tmp_path / "checkpoints" / name).history.last_step for name in shipped)
+
+
+def test_the_card_is_what_the_platform_accepts():
+    card = front_matter((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert card_errors((ROOT / "README.md").read_text(encoding="utf-8"), "space") == []
+    assert card["python_version"] in ("3.12.12", "3.10.13"), "all that ZeroGPU has; other hardware takes any 3.x.x"
+    assert card["suggested_hardware"] in [hardware.value for hardware in SpaceHardware]
+    assert card["hf_oauth"] is True and card["hf_oauth_scopes"] == ["contribute-repos"], "the least that can push"
+    assert (ROOT / card["app_file"]).is_file() and card["sdk"] == "gradio"
+    needed = re.search(r"^gradio>=([\d.]+),<(\d+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
+    version, least = ([int(n) for n in text.split(".")] for text in (card["sdk_version"], needed[1]))
+    assert version >= least and version[0] < int(needed[2]), "the Space's gradio is one that we work with"
+    assert yaml.safe_load(yaml.safe_dump(card)) == card
+
+
+@pytest.mark.parametrize("hardware", HARDWARE)
+def test_requirements_fit_the_hardware(hardware):
+    original = (ROOT / "requirements.txt").read_text()
+    text = requirements_for(hardware, original)
+    (torch,) = re.findall(r"^torch==(\S+)", text, re.MULTILINE)
+    assert not re.search(r"^gradio\b", text, re.MULTILINE), "the card's sdk_version installs it"
+    assert (CPU_WHEELS in text) == torch.endswith("+cpu") == hardware.startswith("cpu")
+    assert (torch == "2.11.0") == (hardware == "zero-a10g")
+    kept = {line.split(">")[0].split("=")[0] for line in original.splitlines() if line[:1].isalpha()}
+    assert {line.split(">")[0].split("=")[0] for line in text.splitlines() if line[:1].isalpha()} == kept - {"gradio"}
+    assert set(HARDWARE) <= {hardware.value for hardware in SpaceHardware}
+
+
+# ---- the plan, and what happens --------------------------------------------------------------------------------------
+
+
+def test_a_new_space_is_made_filled_and_waited_for(hub, project):
+    plan = make_plan("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
+    assert plan.creates and {change.action for change in plan.changes} == {"add"} and not hub.repos
+    assert waited(plan) == ["created", "uploaded", "requested", "waiting", "running"]
+    space = hub.repo("anna/small", "space")
+    assert space.settings["sdk"] == "gradio" and space.hardware == "t4-small" and space.sleep_seconds == 20 * 60
+    assert space.files == {change.path: change.content for change in plan.changes}
+    assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
+
+
+def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
+    waited(make_plan("anna/small", root=project))
+    space = hub.repo("anna/small", "space")
+    space.files |= {"playground/old.py": b"", "notes.txt": b"their own"}
+    space.stages = ["RUNNING", "RUNNING_BUILDING", "RUNNING"]  # the first is still the version before
+    (project / "app.py").write_text("print('new')")
+    plan = make_plan("anna/small", hardware="zero-a10g", root=project)
+    actions = {change.path: change.action for change in plan.changes if change.action != "keep"}
+    assert actions == {"app.py": "update", "playground/old.py": "delete", "requirements.txt": "update"}
+    events = list(deploy(plan, sleep=lambda seconds: None))
+    assert [event.event for event in events] == ["uploaded", "requested", "waiting", "running"]
+    assert space.hardware == "zero-a10g" and space.sleep_seconds is None
+    assert space.files["app.py"] == b"print('new')" and "playground/old.py" not in space.files
+    assert space.files["notes.txt"] == b"their own" and len(space.commits) == 2
+    again = make_plan("anna/small", hardware="zero-a10g", root=project)
+    assert again.sent == () and waited(again)[0] == "uploaded" and len(space.commits) == 2
+
+
+def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
+    assert main(["deploy", "anna/small", "--hardware", "t4-small", "--dry-run"]) == 0
+    text = capsys.readouterr().out
+    assert "Would make the Space anna/small on t4-small, asleep after 15 idle minutes" in text
+    for name, content in needed_files(ROOT, "t4-small").items():
+        assert re.search(rf"add +{len(content):,}  {re.escape(name)}\n", text), name
+    assert "Nothing was done" in text and "paid by the minute" in text and not hub.repos
+    assert not [line for line in hub.log if line.startswith(("POST", "PUT"))]
+    assert main(["deploy", "anna/small", "--dry-run", "--json"]) == 0
+    assert {c["action"] for c in json.loads(capsys.readouterr().out)["changes"]} == {"add"}
+
+
+def test_a_dry_run_needs_neither_network_nor_login(hub, capsys, monkeypatch):
+    monkeypatch.delenv("HF_TOKEN")
+    assert main(["deploy", "anna/small", "--dry-run"]) == 0
+    assert "every file counts as new: nobody is signed in" in capsys.readouterr().out
+    hub.close()
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert main(["deploy", "anna/small", "--dry-run"]) == 0
+    assert "every file counts as new: the Hub cannot be reached" in capsys.readouterr().out
+
+
+def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "playground.storage.spaces.needed_files", lambda root, hardware: {"playground/__init__.py": b""}
+    )
+    assert main(["deploy", "anna/small", "--no-wait"]) == 0
+    assert f"{hub.address}/spaces/anna/small" in capsys.readouterr().out
+    hub.repo("anna/small", "space").stages = ["RUNNING"]
+    assert main(["deploy", "anna/small", "--json"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert events[-1] == {
+        "event": "running",
+        "message": f"It runs: {hub.address}/spaces/anna/small",
+        "address": f"{hub.address}/spaces/anna/small",
+    }
+
+
+# ---- what goes wrong is a sentence -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["small"], "is not a Space's name: write it as user/name"),
+        (
+            ["anna/small", "--hardware", "warp-drive"],
+            "there is no hardware called 'warp-drive': choose one of cpu-basic",
+        ),
+        (["anna/small", "--sleep", "0"], "not 0"),
+        (["bert/small", "--no-wait"], "this login may not do that to Space bert/small"),
+        (["anna/taken"], "holds something else already"),
+    ],
+)
+def test_what_cannot_be_deployed(hub, capsys, monkeypatch, arguments, sentence):
+    hub.add("anna/taken", {"app.py": b"another app"}, kind="space")
+    assert main(["deploy", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1 and TOKEN not in error
+
+
+def test_hardware_that_must_be_paid_for(hub, project):
+    hub.accounts[TOKEN].pays = False
+    with pytest.raises(HubError, match="asks for a payment method or a subscription"):
+        waited(make_plan("anna/small", hardware="t4-small", root=project))
+
+
+def test_a_space_that_does_not_start_says_why(hub, project):
+    plan = make_plan("anna/small", root=project)
+    waited(plan, wait_seconds=0)
+    space = hub.repo("anna/small", "space")
+    space.stages, space.error = ["BUILDING", "BUILD_ERROR"], "no matching\n distribution"
+    with pytest.raises(HubError, match=r"does not start \(BUILD_ERROR\): no matching distribution; its log is at"):
+        waited(plan)
+    space.stages = ["BUILDING"]
+    with pytest.raises(HubError, match="has not started within 1 minutes"):
+        waited(plan, wait_seconds=60)
+
+
+def test_a_folder_that_is_no_checkout(tmp_path):
+    with pytest.raises(HubError, match=r"has no requirements\.txt|has no app\.py"):
+        needed_files(tmp_path)
