@@ -152,7 +152,7 @@ def run_training(
     prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
     if not resume:
         yield Predicted(0, predict(model, prompt))
-    ladder = _Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
+    ladder = Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
     for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
         yield event
         if isinstance(event, Evaluated) and ladder.idle:
@@ -207,7 +207,7 @@ def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
     return model(torch.tensor([ids], device=device)).logits[0, -1].float().softmax(dim=-1).cpu()
 
 
-class _Background:
+class Background:
     """One computation in a thread of its own; what it raises is raised where its result is taken."""
 
     def __init__(self, compute: Callable[[], Ladder]):
@@ -217,13 +217,16 @@ class _Background:
 
     @property
     def idle(self) -> bool:
+        """Whether it was never started."""
         return not self.started and not self.taken
 
     @property
     def ready(self) -> bool:
+        """Whether there is a result to take."""
         return self.started and not self._thread.is_alive()
 
     def start(self) -> None:
+        """Begin."""
         self.started = True
         self._thread.start()
 

@@ -78,7 +78,7 @@ def loss_curve(
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
-    annotations = _rung_labels(rungs, height, log_y)
+    annotations = rung_labels(rungs, height, log_y)
     narrow = {"margin.l": 42, "margin.r": 8, "legend.font.size": 10}
     if run is not None and run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(annotations)}.yshift": 32}  # over the legend
@@ -104,7 +104,7 @@ def loss_curve(
         margin={"l": 52, "r": 20, "t": 36, "b": 44},
         xaxis=x_axis,
         yaxis=axis("nats per token", tickformat=".2~f", **({"type": "log", "dtick": "D2"} if log_y else {})),
-        shapes=[_rung_line(name, value) for name, value in rungs],
+        shapes=[rung_line(name, value) for name, value in rungs],
         annotations=annotations,
         showlegend=True,
         legend={
@@ -194,7 +194,8 @@ def _bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
     return array[:whole].reshape(-1, bucket).mean(axis=1)
 
 
-def _rung_line(name: str, value: float) -> dict[str, Any]:
+def rung_line(name: str, value: float) -> dict[str, Any]:
+    """A line of the ladder across the whole chart."""
     is_floor = name == "floor"
     return {
         "type": "line",
@@ -212,7 +213,7 @@ def _rung_line(name: str, value: float) -> dict[str, Any]:
     }
 
 
-def _rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) -> list[dict[str, Any]]:
+def rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) -> list[dict[str, Any]]:
     """A label over each line at its right end; one that would touch the one before moves to its left."""
     labels: list[dict[str, Any]] = []
     if not rungs:
