@@ -26,6 +26,8 @@ def _port(text: str) -> int:
 def main() -> None:
     """Parse, build, serve until interrupted."""
     arguments = parse()
+    if os.environ.get("SPACES_ZERO_GPU"):
+        import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
     from playground.ui.app import build_app, launch
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there

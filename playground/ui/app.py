@@ -8,11 +8,14 @@ from typing import Any
 
 import gradio as gr
 
+from ..devices import on_zerogpu
 from . import chart, links, theme
 from .jobs import Jobs
 from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
 from .registry import Registry, new_id
+from .runs import run_training
+from .zerogpu import run_in_slices
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
 STORAGE_KEY = "transformer-playground-visitor"
@@ -24,7 +27,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     limits = limits or limits_here()
     registry = registry or Registry(limits)
-    jobs = jobs or Jobs(registry, limits)
+    jobs = jobs or Jobs(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [
         (name, importlib.import_module(f"{__package__}.tabs.{name}"))
         for name in TABS
