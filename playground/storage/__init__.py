@@ -1,5 +1,6 @@
 """Storage: checkpoints on disk, as JSON and safetensors."""
 
 from .checkpoint import Checkpoint, CheckpointError, load, save
+from .snapshots import Snapshots
 
-__all__ = ["Checkpoint", "CheckpointError", "load", "save"]
+__all__ = ["Checkpoint", "CheckpointError", "Snapshots", "load", "save"]

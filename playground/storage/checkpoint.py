@@ -5,6 +5,7 @@ tokenizer.json      the tokenizer
 model.safetensors   the weights
 history.json        the run's curves and samples, its ladder, and how it was made
 README.md           a model card
+snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import struct
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,6 +28,9 @@ from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..training.history import History
 from .card import model_card
+
+if TYPE_CHECKING:
+    from .snapshots import Snapshots
 
 FORMAT = 1
 MAX_PARAMETERS = 1_000_000_000
@@ -51,6 +55,8 @@ class Checkpoint:
     """What to call it."""
     about: dict[str, Any] = field(default_factory=dict)
     """How it was made: corpus, ladder, training settings, prompt. Plain values, any of them may be missing."""
+    snapshots: Snapshots | None = None
+    """The weights at many moments of the run, where they were kept."""
 
     @property
     def config(self) -> ModelConfig:
@@ -100,6 +106,8 @@ def save(
 
 def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpoint:
     """Read a checkpoint folder, checking everything before memory is allocated for it. Raises CheckpointError."""
+    from .snapshots import find_snapshots  # which needs this module
+
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder: name the folder of a checkpoint")
@@ -129,7 +137,12 @@ def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpo
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
     about = record.get("about")
     return Checkpoint(
-        model, tokenizer, history, str(record.get("name") or folder.name), about if isinstance(about, dict) else {}
+        model,
+        tokenizer,
+        history,
+        str(record.get("name") or folder.name),
+        about if isinstance(about, dict) else {},
+        find_snapshots(folder, config),
     )
 
 

@@ -6,7 +6,6 @@ far. Nothing here knows what a page looks like.
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 
@@ -22,16 +22,19 @@ from ..data import Ladder, Tokenizer
 from ..links import RunCard
 from ..model import ModelConfig
 from ..storage import Checkpoint
-from ..training import Evaluated, Finished, History, Noticed, Started, Stepped, TrainEvent
+from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
+from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from .comparisons import ComparisonJob, ComparisonSpec
 from .limits import LimitError, Limits
 from .registry import Registry, new_id
 from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, run_training
+from .work import ACTIVE, Work
 
 logger = logging.getLogger(__name__)
 
-ACTIVE = ("preparing", "training", "stopping")
 MOST_FAILED = 16
 Runner = Callable[..., Iterator[RunEvent]]
+K = TypeVar("K", bound=Work)
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ class RunView:
         )
 
 
-class Job:
+class Job(Work):
     """One run: its thread, and all that it has brought forth so far."""
 
     def __init__(
@@ -118,14 +121,8 @@ class Job:
         folder: Path,
         repeats: RunCard | None = None,
     ):
-        self.id, self.visitor, self.name, self.spec, self.limits, self.folder = (
-            job_id, visitor, name, spec, limits, folder
-        )  # fmt: skip
-        self.began = time.monotonic()
-        self._lock = threading.Lock()
-        self._stop = threading.Event()  # a new one per attempt: a thread whose own is not this any more was given up
-        self._thread: threading.Thread | None = None
-        self._state, self._message, self._version = "preparing", "Reading the text …", 0
+        super().__init__(job_id, visitor, name, folder)
+        self.spec, self.limits = spec, limits
         self._history, self._ladder, self._latest = History(), None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
@@ -147,19 +144,9 @@ class Job:
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> str:
-        """See `RunView.state`."""
-        return self._state
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self._state in ACTIVE
-
-    @property
-    def version(self) -> int:
-        """Grows with every change, so that nobody copies what they have seen already."""
-        return self._version
+    def has_result(self) -> bool:
+        """Whether its model is in the registry."""
+        return self.checkpoint is not None
 
     @property
     def evaluations(self) -> int:
@@ -171,16 +158,6 @@ class Job:
         """See `RunView.corpus_key`."""
         prepared = self._prepared
         return f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
-
-    @property
-    def busy(self) -> bool:
-        """Whether its thread still works, be it only to put things away."""
-        return self._thread is not None and self._thread.is_alive()
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing more will change."""
-        return not self.active and not self.busy
 
     def view(self) -> RunView:
         """A consistent copy of what is known."""
@@ -225,46 +202,27 @@ class Job:
 
     def start(self, registry: Registry, runner: Runner, *, resume: bool = False, left: Callable[[], None]) -> None:
         """Begin, or go on, in a thread of its own."""
-        self._stop = threading.Event()
-        self._set(state="preparing", message="Picking up where it stopped …" if resume else "Reading the text …")
-        # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
-        self._thread = threading.Thread(
-            target=contextvars.copy_context().run,
-            args=(self._run, registry, runner, resume, left),
-            name=f"run-{self.id[:6]}",
-            daemon=True,
-        )
-        self._thread.start()
 
-    def stop(self) -> None:
-        """Ask it to end after the current step; what was learned is kept."""
-        with self._lock:
-            self._stop.set()
-            if self._state == "preparing":
-                self._stop = threading.Event()
-                nothing = "Stopped before training began: there is nothing to keep."
-                self._state, self._message = ("finished", "Stopped.") if self.checkpoint else ("failed", nothing)
-            elif self._state == "training":
-                self._state, self._message = "stopping", "Stopping after this step …"
-            self._version += 1
+        def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
+            return runner(self._kept_spec(), self.limits, folder=self.folder, resume=resume, should_stop=should_stop)
 
-    def _run(self, registry: Registry, runner: Runner, resume: bool, left: Callable[[], None]) -> None:
-        stop = self._stop
-        try:
-            for event in runner(self.spec, self.limits, folder=self.folder, resume=resume, should_stop=stop.is_set):
-                if self._stop is not stop:
-                    return  # stopped while preparing: nobody waits for this any more
-                if isinstance(event, Learned):
-                    self._keep(event, registry, left)
-                else:
-                    self._take(event)
-        except ValueError as problem:
-            self._fail(stop, str(problem))
-        except Exception:
-            logger.exception("a training run failed")
-            self._fail(stop, "Something went wrong on our side and the run cannot go on. Try again.")
+        def take(event: RunEvent) -> None:
+            if isinstance(event, Learned):
+                self._keep(event, registry, left)
+            else:
+                self._take(event)
+
+        self.begin("Picking up where it stopped …" if resume else "Reading the text …", events, take)
+
+    def _kept_spec(self) -> RunSpec:
+        """The run, with as many of its moments kept as there is room for."""
+        training = self.spec.training
+        kept = training.snapshots or self.limits.snapshots(self.spec.model)
+        return replace(self.spec, training=training.replace(snapshots=kept))
 
     def _take(self, event: RunEvent) -> None:
+        if isinstance(event, Snapshotted) or (isinstance(event, Started) and event.step):
+            self._keep_moment(event)
         with self._lock:
             if isinstance(event, Prepared):
                 self._prepared, self._message = event, "Building the model …"
@@ -293,6 +251,16 @@ class Job:
                     self._message = event.message
             self._version += 1
 
+    def _keep_moment(self, event: Snapshotted | Started) -> None:
+        """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
+        try:
+            if isinstance(event, Started):
+                drop_after(self.folder, event.step)
+            else:
+                keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
+        except OSError:
+            logger.exception("a snapshot could not be kept")  # the run itself is worth more
+
     def _keep(self, event: Learned, registry: Registry, left: Callable[[], None]) -> None:
         """Put what was learned into the registry, then say so."""
         about = {
@@ -303,20 +271,11 @@ class Job:
             "training": self.spec.training.to_dict(),
             "ladder": self._ladder.to_dict() if self._ladder else None,
         }
-        self.checkpoint = Checkpoint(event.model, self._prepared.tokenizer, self.view().history, self.name, about)
+        snapshots = find_snapshots(self.folder, self._prepared.config)
+        tokenizer, history = self._prepared.tokenizer, self.view().history
+        self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=left)
         self._set(state="finished")
-
-    def _fail(self, stop: threading.Event, message: str) -> None:
-        if stop is self._stop and self.active:  # not a thread that was given up, nor the ladder of a finished run
-            self._set(state="finished" if self.checkpoint else "failed", message=message)
-
-    def _set(self, *, state: str, message: str | None = None) -> None:
-        with self._lock:
-            self._state = state
-            if message is not None:
-                self._message = message
-            self._version += 1
 
 
 class Jobs:
@@ -325,27 +284,45 @@ class Jobs:
     def __init__(self, registry: Registry, limits: Limits, runner: Runner = run_training):
         self.registry, self.limits, self.runner = registry, limits, runner
         self._lock = threading.RLock()
-        self._jobs: dict[str, Job] = {}
-        self._names: dict[str, int] = {}  # visitor → runs so far, for their names
+        self._jobs: dict[str, Work] = {}
+        self._names: dict[tuple[str, str], int] = {}  # visitor and kind → how many so far, for their names
         self._folders = tempfile.TemporaryDirectory(prefix="playground-runs-", ignore_cleanup_errors=True)
 
     def start(self, visitor: str, spec: RunSpec, *, repeats: RunCard | None = None) -> Job:
         """Begin a run for this visitor, perhaps to repeat one. Raises LimitError where there are too many already."""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
-            self._check_room(visitor)
-            self._clear_failed(visitor)
-            self._names[visitor] = number = self._names.pop(visitor, 0) + 1
-            while len(self._names) > 10_000:
-                self._names.pop(next(iter(self._names)))
-            job_id = new_id()
+            job_id, number, folder = self._admit(visitor, Job.kind)
             training = spec.training.replace(max_seconds=self.limits.seconds)
-            folder = Path(self._folders.name) / job_id
             name = f"Run {number} · {spec.source.title}"
             job = Job(job_id, visitor, name, replace(spec, training=training), self.limits, folder, repeats)
             self._jobs[job_id] = job
             job.start(self.registry, self.runner, left=lambda: self._forget(job_id))
         return job
+
+    def compare(self, visitor: str, spec: ComparisonSpec) -> ComparisonJob:
+        """Begin a comparison for this visitor. Raises LimitError where there is too much going on already."""
+        self.limits.check_comparison(spec.seeds)
+        twins = spec.twins()
+        for config in (twins.dense, twins.moe):
+            self.limits.check_training(config, spec.training)
+        with self._lock:
+            job_id, number, folder = self._admit(visitor, ComparisonJob.kind)
+            name = f"Comparison {number} · {spec.source.title}"
+            job = ComparisonJob(job_id, visitor, name, spec, self.limits, folder)
+            self._jobs[job_id] = job
+            job.start(self.registry, left=lambda: self._forget(job_id))
+        return job
+
+    def _admit(self, visitor: str, kind: str) -> tuple[str, int, Path]:
+        """Make room for one more: its id, its number for this visitor, its folder. Raises LimitError."""
+        self._check_room(visitor)
+        self._clear_failed(visitor)
+        self._names[visitor, kind] = number = self._names.pop((visitor, kind), 0) + 1
+        while len(self._names) > 10_000:
+            self._names.pop(next(iter(self._names)))
+        job_id = new_id()
+        return job_id, number, Path(self._folders.name) / job_id
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> Job:
         """Go on with a stopped run, or train a finished one for `more_steps` longer."""
@@ -368,26 +345,33 @@ class Jobs:
             job.start(self.registry, self.runner, resume=True, left=lambda: self._forget(job.id))
         return job
 
-    def stop(self, visitor: str, run_id: str | None = None) -> Job | None:
+    def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = Job) -> K | None:
         """Stop this visitor's run (the latest active one unless named); None if nothing was running."""
-        job = self.find(visitor, run_id) if run_id else self.active(visitor)
+        job = self.find(visitor, run_id, kind=kind) if run_id else self.active(visitor, kind=kind)
         if job is not None and job.active:
             job.stop()
             return job
         return None
 
-    def find(self, visitor: str | None, run_id: str | None) -> Job | None:
+    def find(self, visitor: str | None, run_id: str | None, *, kind: type[K] = Job) -> K | None:
         """This visitor's run of that id; None for anyone else's."""
         job = self._jobs.get(run_id) if isinstance(run_id, str) else None
-        return job if job is not None and job.visitor == visitor else None
+        return job if isinstance(job, kind) and job.visitor == visitor else None
 
-    def active(self, visitor: str | None) -> Job | None:
+    def spec_of(self, checkpoint: Checkpoint) -> RunSpec | None:
+        """What the run was asked for that made this very checkpoint; None where no run here did."""
+        with self._lock:
+            jobs = [job for job in self._jobs.values() if isinstance(job, Job)]
+            return next((job.spec for job in jobs if job.checkpoint is checkpoint), None)
+
+    def active(self, visitor: str | None, *, kind: type[K] = Job) -> K | None:
         """The visitor's run that is going on now."""
-        return next((job for job in reversed(self._of(visitor)) if job.active), None)
+        return next((job for job in reversed(self.of(visitor, kind=kind)) if job.active), None)
 
-    def of(self, visitor: str | None) -> list[Job]:
+    def of(self, visitor: str | None, *, kind: type[K] = Job) -> list[K]:
         """All of this visitor's runs that are still remembered, the oldest first."""
-        return self._of(visitor)
+        with self._lock:
+            return [job for job in self._jobs.values() if job.visitor == visitor and isinstance(job, kind)]
 
     def why_not(self, visitor: str) -> str | None:
         """Why no run can begin now, as a sentence; None if one can."""
@@ -399,21 +383,17 @@ class Jobs:
 
     def _check_room(self, visitor: str) -> None:
         with self._lock:
-            mine = sum(job.active for job in self._of(visitor))
-            if mine >= self.limits.jobs_per_visitor:
-                raise LimitError("A run of yours is going on: stop it first, or wait until it is done.")
+            mine = [job for job in self.of(visitor, kind=Work) if job.active]
+            if len(mine) >= self.limits.jobs_per_visitor:
+                raise LimitError(f"A {mine[-1].kind} of yours is going on: stop it first, or wait until it is done.")
             if sum(job.active or job.busy for job in self._jobs.values()) >= self.limits.jobs:
                 raise LimitError(
                     f"All {self.limits.jobs} places for training are taken by other visitors: try again in a minute."
                 )
 
-    def _of(self, visitor: str | None) -> list[Job]:
-        with self._lock:
-            return [job for job in self._jobs.values() if job.visitor == visitor]
-
     def _clear_failed(self, visitor: str) -> None:
         """Runs that failed are of interest until the next one begins, and must not pile up meanwhile."""
-        failed = [job for job in self._jobs.values() if job.checkpoint is None and not job.active]
+        failed = [job for job in self._jobs.values() if not job.has_result and not job.active]
         surplus = max(len(failed) - MOST_FAILED, 0)
         for i, job in enumerate(failed):
             if i < surplus or job.visitor == visitor:
@@ -430,6 +410,6 @@ class Jobs:
 
 def settings_of(spec: RunSpec) -> dict:
     """The settings of a run as one flat table, by the names used in configs."""
-    unsaid = ("vocab_size", "sample_prompt", "max_seconds", "autosave_seconds", "device")
+    unsaid = ("snapshots", "vocab_size", "sample_prompt", "max_seconds", "autosave_seconds", "device")
     table = {"text": spec.source.title, "tokenizer": spec.tokenizer, **spec.model.to_dict(), **spec.training.to_dict()}
     return {name: value for name, value in table.items() if name not in unsaid}

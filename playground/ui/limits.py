@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 
+SNAPSHOTS = 40
+"""Moments of a run that are kept, where there is room."""
+
+
 class LimitError(ValueError):
     """A request beyond a limit, in a sentence that names the limit and a way round it."""
 
@@ -52,10 +56,14 @@ class Limits:
     """Runs of one visitor at the same time."""
     jobs: int
     """Runs of all visitors at the same time."""
+    seeds: int
+    """Pairs of models trained in one comparison."""
     models_per_visitor: int
     """Finished runs kept for one visitor; the least recently used leaves first."""
     models: int
     """Finished runs kept for all visitors."""
+    snapshot_bytes: int
+    """Of the moments of one run that are kept to look back at."""
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
 
@@ -105,6 +113,15 @@ class Limits:
                 f"{self.memory / 1e9:.1f} GB for it. Lower the batch, the context or the size."
             )
 
+    def snapshots(self, config: ModelConfig) -> int:
+        """How many moments of a run to keep in half precision: about 40 of a small model, none of one too large."""
+        count = min(SNAPSHOTS, self.snapshot_bytes // (2 * config.n_parameters))
+        return count if count >= 4 else 0
+
+    def check_comparison(self, seeds: int) -> None:
+        """How often a pair is to be trained."""
+        self._at_most("seeds", seeds, self.seeds, "Choose fewer: three already tell luck from difference.")
+
     def _at_most(self, what: str, asked: int, most: int, remedy: str) -> None:
         if asked > most:
             raise LimitError(f"{asked:,} {what} are too many: {self.where} allows {most:,}. {remedy}")
@@ -126,8 +143,10 @@ LOCAL = Limits(
     samples=16,
     jobs_per_visitor=1,
     jobs=4,
+    seeds=12,
     models_per_visitor=12,
     models=24,
+    snapshot_bytes=400_000_000,
 )
 
 PUBLIC = Limits(
@@ -146,8 +165,10 @@ PUBLIC = Limits(
     samples=4,
     jobs_per_visitor=1,
     jobs=4,
+    seeds=5,
     models_per_visitor=6,
     models=48,
+    snapshot_bytes=70_000_000,
 )
 
 

@@ -1,0 +1,144 @@
+"""Snapshots: the weights of a run at many moments, in half precision, as safetensors beside it.
+
+A running job writes one file per moment; a checkpoint that ships carries all of them in one `snapshots.safetensors`,
+whose tensors are called `step/name`. Both are read the same way, and checked against the config before use.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from ..model import ModelConfig, Transformer
+from .checkpoint import CheckpointError, expected_shapes
+
+FILE = "snapshots.safetensors"
+FOLDER = "snapshots"
+MOST = 48
+"""Moments kept of a run that is trained on and on; the densest go first."""
+_MAX_HEADER_BYTES = 10_000_000
+
+
+class Snapshots:
+    """The moments of one run that were kept. Files are opened only when a moment is asked for."""
+
+    def __init__(self, config: ModelConfig, places: dict[int, tuple[Path, str]]):
+        self.config = config
+        self._places = dict(sorted(places.items()))  # step → file, and what stands before its tensors' names
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Optimizer steps after which the weights were kept, ascending."""
+        return tuple(self._places)
+
+    def nearest(self, step: float) -> int:
+        """The kept step closest to this one."""
+        return min(self._places, key=lambda kept: (abs(kept - step), kept))
+
+    def model(self, step: int) -> Transformer:
+        """A model of its own with the weights of that moment, as float32. Raises CheckpointError where it cannot."""
+        if step not in self._places:
+            raise CheckpointError(f"no weights were kept after step {step:,}")
+        path, prefix = self._places[step]
+        wanted = expected_shapes(self.config)
+        try:
+            with safe_open(path, framework="pt", device="cpu") as file:
+                held = {name for name in file.keys() if name.startswith(prefix)}  # noqa: SIM118 (not a dict)
+                if held != {prefix + name for name in wanted}:
+                    raise CheckpointError("the snapshots belong to another model")
+                for name, shape in wanted.items():
+                    if tuple(file.get_slice(prefix + name).get_shape()) != shape:
+                        raise CheckpointError(f"the snapshots belong to another model: {name} has another shape")
+                tensors = {name: file.get_tensor(prefix + name).float() for name in wanted}
+        except (OSError, SafetensorError) as problem:
+            raise CheckpointError(f"the weights after step {step:,} cannot be read: {problem}") from problem
+        if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+            raise CheckpointError(f"the weights after step {step:,} hold values that are not numbers")
+        if self.config.tie_embeddings:
+            tensors["head.weight"] = tensors["embedding.weight"]
+        model = Transformer(self.config)
+        model.load_state_dict(tensors)
+        return model
+
+
+def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots | None:
+    """What a run's or a checkpoint's folder holds, or None. Reads names only."""
+    if folder is None:
+        return None
+    folder, places = Path(folder), {}
+    if (folder / FILE).is_file():
+        for name in _tensor_names(folder / FILE):
+            step, _, rest = name.partition("/")
+            if step.isdecimal() and rest:
+                places[int(step)] = (folder / FILE, f"{step}/")
+    for path in (folder / FOLDER).glob("*.safetensors"):
+        if re.fullmatch(r"\d{8,}", path.stem):
+            places[int(path.stem)] = (path, "")
+    return Snapshots(config, places) if places else None
+
+
+def keep_snapshot(folder: str | Path, step: int, state: dict[str, torch.Tensor], *, tied: bool = False) -> None:
+    """Add one moment of a run to its folder, in half precision; of more than `MOST`, the one closest to its neighbours
+    goes. A crash leaves the file whole or not there."""
+    folder = Path(folder) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{step:08d}.safetensors"
+    partial = path.with_suffix(".partial")
+    save_file(_half(state, tied), partial)
+    os.replace(partial, path)
+    kept = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
+    while len(kept) > MOST:
+        # the gap between neighbours, seen from the start of the run: early moments lie densely on purpose
+        spare = min(range(1, len(kept) - 1), key=lambda i: (kept[i + 1] - kept[i - 1]) / (kept[i] + 1))
+        (folder / f"{kept.pop(spare):08d}.safetensors").unlink(missing_ok=True)
+
+
+def drop_after(folder: str | Path, step: int) -> None:
+    """Forget the moments after this step: the run goes on from here, on another way."""
+    for path in (Path(folder) / FOLDER).glob("*.safetensors"):
+        if path.stem.isdecimal() and int(path.stem) > step:
+            path.unlink(missing_ok=True)
+
+
+def save_snapshots(
+    folder: str | Path, moments: Iterable[tuple[int, dict[str, torch.Tensor]]], *, tied: bool = False
+) -> Path:
+    """Put all moments of a run into one file of a checkpoint folder."""
+    tensors = {f"{step}/{name}": tensor for step, state in moments for name, tensor in _half(state, tied).items()}
+    path = Path(folder) / FILE
+    save_file(tensors, path)
+    path.chmod(0o644)
+    return path
+
+
+def _half(state: dict[str, torch.Tensor], tied: bool) -> dict[str, torch.Tensor]:
+    return {
+        name: tensor.detach().to("cpu", torch.float16).contiguous()
+        for name, tensor in state.items()
+        if not (tied and name == "head.weight")
+    }
+
+
+def _tensor_names(path: Path) -> list[str]:
+    """Names in a safetensors header, read without anything else. Raises CheckpointError where there is none."""
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+        if not 0 < length <= min(_MAX_HEADER_BYTES, size - 8):
+            raise CheckpointError(f"{path.name} is damaged: it is no safetensors file")
+        try:
+            header = json.loads(file.read(length))
+        except (ValueError, RecursionError) as problem:
+            raise CheckpointError(f"{path.name} is damaged: its header is not JSON") from problem
+    if not isinstance(header, dict):
+        raise CheckpointError(f"{path.name} is damaged: its header is not a table of tensors")
+    return [name for name in header if name != "__metadata__"]

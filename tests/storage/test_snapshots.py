@@ -1,0 +1,78 @@
+"""Snapshots: what is read back is the model of that moment; damage becomes a sentence."""
+
+import itertools
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from playground.data.tokenizers import CharTokenizer
+from playground.model import Transformer
+from playground.storage import CheckpointError, load, save
+from playground.storage.snapshots import FILE, FOLDER, MOST, drop_after, find_snapshots, keep_snapshot, save_snapshots
+from tests.model.configs import TINY, VARIANTS
+
+IDS = torch.arange(11)[None]
+
+
+@pytest.mark.parametrize("name", ["learned", "tied", "experts, swiglu, shared, every other layer"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_moment_comes_back_as_its_model_to_half_precision(tmp_path, name, whole):
+    config = VARIANTS[name]
+    models = {step: Transformer(config, seed=step) for step in (0, 7, 300)}
+    if whole:
+        save_snapshots(tmp_path, [(s, m.state_dict()) for s, m in models.items()], tied=config.tie_embeddings)
+    else:
+        for step, model in models.items():
+            keep_snapshot(tmp_path, step, model.state_dict(), tied=config.tie_embeddings)
+    found = find_snapshots(tmp_path, config)
+    assert found.steps == (0, 7, 300) and found.nearest(100) == 7 and found.nearest(10**6) == 300
+    for step, model in models.items():
+        again = found.model(step)
+        for key, tensor in model.state_dict().items():
+            assert torch.equal(again.state_dict()[key], tensor.half().float()), key
+        assert torch.allclose(again(IDS).logits, model(IDS).logits, atol=2e-2)
+
+
+def test_a_checkpoint_carries_its_snapshots(tmp_path):
+    model = Transformer(TINY)
+    save(tmp_path / "m", model, CharTokenizer("abcdefghij"))
+    assert load(tmp_path / "m").snapshots is None and find_snapshots(None, TINY) is None
+    save_snapshots(tmp_path / "m", [(5, model.state_dict())])
+    assert load(tmp_path / "m").snapshots.steps == (5,)
+
+
+def test_a_run_without_end_keeps_a_bounded_number_its_first_and_its_last(tmp_path):
+    state = {"x": torch.zeros(1)}
+    for step in range(0, 10 * (MOST + 20), 10):
+        keep_snapshot(tmp_path, step, state)
+    steps = find_snapshots(tmp_path, TINY).steps
+    assert len(steps) == MOST and steps[0] == 0 and steps[-1] == 10 * (MOST + 19)
+    gaps = [b - a for a, b in itertools.pairwise(steps)]
+    assert gaps[0] <= gaps[-1] and max(gaps) <= 100
+    drop_after(tmp_path, 200)
+    assert max(find_snapshots(tmp_path, TINY).steps) <= 200
+
+
+def test_damage_is_a_sentence(tmp_path):
+    model = Transformer(TINY)
+    keep_snapshot(tmp_path, 3, model.state_dict())
+    found = find_snapshots(tmp_path, TINY)
+    with pytest.raises(CheckpointError, match="no weights were kept after step 4"):
+        found.model(4)
+    with pytest.raises(CheckpointError, match="belong to another model"):
+        find_snapshots(tmp_path, TINY.replace(n_layers=3)).model(3)
+    with pytest.raises(CheckpointError, match="has another shape"):
+        find_snapshots(tmp_path, TINY.replace(d_ff=8)).model(3)
+    path = tmp_path / FOLDER / "00000003.safetensors"
+    tensors = load_file(path)
+    tensors["embedding.weight"][0, 0] = float("inf")
+    save_file(tensors, path)
+    with pytest.raises(CheckpointError, match="not numbers"):
+        found.model(3)
+    path.write_bytes(b"\0" * 100)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        found.model(3)
+    (tmp_path / FILE).write_bytes(b"\xff" * 20)
+    with pytest.raises(CheckpointError, match="damaged"):
+        find_snapshots(tmp_path, TINY)
