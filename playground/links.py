@@ -134,8 +134,8 @@ class RunCard:
             "tokenizer": self.tokenizer if self.tokenizer != "char" else None,
             "vocab_size": self.vocab_size,
             "hash": self.text_hash[:HASH_LETTERS],
-            "model": model,
-            "training": training,
+            "model": _regular(model),
+            "training": _regular(training),
             "losses": [[step, round(1e4 * train), round(1e4 * val)] for step, train, val in self.losses],
             "machine": self.machine,
         }
@@ -368,10 +368,14 @@ def _from_record(record: dict[str, Any]) -> RunCard:
         raise LinkError("its prompt is no text of a sane length")
     if record["print"] != _fingerprint(model, training):
         raise LinkError(f"the settings of {PRESETS[record['base']].title} have changed since it was made")
-    text, *hub = record["text"]
-    losses = tuple((_whole(step), _loss(train), _loss(val)) for step, train, val in record.get("losses", ()))
-    if len(losses) > MAX_LOSSES:
+    rows = record.get("losses", [])
+    lists = (record["text"], rows, *(rows if isinstance(rows, list) else ()))
+    if not all(isinstance(part, list) for part in lists) or not record["text"] or any(len(row) != 3 for row in rows):
+        raise LinkError("what it holds is not a run")
+    if len(rows) > MAX_LOSSES:
         raise LinkError("it holds more losses than a link may hold")
+    losses = tuple((_whole(step), _loss(train), _loss(val)) for step, train, val in rows)
+    text, *hub = record["text"]
     words = (text, *hub, record.get("tokenizer", "char"), record.get("hash", ""), record.get("machine", ""))
     if not all(isinstance(word, str) and word.isprintable() for word in words) or len(hub) not in (0, 3):
         raise LinkError("what it holds is not a run")
@@ -407,8 +411,12 @@ def _fingerprint(model: ModelConfig, training: TrainConfig) -> int:
     default = TrainConfig()
     said |= {n: getattr(training, n) for n in LINKED if getattr(training, n) != getattr(default, n)}
     said.pop("sample_prompt", None)
-    regular = {n: float(v) if type(v) is int else v for n, v in said.items()}  # a page may have made 0.0 a 0
-    return zlib.crc32(json.dumps(regular, sort_keys=True).encode()) & 0xFFFFFF
+    return zlib.crc32(json.dumps(_regular(said), sort_keys=True).encode()) & 0xFFFFFF
+
+
+def _regular(values: dict[str, Any]) -> dict[str, Any]:
+    """Whole numbers written as such: a page makes 0 of 0.0."""
+    return {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in values.items()}
 
 
 def _whole(value: Any) -> int:

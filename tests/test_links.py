@@ -1,0 +1,319 @@
+"""Links say what they were made from, to whoever reads them; broken and hostile ones end in a sentence."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground import links
+from playground.links import LinkError, RunCard, View, chosen_losses, text_hash, verdict
+from playground.model import PRESETS, ModelConfig
+from playground.training import RECIPES, TrainConfig
+
+MACHINE = "cpu AVX512 float32, 2 threads, torch 2.13"
+
+
+def card(**changes) -> RunCard:
+    """A run such as a visitor makes."""
+    made = {
+        "text": "stories",
+        "model": PRESETS["small"].config,
+        "training": RECIPES["small"].replace(
+            steps=300, seed=7, eval_windows=128, sample_prompt="Mia lived by the “sea”"
+        ),
+        "text_hash": "0123456789abcdef",
+        "losses": ((0, 3.4, 3.5), (150, 1.5, 1.6), (300, 1.2, 1.2345)),
+        "machine": MACHINE,
+    }
+    return RunCard(**{**made, **changes})
+
+
+def packed(record) -> str:
+    """Letters of any record, with a right checksum, as somebody who has read the program can make them."""
+    data = record if isinstance(record, bytes) else json.dumps(record).encode()
+    return links.VERSION + links._pack(data)
+
+
+def record_of(made: RunCard) -> dict:
+    """What a card's letters hold."""
+    return links._unpacked(made.to_letters())
+
+
+# ---- there and back --------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    preset=st.sampled_from(sorted(PRESETS)),
+    model=st.fixed_dictionaries(
+        {},
+        optional={
+            "n_layers": st.integers(1, 12), "causal": st.booleans(), "dropout": st.floats(0, 0.9),
+            "n_experts": st.sampled_from([0, 2, 8]), "activation": st.sampled_from(["relu", "swiglu"]),
+        },
+    ),
+    training=st.fixed_dictionaries(
+        {},
+        optional={
+            "steps": st.integers(1, 9999), "seed": st.integers(0, 2**31), "learning_rate": st.floats(1e-6, 1),
+            "optimizer": st.sampled_from(["adamw", "muon"]), "sample_prompt": st.text(max_size=60),
+        },
+    ),
+    losses=st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 50), st.floats(0, 50)), max_size=6),
+)  # fmt: skip
+def test_a_card_says_the_same_after_the_journey_and_fits_a_url(preset, model, training, losses):
+    config = PRESETS[preset].config.replace(**{**model, "experts_per_token": 2, "moe_every": 1})
+    trained = TrainConfig().replace(**training)
+    made = card(model=config, training=trained, losses=tuple((s, round(a, 4), round(b, 4)) for s, a, b in losses))
+    letters = made.to_letters()
+    again = RunCard.from_letters(letters)
+    assert again.model.replace(vocab_size=1) == config.replace(vocab_size=1)
+    assert again.training == trained and again.losses == made.losses and again.differing(made) == []
+    assert len(letters) < 900 and set(letters) <= set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    )
+
+
+def test_an_ordinary_run_needs_about_two_hundred_letters():
+    assert len(card().to_letters()) < 260
+
+
+def test_equal_settings_make_equal_letters_whether_a_page_sent_whole_numbers_or_not():
+    a = card(training=TrainConfig(weight_decay=0.0, gradient_clip=1.0))
+    b = card(training=TrainConfig(weight_decay=0, gradient_clip=1))
+    assert a.to_letters() == b.to_letters()
+
+
+def test_the_nearest_preset_is_the_base_and_only_differences_travel():
+    record = record_of(card(model=PRESETS["tiny"].config.replace(n_layers=3), training=RECIPES["tiny"]))
+    assert record["base"] == "tiny" and record["model"] == {"n_layers": 3} and "training" not in record
+
+
+def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monkeypatch):
+    letters = card().to_letters()
+    changed = PRESETS["small"].config.replace(d_model=256)
+    monkeypatch.setitem(links.PRESETS, "small", type(PRESETS["small"])("small", "Small", changed, ""))
+    with pytest.raises(LinkError, match="settings of Small have changed"):
+        RunCard.from_letters(letters)
+
+
+def test_a_text_is_known_by_its_hash_whatever_its_line_ends():
+    assert text_hash("one\r\ntwo") == text_hash("one\ntwo") != text_hash("one\ntwo ")
+    from playground.data import corpus_from_text
+
+    text = "the sun rises and the sun sets. " * 10
+    assert corpus_from_text(text).sha256.startswith(text_hash(text))
+
+
+def test_only_what_others_will_meet_is_promised():
+    evaluations = {
+        "step": [0, 50, 100, 150, 200, 250, 300, 350, 400, 437],
+        "train_loss": [3.0] * 9 + [1.0],
+        "val_loss": [3.0] * 8 + [float("nan"), 1.0],
+    }
+    kept = chosen_losses(evaluations, every=50, steps=1000)
+    steps = [row[0] for row in kept]
+    assert steps[0] == 0 and steps[-1] == 350 and len(steps) == links.MAX_LOSSES, "neither a stop nor a NaN"
+    assert [row[0] for row in chosen_losses(evaluations, every=50, steps=437)][-1] == 437
+
+
+# ---- broken and hostile ----------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whatever_happens_to_a_link_on_its_way_is_noticed(data):
+    letters = card().to_letters()
+    at = data.draw(st.integers(0, len(letters) - 1))
+    other = data.draw(st.sampled_from("AZaz09-_%<"))
+    for damaged in (
+        letters[:at],
+        letters[:at] + other + letters[at + 1 :],
+        letters + other,
+        letters[at:] + letters[:at],
+    ):
+        if damaged != letters:
+            with pytest.raises(LinkError):
+                RunCard.from_letters(damaged)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=300))
+def test_any_text_is_a_card_or_a_sentence(text):
+    with pytest.raises(LinkError):
+        RunCard.from_letters(text)
+
+
+LETTERS = "1" + "A" * links.MAX_LETTERS
+
+
+@pytest.mark.parametrize(
+    ("letters", "complaint"),
+    [
+        ("", "lost or changed"),
+        (LETTERS, "longer than the 2,000 letters"),
+        ("2" + card().to_letters()[1:], "another version"),
+        (packed(b"[" * 3000), "not a run"),
+        (packed(b"x" * links.MAX_JSON + b"y"), "lost or changed"),
+        ("1" + base64.urlsafe_b64encode(zlib.compress(b"0" * 10**6)[2:-4] + b"1234").decode().rstrip("="), "lost"),
+        (packed([1, 2]), "not a run"),
+        (packed({}), "not a run"),
+        (packed(b'{"base": NaN}'), "not a run"),
+    ],
+)  # fmt: skip
+def test_letters_that_hold_no_run_are_refused(letters, complaint):
+    with pytest.raises(LinkError, match=complaint):
+        RunCard.from_letters(letters)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"base": "gpt-9"}, "another version"),
+        ({"base": ["small"]}, "another version"),
+        ({"news": 1}, "another version"),
+        ({"text": ["klingon"]}, "a text that this page does not have"),
+        ({"text": []}, "not a run"),
+        ({"text": "stories"}, "not a run"),
+        ({"text": ["hub"]}, "which file of the Hub"),
+        ({"text": ["hub", "a/b", "c", "dungeon"]}, "which file of the Hub"),
+        ({"text": ["hub", "a" * 400, "c", "dataset"]}, "which file of the Hub"),
+        ({"tokenizer": "telepathy"}, "a tokenizer that this page does not have"),
+        ({"tokenizer": {}}, "not a run"),
+        ({"vocab_size": 10**9}, "size of the vocabulary"),
+        ({"vocab_size": True}, "size of the vocabulary"),
+        ({"hash": "<script>"}, "hash of the text"),
+        ({"machine": "cpu\x00"}, "not a run"),
+        ({"model": {"n_heads": 3}}, "d_model 128 is not divisible by n_heads 3"),
+        ({"model": {"d_model": "128"}}, "settings make no sense"),
+        ({"model": {"d_model": [1]}}, "settings make no sense"),
+        ({"model": {"dropout": 1e999}}, "settings make no sense|not a run"),
+        ({"model": {"__class__": 1}}, "settings make no sense"),
+        ({"model": {"vocab_size": 10**9}}, "what a link may not set"),
+        ({"model": [1]}, "not a run"),
+        ({"training": {"device": "cuda:7"}}, "what a link may not set"),
+        ({"training": {"compile": True}}, "what a link may not set"),
+        ({"training": {"snapshots": 10**6}}, "what a link may not set"),
+        ({"training": {"max_seconds": 1e9}}, "what a link may not set"),
+        ({"training": {"autosave_seconds": 0}}, "what a link may not set"),
+        ({"training": {"steps": -1}}, "settings make no sense"),
+        ({"training": {"learning_rate": "fast"}}, "settings make no sense"),
+        ({"training": {"sample_prompt": ["x"]}}, "prompt is no text"),
+        ({"training": {"sample_prompt": "x" * 301}}, "prompt is no text"),
+        ({"print": 0}, "have changed since"),
+        ({"losses": [[0, 1]]}, "not a run|make no sense"),
+        ({"losses": [[0, 1, -1]]}, "make sense"),
+        ({"losses": [[0, 1, 1.5]]}, "make sense"),
+        ({"losses": [[i, 1, 1] for i in range(7)]}, "more losses"),
+        ({"losses": {"0": 1}}, "not a run|make no sense"),
+    ],
+)
+def test_a_forged_record_with_a_right_checksum_is_refused_with_a_sentence(changes, complaint):
+    with pytest.raises(LinkError, match=complaint):
+        RunCard.from_letters(packed({**record_of(card()), **changes}))
+
+
+def test_sentences_never_carry_a_flood_or_control_characters():
+    with pytest.raises(LinkError) as caught:
+        RunCard.from_letters(packed({**record_of(card()), "text": ["x" * 5000]}))
+    assert len(str(caught.value)) < 200
+    with pytest.raises(LinkError) as caught:
+        View.from_query({"tab": "\x1b[2J" * 100}, ("train",))
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 200
+
+
+# ---- was it repeated? ------------------------------------------------------------------------------------------------
+
+
+def evaluated(*rows: tuple[int, float, float]) -> dict:
+    """Columns as History keeps them."""
+    return (
+        dict(zip(("step", "train_loss", "val_loss"), map(list, zip(*rows))))
+        if rows
+        else dict.fromkeys(("step", "train_loss", "val_loss"), ())
+    )
+
+
+def test_equal_to_four_decimals_is_a_match_and_the_fifth_does_not_count():
+    told = verdict(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23449)), MACHINE, over=True)
+    assert told.kind == "matched" or "1.2345" not in told.sentence
+    told = verdict(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23451)), MACHINE, over=True)
+    assert (
+        told.kind == "matched"
+        and told.sentence.startswith("Matched to 4 decimals")
+        and "3 evaluations" in told.sentence
+    )
+
+
+def test_a_difference_is_named_with_its_step_its_size_and_what_may_be_behind_it():
+    rows = evaluated((0, 3.4, 3.5), (150, 1.5, 1.61), (300, 1.2, 1.2395))
+    same = verdict(card(), rows, MACHINE, over=True)
+    assert same.kind == "differs"
+    assert "validation loss at step 300 is 1.2395, the link says 1.2345 (0.0050 more)" in same.sentence
+    assert "first difference is at step 150" in same.sentence and "program has changed" in same.sentence
+    other = verdict(card(), rows, "Some GPU bfloat16, torch 2.13", over=True)
+    assert "another kind of machine" in other.sentence and "Some GPU" in other.sentence and MACHINE in other.sentence
+
+
+def test_nothing_is_said_before_there_is_something_to_compare():
+    assert verdict(card(), evaluated(), MACHINE, over=False).kind == "open"
+    assert verdict(card(), evaluated((7, 1.0, 1.0)), MACHINE, over=True).kind == "open"
+    on_the_way = verdict(card(), evaluated((0, 3.4, 3.5)), MACHINE, over=False)
+    assert on_the_way.kind == "open" and "so far" in on_the_way.sentence
+    assert verdict(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
+
+
+def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
+    mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
+    assert card().differing(mine) == []
+    other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
+    assert {"text", "n_layers", "seed"} <= set(card().differing(other))
+
+
+# ---- views of a tab --------------------------------------------------------------------------------------------------
+
+TABS = ("train", "generate", "inspect", "moe")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.builds(
+        View,
+        st.sampled_from(TABS),
+        st.none() | st.sampled_from(["stories", "dialects-moe"]),
+        st.none() | st.text(max_size=80),
+        st.none() | st.integers(0, 9999),
+        st.none() | st.integers(0, 9999),
+        st.none() | st.tuples(st.integers(0, 9999), st.integers(0, 9999)),
+        st.none() | st.sampled_from(["walk", "heads"]),
+    )
+)
+def test_a_view_says_the_same_after_the_journey(view):
+    assert View.from_query(view.to_query(), TABS) == view
+
+
+@pytest.mark.parametrize(
+    ("query", "complaint"),
+    [
+        ({}, "no tab called"),
+        ({"tab": "<img src=x onerror=alert(1)>"}, "no tab called"),
+        ({"tab": "inspect", "layer": "-1"}, "layer should be a whole number"),
+        ({"tab": "inspect", "layer": "١"}, "layer should be"),
+        ({"tab": "inspect", "head": "1e9"}, "head should be"),
+        ({"tab": "inspect", "head": "9" * 5000}, "head should be"),
+        ({"tab": "inspect", "cell": "1"}, "two numbers"),
+        ({"tab": "inspect", "cell": "1,2,3"}, "two numbers"),
+        ({"tab": "inspect", "cell": "a,b"}, "cell should be"),
+        ({"tab": "inspect", "model": "../../etc/passwd"}, "no name that a model could have"),
+        ({"tab": "inspect", "view": "Heads!"}, "no name that a view could have"),
+        ({"tab": "inspect", "prompt": "x" * 2001}, "2,001 characters"),
+    ],
+)
+def test_views_that_make_no_sense_are_refused_with_a_sentence(query, complaint):
+    with pytest.raises(LinkError, match=complaint):
+        View.from_query(query, TABS)
