@@ -33,9 +33,10 @@ def build(page: Page) -> None:
         if importlib.util.find_spec(f"{__package__}.{name}")
     }
     tabs = {}
-    with gr.Tabs(elem_id="inspect-views"):
+    with gr.Tabs(elem_id="inspect-views") as views:
         for name, module in modules.items():
             with gr.Tab(module.TITLE, id=name, elem_id=f"inspect-{name}") as tabs[name]:
                 frame.building = name
                 module.build(frame)
+    page.share("inspect.views", views)
     frame.connect(tabs)

@@ -38,6 +38,7 @@ from ....inspection import Look, look
 from ....inspection.example import PROMPT, worked_example
 from ....inspection.heads import head_scores
 from ... import theme
+from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import read_prompt, suggestions
 
@@ -107,8 +108,6 @@ class Frame:
     """One sentence on how the prompt was read, or what is wrong with it."""
     view: gr.Textbox
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
-    cell: gr.Textbox
-    """Hidden; value: `query,key`, for links."""
     building: str = ""
     """The view being built."""
     _followers: list[_Follower] = field(default_factory=list)
@@ -185,31 +184,28 @@ class Frame:
     def connect(self, tabs: dict[str, gr.Tab]) -> None:
         """Wire everything, once all views are built."""
         page = self.page
-        everything = list(dict.fromkeys([self.notice, self.view, self.cell, *self.pickers, *self._outputs]))
+        everything = list(dict.fromkeys([self.notice, self.view, *self.pickers, *self._outputs]))
         extras = [component for follower in self._followers for component in follower.extra]
-        inputs = {*self.inputs, self.view, self.cell, *extras}
-        first = next(iter(tabs), "")
+        inputs = {*self.inputs, self.view, *extras}
         quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 4,
                  "concurrency_id": "inspect", "trigger_mode": "always_last"}  # fmt: skip
 
         def on(event: Any, handler: Callable) -> Any:
             return event(handler, inputs, everything, **quick)
 
-        def opened(values: dict, name: str = "") -> dict:
-            new = not values[self.view]  # the tab and its first view open together, and both say so
-            values = {**values, self.view: name or values[self.view] or first}
-            where = _linked(values[self.cell]) if values[self.cell] else best if new else None
-            return self._redraw(values, where=where)
+        def opened(values: dict, request: gr.Request, name: str) -> dict:
+            linked = query_of(request).keys() & {"layer", "head", "cell"}
+            where = None if values[self.view] or linked else best
+            return self._redraw({**values, self.view: name}, where=where)
 
         def other_prompt(values: dict) -> dict:
-            return self._redraw(values, where=last) if values[self.view] else {}
+            return self._redraw(values, where=last) if values[self.view] else gr.skip()
 
         def other_model(values: dict) -> dict:
-            return self._redraw(values, where=best) if values[self.view] else {}
+            return self._redraw(values, where=best) if values[self.view] else gr.skip()
 
-        on(page.tab.select, opened)
-        for name, tab in tabs.items():
-            on(tab.select, lambda values, name=name: opened(values, name))
+        for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
+            on(tab.select, _opener(opened, name))
         for event in (self.prompt.input, self.prompt.submit, *self._rereads):
             on(event, other_prompt)
         on(self.subject.input, other_model)
@@ -221,9 +217,9 @@ class Frame:
         for event, alter in self._redraws:
             on(event, self._redrawer(alter))
 
-        def suggested(visitor: str | None, model_id: str | None) -> tuple[str, gr.Dataset]:
+        def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple[str, gr.Dataset]:
             known = suggestions(page, model_id, visitor)
-            return known[0], gr.Dataset(samples=[[s] for s in known])
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, other_model)
@@ -262,7 +258,7 @@ class Frame:
             return {self.notice: theme.notice(sentence(str(problem)), "error"), self.view: values[self.view]}
         if changed == "place" and place.owner != before.owner:
             changed = "head"
-        shown = {self.view: values[self.view], self.cell: f"{place.query},{place.key}"}
+        shown = {self.view: values[self.view]}
         notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
         problems = []
         for follower in self._followers:
@@ -299,13 +295,11 @@ def watched(found: Look, place: Place) -> Place:
     return place.at(key=int(found.pattern(place.layer)[place.head, place.query].argmax()))
 
 
-def _linked(cell: Any) -> Callable[[Look, Place], Place] | None:
-    """The place with the cell that a link or an earlier visit left as `query,key`."""
-    parts = str(cell).split(",")
-    if len(parts) != 2:
-        return None
-    query, key = map(whole, parts)
-    return lambda found, place: place.at(query=query, key=key)
+def _opener(opened: Callable, name: str) -> Callable:
+    def open_view(values: dict, request: gr.Request) -> dict:
+        return opened(values, request, name)
+
+    return open_view
 
 
 def build(page: Page) -> Frame:
@@ -340,12 +334,14 @@ def build(page: Page) -> Frame:
                     head = _picker("Head", "inspect-head")
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
+        with gr.Row(elem_id="inspect-foot"):
+            copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view = gr.Textbox("", visible=False)
-        cell = gr.Textbox("", visible=False)
-    for name, component in (("prompt", prompt), ("layer", layer), ("head", head), ("cell", cell)):
+    shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
+    for name, component in shared.items():
         page.share(f"inspect.{name}", component)
-    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view, cell)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view)
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:
