@@ -22,7 +22,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FREE, ZERO = "cpu-basic", "zero-a10g"
 HARDWARE = (FREE, "cpu-upgrade", ZERO, "t4-small", "t4-medium", "l4x1", "a10g-small", "a10g-large", "a100-large")
 ALWAYS = ("README.md", "LICENSE", "app.py", "requirements.txt")
-OF_CHECKPOINTS = ("config.json", "tokenizer.json", "model.safetensors", "history.json", "README.md")
+OF_CHECKPOINTS = (
+    "config.json",
+    "tokenizer.json",
+    "model.safetensors",
+    "history.json",
+    "snapshots.safetensors",
+    "README.md",
+)
 ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 READY, BROKEN = (

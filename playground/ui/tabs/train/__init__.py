@@ -7,6 +7,7 @@ running.py    what happens to a run
 watch.py      what a run looks like
 followers.py  what each open page has been sent already
 pace.py       how long a run will take here
+hub.py        models to and from the Hub
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import gradio as gr
 
 from ...page import Page
-from . import layout
+from . import hub, layout
 from .pace import Pace
 from .running import Running, recorded
 from .settings import Settings
@@ -30,6 +31,8 @@ def build(page: Page) -> None:
             controls = layout.controls(page.limits, opening)
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
             results = layout.results(opening)
+            with gr.Accordion("The Hub", open=False, elem_classes="card", elem_id="hub-accordion"):
+                hub.build(page)
     settings = Settings(page.limits, controls, pace)
     settings.connect()
     Running(page, settings, results, pace).connect()

@@ -1,0 +1,143 @@
+"""The Hub section of "Take it with you": push the chosen model, pull one by its name, see what others made.
+
+Whose login is used: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and
+change those it made); on this machine its stored login, but only for whoever sits at it.
+"""
+
+from __future__ import annotations
+
+import html
+import ipaddress
+import os
+import tempfile
+
+import gradio as gr
+
+from ....storage import hub
+from ...page import QUIETLY, Page, in_words
+from .watch import quiet
+
+# for handlers that wait for the network: the queue shows that they work
+_WAITING = {"api_visibility": "private", "concurrency_limit": 4, "concurrency_id": "hub", "show_progress": "minimal"}
+
+
+def build(page: Page) -> None:
+    """Lay the section out where it is called, and wire it up."""
+    on_space = bool(os.environ.get("SPACE_ID"))
+    with gr.Group(elem_id="hub"):
+        gr.HTML("<h4>The Hugging Face Hub</h4>" + quiet(_login_words(on_space)), padding=False)
+        if os.environ.get("OAUTH_CLIENT_ID"):  # without it the button would not let the page start
+            gr.LoginButton(size="md", elem_id="hub-login")
+        with gr.Row():
+            name = gr.Textbox(
+                label="Push the model chosen above to",
+                placeholder="name, or user/name",
+                max_lines=1,
+                max_length=96,
+                elem_id="hub-name",
+            )
+            private = gr.Checkbox(label="Private", value=False, min_width=90, scale=0)
+        push = gr.Button("Push", size="md", elem_id="hub-push")
+        pushed = gr.HTML(padding=False, elem_id="hub-pushed")
+        with gr.Row():
+            repo = gr.Dropdown(
+                [],
+                label="Pull a model by its name",
+                info="Made here, or a GPT-2, Llama or Mixtral that fits.",
+                allow_custom_value=True,
+                value="",
+                elem_id="hub-repo",
+            )
+        with gr.Row():
+            pull = gr.Button("Pull", size="md", min_width=90, elem_id="hub-pull")
+            look = gr.Button("What others made", size="md", min_width=90, elem_id="hub-look")
+        pulled = gr.HTML(padding=False, elem_id="hub-pulled")
+
+    def push_model(
+        visitor: str, model_id: str, name: str, private: bool, request: gr.Request, signed_in: gr.OAuthToken | None
+    ) -> str:
+        with in_words():
+            page.known(visitor)
+            checkpoint = page.registry.get(model_id, visitor)
+            done = hub.push(checkpoint, _named(name), token=_token(request, signed_in), private=bool(private))
+        return _said(f"{'Made' if done.created else 'Updated'} ", done.url, done.repo_id)
+
+    def pull_model(
+        visitor: str, model_id: str, repo: str, request: gr.Request, signed_in: gr.OAuthToken | None
+    ) -> tuple:
+        with in_words():
+            visitor, repo = page.known(visitor), _named(repo)
+            token = signed_in.token if signed_in else None if at_home(request) else False
+            with tempfile.TemporaryDirectory() as temporary:
+                # visitors must not fill the Space's disk; one's own machine keeps what it has fetched
+                cache = temporary if on_space else None
+                checkpoint = hub.pull(repo, token=token, cache=cache, max_parameters=page.limits.parameters)
+            page.limits.check_model(checkpoint.config)
+            new_id = page.registry.add(visitor, checkpoint)
+        loss = checkpoint.history.val_loss
+        quality = f", validation loss {loss:.4f}" if loss is not None else ""
+        words = f"{checkpoint.name} is here: {checkpoint.config.n_parameters:,} parameters{quality}. All tabs show it."
+        return page.model_list(visitor, new_id), quiet(words)
+
+    def look_around() -> tuple:
+        with in_words():
+            found = hub.find()
+        words = f"{len(found)} found, the newest first: choose one above." if found else "Nobody has pushed one yet."
+        return gr.Dropdown(choices=found, value=found[0] if found else ""), quiet(words)
+
+    chosen = [page.visitor, page.model]
+    push.click(push_model, [*chosen, name, private], pushed, **_WAITING)
+    pull.click(pull_model, [*chosen, repo], [page.model, pulled], **_WAITING)
+    look.click(look_around, None, [repo, pulled], **_WAITING)
+    page.model.change(lambda: "", None, pushed, **QUIETLY)
+
+
+def at_home(request: gr.Request) -> bool:
+    """Whether a request comes from a browser on this very machine, so that its stored login may be used.
+
+    A page may be open to a network or shared through a tunnel; then the address asked for is another one.
+    """
+    if os.environ.get("SPACE_ID") or request.headers.get("x-forwarded-for"):
+        return False
+    asked = request.headers.get("host", "").rsplit(":", 1)[0].strip("[]")
+    return all(_is_loopback(address) for address in (asked, request.client.host if request.client else ""))
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return address == "localhost" or ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _token(request: gr.Request, signed_in: gr.OAuthToken | None) -> str | None:
+    """The token to push with; None is the stored login. Raises ValueError for those who have none."""
+    if signed_in is not None:
+        return signed_in.token
+    if os.environ.get("SPACE_ID"):
+        raise ValueError("Sign in with Hugging Face first, so that the model goes to your own account.")
+    if not at_home(request):
+        raise ValueError("Only whoever sits at the server's own machine can push with its login.")
+    return None
+
+
+def _named(name: str) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("Type a repository's name first, such as anna/tales.")
+    if len(name) > 200:
+        raise ValueError("That is too long for a repository's name: write it as user/name.")
+    return name
+
+
+def _login_words(on_space: bool) -> str:
+    if on_space:
+        return (
+            "Sign in to push to your own account. This page may then make repositories there and change those it "
+            "made, nothing else."
+        )
+    return "Pushing uses this machine's login (hf auth login, or HF_TOKEN). Pulling public models needs none."
+
+
+def _said(before: str, url: str, name: str) -> str:
+    link = f'<a href="{html.escape(url, quote=True)}" target="_blank" rel="noopener">{html.escape(name)}</a>'
+    return f'<p class="quiet-line">{before}{link}, with its card and its curve.</p>'
