@@ -1,0 +1,337 @@
+"""Comparisons: a dense model and a mixture trained side by side, as a visitor's work that pages leave and find again.
+
+`run_comparison` is the iterator, `ComparisonJob` its thread; what a page shows of it is a `pairs.PairView`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..data import Ladder
+from ..model import ModelConfig
+from ..model.twins import Twins, dense_twin, expert_twin
+from ..storage import Checkpoint
+from ..storage.snapshots import find_snapshots, keep_snapshot
+from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
+from ..training.comparison import SIDES, Calibrated, Judged, Plan, Told, Trained, common_step, compare
+from ..training.verdict import Verdict
+from .limits import Limits
+from .pairs import NAMES, PairView, SideView
+from .registry import Registry, new_id
+from .runs import Background, Laddered, Prepared, Source, corpus_for
+from .work import Work
+
+
+@dataclass(frozen=True)
+class ComparisonSpec:
+    """A comparison as it was asked for."""
+
+    source: Source
+    dense: ModelConfig
+    """The dense model; its feed-forward width is set by the twin, if that is what adapts."""
+    moe: ModelConfig
+    """The mixture; its experts' width is set by the twin, if that is what adapts."""
+    training: TrainConfig
+    equal: str = "active"
+    """One of `twins.EQUAL`."""
+    adapts: str = "dense"
+    """Whose width is set so that the two are equal: dense or moe."""
+    seeds: int = 3
+    tokenizer: str = "word"
+    vocab_size: int | None = None
+    """Of a byte-level vocabulary to be trained; None for its default."""
+
+    def twins(self, vocab_size: int | None = None) -> Twins:
+        """The pair. Raises ValueError where there is none."""
+        known = {} if vocab_size is None else {"vocab_size": vocab_size}
+        if self.adapts == "dense":
+            return dense_twin(self.moe.replace(**known), self.equal)
+        return expert_twin(self.dense.replace(**known), self.moe.replace(**known), self.equal)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The twins are found and the text is read; training begins."""
+
+    twins: Twins
+    prepared: Prepared
+
+
+def run_comparison(
+    spec: ComparisonSpec, limits: Limits, *, should_stop: Callable[[str], bool] = lambda side: False
+) -> Iterator[Any]:
+    """Read the text, find the twins, train and judge them: Paired, then events of `compare`, and Laddered once.
+
+    `should_stop(side)` is asked after every step of a side. Raises ValueError with a sentence where text, models and
+    settings do not fit together or exceed a limit.
+    """
+    corpus = corpus_for(spec, limits)
+    twins = spec.twins(corpus.vocab_size)
+    for config in (twins.dense, twins.moe):
+        limits.check_training(config, spec.training)
+    corpus.check_context(twins.dense.context_length)
+    prepared = Prepared(
+        config=twins.moe,
+        tokenizer=corpus.tokenizer,
+        corpus_name=corpus.name,
+        corpus_sha256=corpus.sha256,
+        train_tokens=len(corpus.train),
+        val_tokens=len(corpus.val),
+        language=corpus.language.name if corpus.language else None,
+        unknown=(),
+    )
+    yield Paired(twins, prepared)
+    plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
+    ladder = Background(lambda: corpus.ladder(twins.dense.context_length, spec.training.eval_windows))
+    for event in compare(plan, corpus, should_stop=should_stop):
+        yield event
+        if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:
+            ladder.start()  # not before the first point is out, so that it is not held up
+        if ladder.ready:
+            yield Laddered(ladder.take())
+    if ladder.started:
+        yield Laddered(ladder.take())
+
+
+# ---- the job ---------------------------------------------------------------------------------------------------------
+
+
+class ComparisonJob(Work):
+    """One comparison: its thread, and all that it has brought forth so far."""
+
+    kind = "comparison"
+
+    def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, folder: Path):
+        super().__init__(job_id, visitor, name, folder)
+        self.spec, self.limits = spec, limits
+        self.model_ids = {side: new_id() for side in SIDES}
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self._stop_side = {side: threading.Event() for side in SIDES}
+        self._paired: Paired | None = None
+        self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
+        self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
+        self._steps = dict.fromkeys(SIDES, spec.training.steps)
+        self._latest: dict[str, Stepped] = {}
+        self._per_step = dict.fromkeys(SIDES, 0.0)  # seconds, for what is left
+        self._started: Started | None = None
+        self._ladder: Ladder | None = None
+        self._verdict: Verdict | None = None
+        self._notices: list[str] = []
+
+    @property
+    def has_result(self) -> bool:
+        """Whether at least one of the two is in the registry."""
+        return bool(self.checkpoints)
+
+    def start(
+        self,
+        registry: Registry,
+        runner: Callable[..., Iterator[Any]] = run_comparison,
+        left: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Begin in a thread of its own."""
+        deadline = time.monotonic() + self.limits.seconds
+
+        def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            def stops(side: str) -> bool:
+                return should_stop() or self._stop_side[side].is_set() or time.monotonic() > deadline
+
+            return runner(self._kept_spec(), self.limits, should_stop=stops)
+
+        def take(event: Any) -> None:
+            self._take(event)
+            if isinstance(event, Trained) and event.seed == self.spec.training.seed:
+                self._keep(event, registry, left)
+
+        def all_events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            yield from events(should_stop)
+            yield _OVER
+
+        self.begin("Reading the text …", all_events, take)
+
+    def stop_side(self, side: str) -> None:
+        """Stop one of the two; the other goes on to its end."""
+        assert side in SIDES, side
+        self._stop_side[side].set()
+        with self._lock:
+            self._version += 1
+
+    def view(self) -> PairView:
+        """A consistent copy of what is known."""
+        with self._lock:
+            paired = self._paired
+            sides = {side: self._side(side, paired.twins) for side in SIDES} if paired else {}
+            return PairView(
+                id=self.id,
+                name=self.name,
+                state=self._state,
+                message=self._message,
+                sides=sides,
+                seeds=self.spec.seeds,
+                equal=self.spec.equal,
+                twins=paired.twins if paired else None,
+                ladder=self._ladder,
+                verdict=self._verdict,
+                withheld=self._withheld(),
+                corpus=self.spec.source.title,
+                notices=tuple(self._notices),
+                device=f"{self._started.device}, {self._started.precision}" if self._started else "",
+                time_left=self._time_left(),
+                version=self._version,
+            )
+
+    def _side(self, side: str, twins: Twins) -> SideView:
+        config = twins.dense if side == "dense" else twins.moe
+        training, latest = self.spec.training, self._latest.get(side)
+        return SideView(
+            name=NAMES[side],
+            kind=side,
+            config=config,
+            histories=tuple(_copied(history) for history in self._histories[side]),
+            planned_steps=self._steps[side],
+            tokens_per_step=training.batch_size * training.accumulation * config.context_length,
+            model_id=self.model_ids[side] if side in self.checkpoints else None,
+            tokens_per_second=latest.tokens_per_second if latest else None,
+            reasons=tuple(self._reasons[side]),
+        )
+
+    def _time_left(self) -> float | None:
+        """Seconds, from how long the steps so far took."""
+        if len(self._latest) < len(SIDES):
+            return None
+        left = 0.0
+        for side in SIDES:
+            done = self._histories[side][-1].last_step
+            whole = self._steps[side] * (self.spec.seeds - len(self._histories[side]))
+            remaining = self._steps[side] - done
+            left += self._per_step[side] * (whole + remaining)
+        return left
+
+    def _withheld(self) -> str:
+        """Why there is no verdict on all that was asked for."""
+        ended = {side: self._reasons[side][-1] for side in SIDES if self._reasons[side]}
+        early = {side: reason for side, reason in ended.items() if reason != "done"}
+        if not early:
+            return ""
+        if "diverged" in early.values():
+            who = " and ".join(NAMES[side] for side, reason in early.items() if reason == "diverged")
+            return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
+        pair = len(self._histories["dense"])
+        who = " and ".join(f"{NAMES[s]} after step {self._histories[s][-1].last_step:,}" for s in early)
+        both = "both are kept" if len(ended) == len(SIDES) else "it is kept, and the other goes on"
+        words = f"Stopped: {who} of {self._steps[next(iter(early))]:,}; {both}."
+        found = common_step(*(self._histories[side][-1].evaluations for side in SIDES))
+        if pair > 1 and self._verdict is not None:
+            return f"{words} The verdict is on the pairs that were complete."
+        if found and found[0] > 0:
+            step, dense, moe = found
+            words += (
+                f" There is no verdict on unequal training; at step {step:,}, the last at which both were measured, "
+                f"MoE was {abs(moe - dense):.4f} nats {'lower' if moe < dense else 'higher'}."
+            )
+        return words
+
+    # ---- events ------------------------------------------------------------------------------------------------------
+
+    def _kept_spec(self) -> ComparisonSpec:
+        """The comparison, with as many moments of the first pair kept as there is room for."""
+        count = self.spec.training.snapshots or self.limits.snapshots(self.spec.moe)
+        return dataclasses.replace(self.spec, training=self.spec.training.replace(snapshots=min(count, 16)))
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, Told) and isinstance(event.event, Snapshotted):
+            self._keep_moment(event)
+            return
+        with self._lock:
+            if isinstance(event, Paired):
+                self._paired, self._message = event, "Building the models …"
+            elif isinstance(event, Calibrated):
+                self._steps = event.steps
+                took = {side: 1000 * seconds for side, seconds in event.seconds_per_step.items()}
+                self._notices.append(
+                    f"A step takes {took['dense']:.1f} ms (dense) and {took['moe']:.1f} ms (MoE) here, so the dense "
+                    f"model gets {event.steps['dense']:,} steps for the mixture's {event.steps['moe']:,}."
+                )
+            elif isinstance(event, Told):
+                self._take_told(event)
+            elif isinstance(event, Trained):
+                self._reasons[event.side].append(event.reason)
+            elif isinstance(event, Judged):
+                self._verdict = event.verdict
+            elif isinstance(event, Laddered):
+                self._ladder = event.ladder
+                for checkpoint in self.checkpoints.values():
+                    checkpoint.about["ladder"] = event.ladder.to_dict()
+            elif event is _OVER:
+                self._state, self._message = "finished", self._ending()
+            self._version += 1
+
+    def _take_told(self, told: Told) -> None:
+        place, event = told.seed - self.spec.training.seed, told.event
+        histories = self._histories[told.side]
+        if len(histories) <= place:
+            histories.append(History())
+        histories[place].add(event)
+        if self._state == "preparing":
+            self._state, self._message = "training", ""
+        if isinstance(event, Started):
+            self._started = event
+        elif isinstance(event, Stepped):
+            self._latest[told.side] = event
+            if event.time_left:
+                self._per_step[told.side] = event.time_left / (self._steps[told.side] - event.step)
+        elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):
+            self._notices.append(f"{NAMES[told.side]}: {event.message}")
+
+    def _ending(self) -> str:
+        steps = [f"{NAMES[s]} {self._histories[s][0].last_step:,}" for s in SIDES if self._histories[s]]
+        complete = self._verdict.seeds if self._verdict else 0
+        if complete == self.spec.seeds:
+            pairs = f"All {complete} pairs are" if complete > 1 else "The pair is"
+            return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
+        return self._withheld() or "Stopped; what was learned is kept."
+
+    def _keep(self, event: Trained, registry: Registry, left: Callable[[], None]) -> None:
+        """Put one of the first pair into the registry, where Generate and Inspect find it."""
+        prepared, twins, side = self._paired.prepared, self._paired.twins, event.side
+        about = {
+            "corpus": self.spec.source.title,
+            "language": prepared.language,
+            "text_sha256": prepared.corpus_sha256,
+            "prompt": self.spec.training.sample_prompt,
+            "training": self.spec.training.replace(steps=self._steps[side]).to_dict(),
+            "ladder": self._ladder.to_dict() if self._ladder else None,
+            "comparison": {"with": self.model_ids["moe" if side == "dense" else "dense"], "equal": self.spec.equal},
+        }
+        with self._lock:
+            history = _copied(self._histories[side][0])
+        config = twins.dense if side == "dense" else twins.moe
+        name = f"{self.name} · {NAMES[side]}"
+        snapshots = find_snapshots(self.folder / side, config)
+        checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
+        self.checkpoints[side] = checkpoint
+        registry.add(self.visitor, checkpoint, model_id=self.model_ids[side], on_leaving=left)
+        with self._lock:
+            self._version += 1
+
+    def _keep_moment(self, told: Told) -> None:
+        if told.seed == self.spec.training.seed:
+            state, step = told.event.state, told.event.step
+            keep_snapshot(self.folder / told.side, step, state, tied=self._paired.twins.moe.tie_embeddings)
+
+
+_OVER = object()
+
+
+def _copied(history: History) -> History:
+    return History(
+        {name: list(column) for name, column in history.steps.items()},
+        {name: list(column) for name, column in history.evaluations.items()},
+        list(history.samples), list(history.gradients), list(history.load), history.finished,
+    )  # fmt: skip

@@ -1,0 +1,158 @@
+"""Pairs: what there is to see of two models side by side, of a comparison in the making or of any two that are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..data import LANGUAGES, Ladder, corpus_from_language
+from ..model import ModelConfig
+from ..model.twins import Twins
+from ..storage import Checkpoint
+from ..training import History
+from ..training.comparison import SIDES, window_losses
+from ..training.verdict import Verdict, judge
+
+NAMES = {"dense": "Dense", "moe": "MoE"}
+EQUAL_WORDS = {
+    "active": "equal active parameters",
+    "total": "equal parameters in all",
+    "flops": "equal FLOPs",
+    "seconds": "equal training time",
+}
+WINDOWS = 256
+"""Validation windows on which two finished models are judged anew."""
+TEXT = 200_000
+"""Characters of the validation text that these come from."""
+
+
+@dataclass(frozen=True)
+class SideView:
+    """One of the two, at one moment."""
+
+    name: str
+    kind: str
+    """dense or moe."""
+    config: ModelConfig
+    histories: tuple[History, ...]
+    """One per seed begun, in their order; the first belongs to the model that is kept."""
+    planned_steps: int
+    tokens_per_step: int
+    model_id: str | None = None
+    """In the registry, once it is there."""
+    tokens_per_second: float | None = None
+    """While training, the last that was measured."""
+    reasons: tuple[str, ...] = ()
+    """Why each ended run ended, by seed."""
+
+    @property
+    def val_losses(self) -> list[float]:
+        """The last validation loss of each seed that has one."""
+        return [h.val_loss for h in self.histories if h.val_loss is not None]
+
+
+@dataclass(frozen=True)
+class PairView:
+    """What there is to show of two models side by side."""
+
+    id: str
+    name: str
+    state: str
+    """As in RunView: preparing, training, stopping, finished, failed; or recorded."""
+    message: str = ""
+    sides: dict[str, SideView] = field(default_factory=dict)
+    """dense and moe; empty while the text is being read."""
+    seeds: int = 1
+    """How many pairs were asked for."""
+    equal: str | None = None
+    """What was made equal; None where nothing was."""
+    twins: Twins | None = None
+    ladder: Ladder | None = None
+    verdict: Verdict | None = None
+    withheld: str = ""
+    """Why there is no verdict, or not on all seeds, as a sentence."""
+    corpus: str = ""
+    notices: tuple[str, ...] = ()
+    device: str = ""
+    time_left: float | None = None
+    version: int = 0
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still going on."""
+        return self.state in ("preparing", "training", "stopping")
+
+    @property
+    def share_done(self) -> float:
+        """0 … 1 over all seeds and both sides."""
+        if not self.sides:
+            return 0.0
+        done = sum(h.last_step / max(s.planned_steps, 1) for s in self.sides.values() for h in s.histories)
+        return min(done / (len(SIDES) * max(self.seeds, 1)), 1.0)
+
+
+# ---- two finished models ---------------------------------------------------------------------------------------------
+
+
+def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, recorded: bool) -> PairView:
+    """Two models that remember how they were trained, judged on fresh text of their language where there is one."""
+    sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
+    ladder = moe.about.get("ladder") or dense.about.get("ladder")
+    verdict, withheld = _judged(dense, moe)
+    return PairView(
+        id=f"{dense_id} {moe_id}",
+        name=f"{dense.name} and {moe.name}",
+        state="recorded" if recorded else "finished",
+        sides=sides,
+        equal=_equal(dense.config, moe.config),
+        ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+        verdict=verdict,
+        withheld=withheld,
+        corpus=str(moe.about.get("corpus") or ""),
+    )
+
+
+def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
+    training = checkpoint.about.get("training")
+    training = training if isinstance(training, dict) else {}
+    windows = int(training.get("batch_size") or 1) * int(training.get("accumulation") or 1)
+    return SideView(
+        name=NAMES[kind],
+        kind=kind,
+        config=checkpoint.config,
+        histories=(checkpoint.history,),
+        planned_steps=int(training.get("steps") or checkpoint.history.last_step or 1),
+        tokens_per_step=windows * checkpoint.config.context_length,
+        model_id=model_id,
+        reasons=(str((checkpoint.history.finished or {}).get("reason") or "done"),),
+    )
+
+
+def _equal(dense: ModelConfig, moe: ModelConfig) -> str | None:
+    """What the two happen to have alike, to within half a percent."""
+    for equal, (here, there) in {
+        "active": (dense.n_active_parameters, moe.n_active_parameters),
+        "flops": (dense.flops_per_token(), moe.flops_per_token()),
+        "total": (dense.n_parameters, moe.n_parameters),
+    }.items():
+        if abs(here / there - 1) < 0.005:
+            return equal
+    return None
+
+
+def _judged(dense: Checkpoint, moe: Checkpoint) -> tuple[Verdict | None, str]:
+    """The verdict on two finished models, or a sentence on why there is none."""
+    language = str(moe.about.get("language") or "")
+    if dense.about.get("text_sha256") != moe.about.get("text_sha256") or dense.tokenizer.to_dict() != (
+        moe.tokenizer.to_dict()
+    ):
+        return None, "These two did not learn from the same text, so their losses cannot be compared."
+    if dense.config.context_length != moe.config.context_length:
+        return None, "One of the two sees more text at once, so their losses cannot be compared."
+    if language not in LANGUAGES or moe.tokenizer.kind not in ("char", "word"):
+        return None, "The text they were judged by was not kept, so there is no verdict on these two."
+    unit, context = moe.tokenizer.kind, moe.config.context_length
+    corpus = corpus_from_language(language, n_characters=1000, n_validation=TEXT, unit=unit)
+    if corpus.vocab_size > min(dense.config.vocab_size, moe.config.vocab_size):
+        return None, "These two know fewer tokens than their language has today, so they cannot be judged anew."
+    windows = corpus.windows("val", context, WINDOWS)
+    return judge([window_losses(dense.model, *windows)], [window_losses(moe.model, *windows)]), ""
