@@ -5,7 +5,6 @@ layout.py     where everything stands
 settings.py   what touching the form does
 running.py    what happens to a run
 watch.py      what a run looks like
-followers.py  what each open page has been sent already
 pace.py       how long a run will take here
 hub.py        models to and from the Hub
 """

@@ -8,11 +8,11 @@ import gradio as gr
 
 from ....model import Transformer
 from ...chart import show
+from ...followers import Follower, Followers
 from ...jobs import Job, RunView
 from ...page import QUIETLY, Page, in_words
 from ...runs import predict, warm_up
 from . import form, watch
-from .followers import Follower, Followers
 from .pace import Pace
 from .replay import Replay, match, run_letters
 from .settings import FIRST_SOURCE, Settings

@@ -6,14 +6,20 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import gradio as gr
 
-from ...chart import Feed
-from ...jobs import RunView
+from .chart import Feed
 
 MOST = 200
+
+
+class View(Protocol):
+    """What can be followed: something with an id that changes from one version to the next."""
+
+    id: str
+    version: int
 
 
 @dataclass
@@ -26,7 +32,7 @@ class Follower:
     sent: dict[Hashable, Any] = field(default_factory=dict)
 
     def only_new(
-        self, parts: Mapping[Hashable, tuple[Any, Callable[[], Any]]], view: RunView, *, whole: bool
+        self, parts: Mapping[Hashable, tuple[Any, Callable[[], Any]]], view: View, *, whole: bool
     ) -> dict[Hashable, Any]:
         """Make the parts whose dependencies changed since they were sent (all of them if `whole`).
 
