@@ -14,9 +14,11 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from playground.data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file  # noqa: E402
+from playground.inspection.specialisation import probe, specialisation_over_training  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
 from playground.storage import save  # noqa: E402
-from playground.training import RECIPES, Evaluated, Finished, History, Sampled, TrainConfig, train  # noqa: E402
+from playground.storage.snapshots import save_snapshots  # noqa: E402
+from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,31 @@ class Shipped:
     model: ModelConfig
     training: TrainConfig
     prompt: str
+    watched: bool = False
+    """Whether its snapshots ship too, to look back at."""
 
+
+def _dialects() -> Corpus:
+    return corpus_from_language("dialects", n_characters=6_000_000, n_validation=200_000, unit="word")
+
+
+# A pair with equally many active parameters: two experts of 128 and a router of 8 rows cost what 260 hidden units do.
+_DIALECTS = PRESETS["small"].config.replace(context_length=64, d_model=64)
+_DIALECTS_TRAINING = RECIPES["small"].replace(
+    steps=1500, eval_every=50, eval_windows=400, sample_every=250, sample_tokens=40, snapshots=16
+)
 
 SHIPPED: dict[str, Shipped] = {
+    "dialects-dense": Shipped(
+        "Dialects, dense", _dialects, _DIALECTS.replace(d_ff=260), _DIALECTS_TRAINING, "the wind"
+    ),
+    "dialects-moe": Shipped(
+        "Dialects, 8 experts",
+        _dialects,
+        _DIALECTS.replace(n_experts=8, experts_per_token=2, d_expert=128, d_ff=260),
+        _DIALECTS_TRAINING,
+        "the wind",
+    ),
     "stories": Shipped(
         "Tiny stories",
         lambda: corpus_from_language("stories", n_characters=3_000_000, n_validation=80_000),
@@ -56,6 +80,24 @@ SHIPPED: dict[str, Shipped] = {
         RECIPES["small"].replace(steps=900, eval_every=100, sample_every=100, sample_tokens=200),
         "Mara ",
     ),
+    "induction": Shipped(
+        "Copying, watched",
+        lambda: corpus_from_language("copy", n_characters=1_500_000, n_validation=20_000),
+        PRESETS["tiny"].config.replace(d_model=32, n_heads=2, d_ff=32, context_length=48),
+        TrainConfig(
+            steps=1200,
+            batch_size=32,
+            optimizer="adamw",
+            learning_rate=1e-3,
+            eval_every=30,
+            eval_windows=100,
+            sample_every=150,
+            sample_tokens=40,
+            snapshots=40,
+        ),
+        "bdfh bdfh\ncage c",
+        watched=True,
+    ),
 }
 
 
@@ -66,9 +108,11 @@ def make(name: str) -> None:
     model = Transformer(shipped.model.replace(vocab_size=corpus.vocab_size), seed=1)
     config = shipped.training.replace(sample_prompt=shipped.prompt, seed=1)
     ladder = corpus.ladder(model.config.context_length, config.eval_windows)
-    history = History()
+    history, snapshots = History(), []
     for event in train(model, corpus, config):
         history.add(event)
+        if isinstance(event, Snapshotted):
+            snapshots.append((event.step, event.state))
         if isinstance(event, Evaluated):
             print(f"{name} step {event.step}: {event.val_loss:.4f}. {ladder.in_words(event.val_loss)}", flush=True)
         elif isinstance(event, Sampled):
@@ -84,7 +128,12 @@ def make(name: str) -> None:
         "prompt": shipped.prompt,
         "recorded": True,
     }
-    save(HERE / name, model, corpus.tokenizer, history, name=shipped.title, about=about, half=True)
+    if corpus.language and corpus.language.sources and model.config.n_experts:
+        text = probe(corpus.language, corpus.tokenizer.encode, model.config.context_length, n_windows=96)
+        about["specialisation"] = specialisation_over_training(model.config, snapshots, text)
+    folder = save(HERE / name, model, corpus.tokenizer, history, name=shipped.title, about=about, half=True)
+    if shipped.watched:
+        save_snapshots(folder, snapshots, tied=model.config.tie_embeddings)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,109 @@
+"""Replay: the same prompt read by the model as it was at every kept moment of its training.
+
+M = moments, L = layers, H = heads, T = tokens.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from ..storage import Checkpoint, Snapshots
+from .heads import HABITS, head_scores
+from .look import Look, look
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a prompt's numbers did over a run."""
+
+    steps: tuple[int, ...]
+    """The M moments, in optimizer steps."""
+    scores: dict[str, np.ndarray]
+    """Habit → (M, L, H) score of every head on this prompt, as `inspection.heads` defines it; NaN where it cannot
+    tell."""
+    probabilities: np.ndarray
+    """(M, T − 1) how probable each token after the first was, given those before it."""
+
+    @property
+    def losses(self) -> np.ndarray:
+        """(M,) mean loss in nats of the prompt's own tokens; NaN for a prompt of one token."""
+        if self.probabilities.shape[1] == 0:
+            return np.full(len(self.steps), np.nan)
+        return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
+
+    def appearance(self, habit: str, *, least: float = 0.25) -> Appearance | None:
+        """When a habit appeared: the head that has most of it in the end, and the jump that made it."""
+        return appearance(self.steps, self.scores[habit], least=least)
+
+
+@dataclass(frozen=True)
+class Appearance:
+    """The moment at which a head took up a habit."""
+
+    layer: int
+    head: int
+    before: int
+    """The last kept step before the largest rise."""
+    after: int
+    """The first kept step after it."""
+    score_before: float
+    score_after: float
+    final: float
+    """The head's score at the end of the run."""
+
+
+def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
+    """Read ids (T,) at every kept moment. Raises ValueError where none was kept."""
+    snapshots = kept(checkpoint)
+    scores: dict[str, list[np.ndarray]] = {habit: [] for habit in HABITS}
+    probabilities = []
+    for step in snapshots.steps:
+        seen = look_at(checkpoint, step, ids)
+        found = head_scores(seen)
+        for habit in HABITS:
+            scores[habit].append(getattr(found, habit))
+        probabilities.append(next_token_probabilities(seen))
+    return Replay(snapshots.steps, {h: np.stack(s) for h, s in scores.items()}, np.stack(probabilities))
+
+
+def look_at(checkpoint: Checkpoint, step: int, ids: Sequence[int]) -> Look:
+    """What the model of that moment made of the ids. Its weights are the kept ones, in half precision."""
+    return look(dataclasses.replace(checkpoint, model=kept(checkpoint).model(step)), ids)
+
+
+def next_token_probabilities(seen: Look) -> np.ndarray:
+    """(T − 1,) how probable the model found each token of its prompt after the first."""
+    chances = F.softmax(seen.trace["logits"][0, :-1].float(), dim=-1)
+    return chances.gather(1, torch.tensor(seen.ids[1:], dtype=torch.long)[:, None])[:, 0].numpy()
+
+
+def kept(checkpoint: Checkpoint) -> Snapshots:
+    """The run's snapshots. Raises ValueError, with a way round, where there are none."""
+    if checkpoint.snapshots is None or len(checkpoint.snapshots.steps) < 2:
+        raise ValueError(
+            "no moments of this model's training were kept, so there is nothing to look back at: choose the shipped "
+            "“Copying, watched”, or train a small model here, whose moments are kept as it learns"
+        )
+    return checkpoint.snapshots
+
+
+def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25) -> Appearance | None:
+    """The head of scores (M, L, H) with the most in the end, and its steepest rise; None if that is below `least`.
+
+    The rise is the pair of neighbouring moments between which the score grew most.
+    """
+    final = np.nan_to_num(scores[-1])
+    layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
+    if final[layer, head] < least or len(steps) < 2:
+        return None
+    line = np.nan_to_num(scores[:, layer, head])
+    at = int(np.diff(line).argmax())
+    return Appearance(
+        layer, head, int(steps[at]), int(steps[at + 1]), float(line[at]), float(line[at + 1]), float(line[-1])
+    )

@@ -1,0 +1,85 @@
+"""Replay: every moment is the model of that moment; the shipped run shows induction appear."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.replay import appearance, look_at, replay
+from playground.model import Transformer
+from playground.model.trace import trace
+from playground.storage import Checkpoint, load
+from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.training import History
+from tests.model.configs import TINY
+
+IDS = [3, 1, 4, 1, 5, 9, 2, 6]
+SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints" / "induction"
+
+
+@pytest.fixture
+def watched(tmp_path):
+    models = {step: Transformer(TINY, seed=step) for step in (0, 10, 40)}
+    for step, model in models.items():
+        keep_snapshot(tmp_path, step, model.state_dict())
+    snapshots = find_snapshots(tmp_path, TINY)
+    return models, Checkpoint(models[40], CharTokenizer("abcdefghij"), History(), "run", {}, snapshots)
+
+
+def test_each_moment_is_the_model_of_then(watched):
+    models, checkpoint = watched
+    found = replay(checkpoint, IDS)
+    assert found.steps == (0, 10, 40)
+    for i, model in enumerate(models.values()):
+        halved = Transformer(TINY)
+        halved.load_state_dict({name: tensor.half().float() for name, tensor in model.state_dict().items()})
+        seen = trace(halved, torch.tensor([IDS]))
+        assert torch.equal(look_at(checkpoint, found.steps[i], IDS).pattern(1), seen["pattern", 1][0])
+        logits = seen["logits"][0].double().numpy()
+        chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+        assert np.allclose(found.probabilities[i], chances[np.arange(7), IDS[1:]], atol=1e-6)
+        assert found.losses[i] == pytest.approx(-np.log(chances[np.arange(7), IDS[1:]]).mean(), abs=1e-5)
+        for layer in range(2):
+            pattern = seen["pattern", layer][0].numpy()
+            # 1 stands at places 1 and 3: the follower of the earlier one is at 2, seen from place 3
+            assert np.allclose(found.scores["induction"][i, layer], pattern[:, 3, 2], atol=1e-6)
+            previous = [pattern[:, t, t - 1] for t in range(1, 8)]
+            assert np.allclose(found.scores["previous"][i, layer], np.mean(previous, axis=0), atol=1e-6)
+
+
+def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
+    _, checkpoint = watched
+    one = replay(checkpoint, IDS[:1])
+    assert np.isnan(one.losses).all() and one.appearance("induction") is None
+    bare = Checkpoint(checkpoint.model, checkpoint.tokenizer, History())
+    with pytest.raises(ValueError, match="no moments of this model's training were kept"):
+        replay(bare, IDS)
+
+
+def test_the_appearance_is_the_steepest_rise_of_the_strongest_head():
+    steps, scores = (0, 10, 20, 40), np.zeros((4, 2, 2))
+    scores[:, 1, 0] = (0.1, 0.15, 0.7, 0.8)
+    scores[:, 0, 1] = (0.0, 0.6, 0.1, 0.2)
+    found = appearance(steps, scores)
+    assert (found.layer, found.head, found.before, found.after) == (1, 0, 10, 20)
+    assert (found.score_before, found.score_after, found.final) == (0.15, 0.7, 0.8)
+    assert appearance(steps, scores * 0.1) is None
+
+
+def test_the_shipped_run_shows_induction_appear():
+    """On the copy language, a head of the second layer learns to look at what followed last time, early in the run."""
+    checkpoint = load(SHIPPED)
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 1.5e6
+    assert checkpoint.config.n_layers == 2 and checkpoint.about["language"] == "copy"
+    assert 30 <= len(checkpoint.snapshots.steps) <= 40
+    found = replay(checkpoint, checkpoint.tokenizer.encode("bdfh bdfh\n"))
+    seen = found.appearance("induction")
+    assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.45
+    assert seen.after <= 0.25 * checkpoint.history.last_step and seen.score_after - seen.score_before > 0.05
+    assert found.losses[-1] < found.losses[0] / 2
+    last = Transformer(checkpoint.config)
+    last.load_state_dict(checkpoint.snapshots.model(found.steps[-1]).state_dict())
+    ids = torch.tensor([checkpoint.tokenizer.encode("bdfh bdfh\n")])
+    assert torch.allclose(last(ids).logits, checkpoint.model(ids).logits, atol=0.05)
