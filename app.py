@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported: nothing leaves for another host
@@ -14,6 +15,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1; 0.0.0.0 for the whole network)")
     parser.add_argument("--port", type=_port, help="port to listen on (default: 7860, or the next one that is free)")
     parser.add_argument("--share", action="store_true", help="also make a public link that lasts a week")
+    parser.add_argument("--mcp", action="store_true", help="also offer the page's endpoints to language models as tools")
     return parser.parse_args(arguments)
 
 
@@ -26,6 +28,8 @@ def _port(text: str) -> int:
 def main() -> None:
     """Parse, build, serve until interrupted."""
     arguments = parse()
+    if arguments.mcp and importlib.util.find_spec("mcp") is None:
+        raise SystemExit("--mcp needs one more package: pip install 'gradio[mcp]', then start again.")
     if os.environ.get("SPACES_ZERO_GPU"):
         import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
     from playground.ui.app import build_app, launch
@@ -37,7 +41,7 @@ def main() -> None:
         or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
     )
     try:
-        launch(build_app(), host, arguments.port, arguments.share)
+        launch(build_app(), host, arguments.port, arguments.share, mcp_server=arguments.mcp)
     except OSError as problem:
         raise SystemExit(f"The page cannot be served at {host}: {problem}. Choose another --port or --host.") from None
 

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from ..devices import on_zerogpu
-from . import chart, links, theme
+from . import api, chart, links, theme
 from .jobs import Jobs
 from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
@@ -46,8 +46,10 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
         link_note = gr.HTML(padding=False, elem_id="link-note")
-        with gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs") as tabs:
-            page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
+        tabs = gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs")
+        page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
+        api.build(page)
+        with tabs:
             links.build(page, link_note)
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:

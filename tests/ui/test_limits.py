@@ -9,6 +9,7 @@ import pytest
 
 from playground.model import PRESETS, ModelConfig
 from playground.training import TrainConfig
+from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 from playground.ui.jobs import Jobs
 from playground.ui.limits import LOCAL, PUBLIC, LimitError, limits_here, training_memory
@@ -180,7 +181,8 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert status == 200
 
 
-def test_endpoints_of_the_page_are_private(served):
+def test_only_the_endpoints_for_programs_are_public(served):
     address, _ = served
     config = RawCaller(address).config
-    assert all(d["api_visibility"] == "private" for d in config["dependencies"] if d["backend_fn"])
+    public = {d["api_name"] for d in config["dependencies"] if d["backend_fn"] and d["api_visibility"] != "private"}
+    assert public == set(ENDPOINTS)

@@ -1,0 +1,364 @@
+"""The page for programs: named endpoints to list models, train, generate, inspect and compare, as plain values.
+
+    client = gradio_client.Client("http://127.0.0.1:7860")
+    client.predict("Mia lived by the sea.", api_name="/generate")["text"]
+
+The same limits hold as on the page, checked here in Python, since a caller may send anything. A caller is a visitor:
+whoever passes the `visitor` that /train answered has that visitor's models, and nobody else has. With `--mcp` the same
+endpoints are tools for language models, described by these docstrings.
+
+T = tokens of a prompt, D = d_head.
+"""
+
+# no postponed annotations here: gradio reads the types themselves
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+import torch
+
+from ..data.ladder import IGNORE
+from ..decoding import SamplingConfig, generate
+from ..inspection.look import look
+from ..storage import Checkpoint
+from .jobs import Job
+from .page import Page, in_words
+from .prompts import read_prompt
+from .registry import new_id
+from .runs import OWN_TEXT
+from .tabs.train import form
+
+ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
+TRAININGS_AT_ONCE = 2  # of callers without a page, so that pages find a place, too
+LOOKS_PER_SECOND = 5
+UPDATES_PER_SECOND = 15
+MOST_CANDIDATES = 20
+
+
+def build(page: Page) -> None:
+    """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
+    endpoints = Endpoints(page)
+    shares = {"concurrency_id": "generate", "concurrency_limit": 4}
+    queues = {
+        "train": {"concurrency_limit": TRAININGS_AT_ONCE},
+        "generate": shares,
+        "inspect": shares,
+        "compare": shares,
+    }
+    for name in ENDPOINTS:
+        gr.api(getattr(endpoints, name), api_name=name, **queues.get(name, {}))
+
+
+class Endpoints:
+    """What each endpoint does. Answers are JSON: numbers, texts, lists and dictionaries."""
+
+    def __init__(self, page: Page):
+        self.page = page
+
+    def models(self, visitor: str = "") -> list[dict]:
+        """List the small language models that can be used here: those that ship, and those you trained.
+
+        Args:
+            visitor: the visitor id that /train answered, to see what was trained under it; empty for shipped ones.
+
+        Returns:
+            A list of {id, name, shipped}; give an id as `model` to the other endpoints.
+        """
+        with in_words():
+            own = self.page.known(visitor) if visitor else None
+            entries = self.page.registry.models(own)
+            return [{"id": entry.id, "name": entry.name, "shipped": entry.shipped} for entry in entries]
+
+    def train(
+        self,
+        text: str = "",
+        language: str = "stories",
+        size: str = "tiny",
+        steps: int = 0,
+        prompt: str = "",
+        settings: dict = {},  # noqa: B006 (gradio reads the default from here; nobody changes it)
+        visitor: str = "",
+    ) -> Iterator[dict]:
+        """Train a small transformer language model from scratch and stream what happens; seconds for a tiny one.
+
+        The first event names the `visitor` and the `model` to use with the other endpoints; keep both. Whoever stops
+        listening stops the run, and what was learned until then is kept.
+
+        Args:
+            text: plain text to learn from, a page or more; empty to learn a built-in language.
+            language: what to learn if there is no text (stories, copy, brackets, addition, dialects or sentences).
+            size: tiny, small or medium.
+            steps: optimizer steps; 0 takes the size's own number.
+            prompt: what the samples written during training continue.
+            settings: more settings by name, such as {"d_model": 64, "n_layers": 2, "learning_rate": 0.003, "seed": 1}.
+            visitor: the visitor id of an earlier /train, to keep models together; empty for a new one.
+
+        Returns:
+            Events, one after the other, losses in nats per token. accepted {visitor, model}; ladder {uniform,
+            unigram, bigram, floor}; stepped {step, loss, tokens_per_second}; evaluated {step, train_loss, val_loss};
+            sampled {step, prompt, text}; and last finished {reason, message, val_loss, visitor, model}.
+        """
+        with in_words():
+            visitor = self.page.known(visitor) if visitor else new_id()
+            job = self.page.jobs.start(visitor, self._spec(text, language, size, steps, prompt, settings))
+            yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
+            try:
+                yield from _told(job)
+            finally:
+                job.stop()
+
+    def generate(
+        self,
+        prompt: str,
+        model: str = "",
+        max_new_tokens: int = 100,
+        temperature: float = 0.8,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        visitor: str = "",
+    ) -> Iterator[dict]:
+        """Continue a text with one of the small language models, streaming it as it is written.
+
+        Args:
+            prompt: the beginning of the text.
+            model: a model's id from /models or /train; empty for the one the page opens with.
+            max_new_tokens: how many tokens to write.
+            temperature: below 1 bolder, above 1 more adventurous, 0 always the likeliest token.
+            top_k: keep only this many of the likeliest tokens; 0 keeps all.
+            top_p: keep the smallest set of likeliest tokens with this much probability; 1 keeps all.
+            seed: the same seed, prompt and settings give the same text.
+            visitor: the visitor id that /train answered, for a model trained under it.
+
+        Returns:
+            The text so far, again and again, as {text, new_tokens, done}; the last one also has tokens, a list of
+            {token, probability}, and notes.
+        """
+        with in_words():
+            checkpoint = self._model(model, visitor)
+            new_tokens, k = _whole("max_new_tokens", max_new_tokens), _whole("top_k", top_k)
+            self.page.limits.check_generation(new_tokens)
+            sampling = SamplingConfig(temperature=temperature, top_k=k or None, top_p=top_p, seed=_whole("seed", seed))
+            ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
+            tokenizer, written, chances, shown_at = checkpoint.tokenizer, [], [], 0.0
+            before = len(tokenizer.decode(ids))
+
+            def answer(done: bool) -> dict:
+                return {"text": tokenizer.decode(ids + written)[before:], "new_tokens": len(written), "done": done}
+
+            for step in generate(checkpoint.model, ids, new_tokens, sampling, tokenizer=tokenizer):
+                written.append(step.tokens[0])
+                chances.append(step.model_probability[0])
+                if time.monotonic() - shown_at > 1 / UPDATES_PER_SECOND:
+                    yield answer(done=False)
+                    shown_at = time.monotonic()
+            tokens = [{"token": tokenizer.token_text(t), "probability": _short(p)} for t, p in zip(written, chances)]
+            yield {**answer(done=True), "tokens": tokens, "notes": notes}
+
+    def inspect(
+        self, prompt: str, model: str = "", layer: int = 0, head: int = 0, vectors: bool = False, visitor: str = ""
+    ) -> dict:
+        """Look inside one attention head: what every token of a prompt attends to, as numbers.
+
+        Args:
+            prompt: the text to read.
+            model: a model's id from /models or /train; empty for the one the page opens with.
+            layer: which layer, from 0.
+            head: which head, from 0.
+            vectors: also answer the queries, keys and values (rotated where positions are rotary).
+            visitor: the visitor id that /train answered, for a model trained under it.
+
+        Returns:
+            {tokens, pattern, attends_most, n_layers, n_heads, notes}. pattern[i][j] is how much token i attends to
+            token j; every row sums to 1, and future tokens get 0. With vectors also scores (before the mask),
+            queries, keys and values, one row per token.
+        """
+        with in_words():
+            checkpoint = self._model(model, visitor)
+            ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
+            config = checkpoint.config
+            layer = _whole("layer", layer, 0, config.n_layers - 1)
+            head = _whole("head", head, 0, config.n_heads - 1)
+            seen = look(checkpoint, ids[-config.context_length :])
+            pattern = seen.pattern(layer)[head]  # (T, T)
+            answer = {
+                "tokens": [checkpoint.tokenizer.token_text(token) for token in seen.ids],
+                "pattern": _rows(pattern),
+                "attends_most": pattern.argmax(dim=-1).tolist(),
+                "layer": layer,
+                "head": head,
+                "n_layers": config.n_layers,
+                "n_heads": config.n_heads,
+                "notes": notes,
+            }
+            if vectors:
+                answer["scores"] = _rows(seen.scores(layer)[head])  # before the mask
+                answer["queries"] = _rows(seen.queries(layer)[head])  # (T, D)
+                answer["keys"] = _rows(seen.keys(layer)[head])
+                answer["values"] = _rows(seen.values(layer)[head])
+            return answer
+
+    def compare(self, text: str, model: str, other: str, candidates: int = 5, visitor: str = "") -> dict:
+        """Compare two models on the same text: how much it surprises each of them, and what each would write next.
+
+        Args:
+            text: the text that both read.
+            model: a model's id from /models or /train.
+            other: another one's.
+            candidates: how many of the likeliest next tokens to list.
+            visitor: the visitor id that /train answered, for models trained under it.
+
+        Returns:
+            {sentence, models}. For each model its id, name, parameters and the val_loss of its training, and for
+            this text loss (nats per token), nats_per_character (which can be compared across different tokens; lower
+            is less surprised), scored_tokens, next (a list of {token, probability}) and notes.
+        """
+        with in_words():
+            text, n = _text("text", text), _whole("candidates", candidates, 1, MOST_CANDIDATES)
+            pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
+            return {"sentence": _verdict(*pair), "models": pair}
+
+    # ---- what they share ---------------------------------------------------------------------------------------------
+
+    def _model(self, model: str, visitor: str) -> Checkpoint:
+        """A shipped model or one of this visitor's. Raises ValueError."""
+        own = self.page.known(visitor) if visitor else None
+        return self.page.registry.get(_text("model", model) or self.page.registry.default, own)
+
+    def _spec(self, text: Any, language: Any, size: Any, steps: Any, prompt: Any, settings: Any):
+        """The run that is asked for, as the page's form would make it. Raises ValueError."""
+        source = OWN_TEXT if _text("text", text) else _text("language", language)
+        if source not in form.SOURCES or (source == OWN_TEXT and not text):
+            known = ", ".join(name for name in form.SOURCES if name != OWN_TEXT)
+            raise ValueError(f"there is no language called {language!r}: give a text, or choose one of {known}")
+        if size not in form.SIZES:
+            raise ValueError(f"size is {size!r}; choose one of {', '.join(form.SIZES)}")
+        if not isinstance(settings, dict):
+            raise ValueError('settings must be a dictionary such as {"d_model": 64}')
+        unknown = sorted(str(name) for name in settings if name not in form.BY_NAME)
+        if unknown:
+            raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
+        values = form.size_values(size, source)
+        if _whole("steps", steps):
+            values |= {"steps": _whole("steps", steps)}
+        values |= settings
+        asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
+        asked["prompt"] = _text("prompt", prompt) or form.PROMPTS.get(source, "")
+        values |= asked
+        return form.run_spec(values, form.source_of(values, self.page.limits), self.page.limits)
+
+    def _judged(self, model: str, visitor: str, text: str, n: int) -> dict:
+        """One side of a comparison."""
+        checkpoint = self._model(model, visitor)
+        ids, notes = read_prompt(self.page, checkpoint, text)
+        ids, tokenizer = ids[-checkpoint.config.context_length :], checkpoint.tokenizer
+        with torch.inference_mode():
+            logits = checkpoint.model(torch.tensor([ids])).logits[0].float()  # (T, V)
+        targets = torch.tensor([*ids[1:], IGNORE])
+        nats = torch.nn.functional.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum").item()
+        characters = len(tokenizer.decode(ids)) - len(
+            tokenizer.decode(ids[:1])
+        )  # the first token is given, not guessed
+        chances, tokens = logits[-1].softmax(dim=-1).topk(min(n, tokenizer.vocab_size))
+        return {
+            "model": _text("model", model) or self.page.registry.default,
+            "name": checkpoint.name,
+            "parameters": checkpoint.config.n_parameters,
+            "val_loss": checkpoint.history.val_loss,
+            "loss": nats / (len(ids) - 1) if len(ids) > 1 else None,
+            "nats_per_character": nats / characters if characters > 0 else None,
+            "scored_tokens": len(ids) - 1,
+            "next": [
+                {"token": tokenizer.token_text(t), "probability": _short(p)}
+                for t, p in zip(tokens.tolist(), chances.tolist())
+                if t < tokenizer.vocab_size
+            ],
+            "notes": notes,
+        }
+
+
+def _told(job: Job) -> Iterator[dict]:
+    """The events of a run until it is over, those between two looks thinned to the latest step."""
+    evaluated = sampled = step = 0
+    laddered = False
+    while True:
+        settled = job.settled  # asked before the view is taken, so that the last view holds everything
+        view = job.view()
+        if view.ladder is not None and not laddered:
+            laddered = True
+            yield {"event": "ladder", **view.ladder.to_dict()}
+        if view.latest is not None and view.latest.step > step:
+            step = view.latest.step
+            yield {
+                "event": "stepped",
+                "step": step,
+                "steps": view.planned_steps,
+                "loss": view.latest.loss,
+                "tokens_per_second": view.latest.tokens_per_second,
+                "time_left": view.latest.time_left,
+            }
+        history = view.history
+        for i in range(evaluated, len(history.evaluations["step"])):
+            yield {"event": "evaluated", **{name: column[i] for name, column in history.evaluations.items()}}
+        for sample in history.samples[sampled:]:
+            yield {"event": "sampled", **sample}
+        evaluated, sampled = len(history.evaluations["step"]), len(history.samples)
+        if settled:
+            break
+        time.sleep(1 / LOOKS_PER_SECOND)
+    if view.state == "failed":
+        raise ValueError(view.message)
+    reason = (history.finished or {}).get("reason", "")
+    yield {
+        "event": "finished",
+        "reason": reason,
+        "message": view.message,
+        "step": history.last_step,
+        "val_loss": history.val_loss,
+        "visitor": job.visitor,
+        "model": job.id,
+        "notices": list(view.notices),
+    }
+
+
+def _verdict(one: dict, two: dict) -> str:
+    """Which of two models finds the text less surprising, as a sentence."""
+    a, b = one["nats_per_character"], two["nats_per_character"]
+    if a is None or b is None:
+        return "The text is too short to compare on: give both models at least two tokens."
+    if math.isclose(a, b, rel_tol=0.01):
+        return f"Both find this text about equally surprising: {a:.4f} and {b:.4f} nats per character."
+    better, worse = (one, two) if a < b else (two, one)
+    return (
+        f"{better['name']} finds this text less surprising: {min(a, b):.4f} nats per character against "
+        f"{max(a, b):.4f} of {worse['name']}."
+    )
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, not {type(value).__name__}")
+    return value
+
+
+def _whole(name: str, value: Any, least: int = 0, most: int = 2**31) -> int:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or not least <= value <= most
+        or value != int(value)
+    ):
+        raise ValueError(f"{name} must be a whole number from {least:,} to {most:,}, not {value!r}")
+    return int(value)
+
+
+def _rows(matrix: torch.Tensor) -> list[list[float]]:
+    return [[_short(x) for x in row] for row in matrix.tolist()]
+
+
+def _short(x: float) -> float:
+    """Seven digits, which is all that float32 holds."""
+    return float(f"{x:.7g}")
