@@ -334,8 +334,7 @@ def build(page: Page) -> Frame:
                     head = _picker("Head", "inspect-head")
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
-        with gr.Row(elem_id="inspect-foot"):
-            copy_link(page, "inspect")
+                copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view = gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}

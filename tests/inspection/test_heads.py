@@ -1,0 +1,108 @@
+"""Head scores: heads made by hand do what their score says, and all scores are what plain loops find."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection import Look, look
+from playground.inspection.heads import head_scores, repeated_sequence, role, sleeps, wake
+from playground.model import ModelConfig, Trace, Transformer
+from playground.storage import Checkpoint
+from playground.training import History
+from tests.inspection.test_receipts import look_at
+from tests.model.configs import VARIANTS
+
+WORDS = CharTokenizer("abcdefghij")
+
+
+def drawn(patterns: dict[str, np.ndarray], ids: list[int]) -> tuple[Look, list[str]]:
+    """A look whose one layer has these patterns, a head each."""
+    T, names = len(ids), list(patterns)
+    config = ModelConfig(vocab_size=11, context_length=T, n_layers=1, n_heads=len(names), d_model=2 * len(names))
+    pattern = torch.tensor(np.stack([patterns[name] for name in names]), dtype=torch.float32)[None]
+    checkpoint = Checkpoint(Transformer(config), WORDS, History())
+    return Look(checkpoint, tuple(ids), ("x",) * T, Trace({("pattern", 0): pattern})), names
+
+
+def one_hot(targets: list[int]) -> np.ndarray:
+    return np.eye(len(targets))[targets]
+
+
+def test_pure_heads_have_pure_scores_and_the_right_words():
+    once = [3, 1, 4, 0, 5, 2]
+    ids, n = once + once, len(once)
+    T = 2 * n
+    patterns = {
+        "looks at the token before": one_hot([max(t - 1, 0) for t in range(T)]),
+        "rests on the first token (sink)": one_hot([0] * T),
+        "looks at the token itself": one_hot(list(range(T))),
+        "looks at earlier copies of the token": one_hot([t - n if t >= n else t for t in range(T)]),
+        "looks at what followed last time (induction)": one_hot([t - n + 1 if t >= n else 0 for t in range(T)]),
+        "spreads its weight evenly": np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None],
+    }
+    seen, names = drawn(patterns, ids)
+    scores = head_scores(seen)
+    for head, name in enumerate(names):
+        assert role(scores.of(0, head)) == name
+    assert scores.previous[0, 0] == scores.first[0, 1] == scores.itself[0, 2] == 1
+    assert scores.duplicate[0, 3] == scores.induction[0, 4] == 1
+    assert scores.evenness[0, 5] == pytest.approx(1) and scores.entropy[0, 0] == 0
+    assert scores.entropy[0, 5] == pytest.approx(np.mean(np.log2(np.arange(2, T + 1))), rel=1e-5)
+    assert [sleeps(scores.of(0, head)) for head in range(6)] == [False, True, False, False, False, True]
+    assert scores.ranking()[0] == (0, 0) and {(0, 1), (0, 2), (0, 5)} == set(scores.ranking()[-3:])
+
+
+@pytest.mark.parametrize("name", ["learned", "sees the future", "rmsnorm, swiglu, grouped"])
+def test_scores_are_what_loops_find(name):
+    ids = [1, 2, 1, 1, 2, 5, 1, 2]
+    seen = look_at(VARIANTS[name], ids)
+    scores, T = head_scores(seen), len(ids)
+    for layer in range(2):
+        for head in range(4):
+            p = seen.trace["pattern", layer][0, head].double().numpy()
+            found = {"previous": [], "first": [], "itself": [], "duplicate": [], "induction": [], "entropy": [],
+                     "evenness": []}  # fmt: skip
+            for t in range(1, T):
+                found["previous"].append(p[t, t - 1])
+                found["first"].append(p[t, 0])
+                found["itself"].append(p[t, t])
+                bits = -sum(w * math.log2(w) for w in p[t] if w > 0)
+                found["entropy"].append(bits)
+                found["evenness"].append(bits / math.log2(t + 1 if seen.config.causal else T))
+                copies = [s for s in range(t) if ids[s] == ids[t]]
+                followers = [s + 1 for s in copies if s + 1 < t]
+                if copies:
+                    found["duplicate"].append(sum(p[t, s] for s in copies))
+                if followers:
+                    found["induction"].append(sum(p[t, s] for s in followers))
+            for habit, values in found.items():
+                assert scores.of(layer, head)[habit] == pytest.approx(np.mean(values), abs=1e-5), habit
+            assert scores.repeats == len(found["induction"])
+
+
+def test_what_a_prompt_cannot_tell_is_no_number():
+    scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
+    assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all() and scores.repeats == 0
+    alone = head_scores(look_at(VARIANTS["learned"], [5]))
+    assert np.isnan(alone.previous).all() and "one token" in role(alone.of(0, 0)) and len(alone.ranking()) == 8
+
+
+def test_a_repeated_sequence_is_one_twice():
+    config = VARIANTS["learned"]
+    ids = repeated_sequence(config, 10)
+    assert len(ids) == 12 and ids[:6] == ids[6:] and len(set(ids)) == 6 and max(ids) < 10
+    assert ids == repeated_sequence(config, 10) != repeated_sequence(config, 10, seed=1)
+    assert len(repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)) == 48
+
+
+def test_a_sleeper_is_woken_by_the_prompt_on_which_it_has_most_to_do():
+    checkpoint = look_at(VARIANTS["no positions"]).checkpoint
+    prompts = ["abcabcab", "aaaa", "gfedcba", "ab"]
+    told = {p: float(head_scores(look(checkpoint, WORDS.encode(p))).telling()[1, 2]) for p in prompts[:3]}
+    best = max(told, key=told.get)
+    found = wake(checkpoint, 1, 2, prompts, before=told[best] - 0.2)
+    assert found.prompt == best and found.after == pytest.approx(told[best])
+    assert wake(checkpoint, 1, 2, prompts, before=told[best]) is None

@@ -1,0 +1,158 @@
+"""The walk: every step of every config, its shapes and numbers against a forward pass written out in NumPy."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from playground.inspection.walk import step, step_names
+from playground.model import ModelConfig
+from tests.inspection.test_receipts import IDS, by_loops, look_at
+from tests.model.configs import VARIANTS
+
+PLACE = (1, 2, 4, 2)  # layer, head, query, key
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_step_has_its_shapes_formula_code_and_sentence(name):
+    seen = look_at(VARIANTS[name])
+    names = step_names(seen)
+    assert ("turn" in names) == (seen.config.positions == "rotary") and len(names) in (11, 12)
+    T, d, H, Hkv, D = len(IDS), 16, 4, seen.config.kv_heads, 4
+    shapes = {
+        "embed": {"stream": (T, d)},
+        "project": {"x": (d,), "q": (H * D,), "k": (Hkv * D,), "v": (Hkv * D,)},
+        "split": {"q": (H, D), "k": (Hkv, D), "v": (Hkv, D)},
+        "turn": {"before": (2, 2), "after": (2, 2), "angles": (2,)},
+        "scores": {"scores": (T, T)},
+        "mask": {"scores": (T, T)},
+        "softmax": {"pattern": (T, T)},
+        "output": {"z": (H, D), "written": (H,), "out": (d,)},
+        "change": {"delta": (T,), "cosine": (T,), "most": (T,)},
+        "predict": {"probabilities": (10,), "logits": (10,), "tokens": (10,)},
+    }
+    for at in names:
+        found = step(seen, at, *PLACE)
+        assert found.name == at and found.title and found.formula and found.code and found.sentence.endswith(".")
+        assert not re.search(r"nan|inf\b|\{[^qkvs]", f"{found.formula} {found.sentence}")
+        if at in shapes:
+            assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
+        if at in ("scores", "softmax"):
+            assert f"({T}, {T})" in found.formula
+
+
+def forward(seen, layer: int) -> dict[str, np.ndarray]:
+    """Every vector of one layer from what enters it, in NumPy; for layernorm or RMSNorm, pre or post, dense models."""
+    config, w = seen.config, {n: t.double().numpy() for n, t in seen.model.state_dict().items()}
+    at = f"blocks.{layer}"
+
+    def norm(x, name):
+        if config.norm == "layernorm":
+            x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + config.norm_eps)
+            return x * w[f"{name}.weight"] + w.get(f"{name}.bias", 0.0)
+        return x / np.sqrt((x * x).mean(-1, keepdims=True) + config.norm_eps) * w[f"{name}.weight"]
+
+    pre = config.norm_placement == "pre"
+    x = seen.trace["resid_pre", layer][0].double().numpy()
+    D, H = config.d_head, config.n_heads
+    z = np.zeros((len(x), H, D))
+    for head in range(H):
+        for query in range(len(x)):
+            z[query, head] = by_loops(seen, layer, head, query)[2]
+    attention = z.reshape(len(x), -1) @ w[f"{at}.attention.out.weight"].T + w.get(f"{at}.attention.out.bias", 0.0)
+    mid = x + attention if pre else norm(x + attention, f"{at}.attention_norm")
+    read = norm(mid, f"{at}.feedforward_norm") if pre else mid
+    up = read @ w[f"{at}.feedforward.up.weight"].T + w.get(f"{at}.feedforward.up.bias", 0.0)
+    if config.activation == "swiglu":
+        gate = read @ w[f"{at}.feedforward.gate.weight"].T + w.get(f"{at}.feedforward.gate.bias", 0.0)
+        hidden = gate / (1 + np.exp(-gate)) * up
+    else:
+        bends = {
+            "gelu": np.vectorize(lambda a: a * 0.5 * (1 + math.erf(a / math.sqrt(2)))),
+            "relu": lambda a: np.maximum(a, 0),
+            "relu2": lambda a: np.maximum(a, 0) ** 2,
+        }
+        hidden = bends[config.activation](up)
+    thought = hidden @ w[f"{at}.feedforward.down.weight"].T + w.get(f"{at}.feedforward.down.bias", 0.0)
+    post = mid + thought if pre else norm(mid + thought, f"{at}.feedforward_norm")
+    logits = norm(post, "final_norm") @ w["head.weight"].T + w.get("head.bias", 0.0)
+    return {"x": x, "z": z, "attention": attention, "mid": mid, "hidden": hidden, "thought": thought, "logits": logits}
+
+
+@pytest.mark.parametrize("name", ["learned", "post-norm", "rmsnorm, swiglu, grouped", "one key head, qk-norm, relu2"])
+def test_the_numbers_are_those_of_an_independent_forward(name):
+    seen = look_at(VARIANTS[name])
+    layer, head, query, _ = PLACE
+    own = forward(seen, layer)
+    scores, weights, blend = by_loops(seen, layer, head, query)
+
+    def arrays(at):
+        return step(seen, at, *PLACE).arrays
+
+    near = {"atol": 2e-5}
+    assert np.allclose(arrays("embed")["stream"], own["x"], **near)
+    assert np.allclose(arrays("scores")["scores"][query, : query + 1], scores, **near)
+    masked = arrays("mask")["scores"]
+    assert np.isneginf(masked[np.triu_indices(len(IDS), 1)]).all()
+    assert np.allclose(masked[query, : query + 1], scores, **near)
+    assert np.allclose(arrays("softmax")["pattern"][query, : query + 1], weights, **near)
+    assert np.allclose(arrays("blend")["parts"].sum(axis=0), blend, **near)
+    assert np.allclose(arrays("blend")["z"], blend, **near)
+    assert np.allclose(arrays("output")["z"], own["z"][query], **near)
+    assert np.allclose(arrays("output")["out"], own["attention"][query], **near)
+    w = seen.model.blocks[layer].attention.out.weight.detach().double().numpy()
+    lengths = [np.linalg.norm(w[:, 4 * h : 4 * h + 4] @ own["z"][query, h]) for h in range(4)]
+    assert np.allclose(arrays("output")["written"], lengths, **near)
+    change = arrays("change")
+    assert np.allclose(change["delta"], np.linalg.norm(own["mid"] - own["x"], axis=1), **near)
+    cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(own["x"], own["mid"])]
+    assert np.allclose(change["cosine"], cosines, **near)
+    assert change["most"][query] == int(np.argmax(weights))
+    think = step(seen, "think", *PLACE)
+    for label, value in zip(think.labels, think.arrays["values"]):
+        assert value == pytest.approx(own["hidden"][query, int(label.split()[1])], abs=2e-4)
+    exact = np.exp(own["logits"][query]) / np.exp(own["logits"][query]).sum()
+    predict = arrays("predict")
+    order = np.argsort(-exact)[: len(predict["tokens"])]
+    assert predict["tokens"].tolist() == order.tolist() and np.allclose(
+        predict["probabilities"], exact[order], atol=1e-4
+    )
+    assert f"a loss of {-math.log(exact[IDS[query + 1]]):.4f}"[:-1] in step(seen, "predict", *PLACE).sentence
+
+
+def test_the_turn_keeps_lengths_and_depends_on_distance_alone():
+    seen = look_at(VARIANTS["rotary"], [3, 3, 3, 3, 3, 3])
+    turn = step(seen, "turn", 0, 1, 4, 0).arrays
+    assert np.allclose(np.linalg.norm(turn["before"], axis=1), np.linalg.norm(turn["after"], axis=1), atol=1e-6)
+    turned = (turn["before"] @ [1, 1j]) * np.exp(1j * turn["angles"])
+    assert np.allclose(turned, turn["after"] @ [1, 1j], atol=1e-6)
+    scores = step(seen, "scores", 0, 1, 4, 0).arrays["scores"]  # equal tokens, so only the distance can matter
+    for distance in range(6):
+        assert np.allclose(np.diag(scores, -distance), scores[distance, 0], atol=1e-5)
+
+
+def test_the_experts_of_a_step_are_those_that_were_visited():
+    seen = look_at(VARIANTS["experts"])
+    think = step(seen, "think", *PLACE)
+    probabilities = think.arrays["values"]
+    assert probabilities.sum() == pytest.approx(1, abs=1e-6)
+    best = sorted(np.argsort(-probabilities)[:2].tolist())
+    assert np.flatnonzero(think.arrays["chosen"]).tolist() == best
+    assert all(f"expert {e} (" in think.sentence for e in best)
+
+
+def test_many_watched_tokens_are_gathered_in_one_row_and_nothing_is_lost():
+    config = ModelConfig(vocab_size=11, context_length=40, n_layers=1, d_model=8, n_heads=2)
+    seen = look_at(config, [i % 10 for i in range(40)])
+    blend = step(seen, "blend", 0, 0, 39, 0)
+    assert len(blend.labels) == len(blend.arrays["parts"]) == 11 and blend.labels[-1] == "30 others"
+    assert np.allclose(blend.arrays["parts"].sum(axis=0), seen.trace["z", 0][0, 39, 0].numpy(), atol=1e-6)
+
+
+def test_without_a_mask_the_step_says_what_that_means():
+    seen = look_at(VARIANTS["sees the future"])
+    mask = step(seen, "mask", *PLACE)
+    assert np.isfinite(mask.arrays["scores"]).all() and "sees the future" in mask.sentence
+    assert torch.isfinite(seen.pattern(1)).all()
