@@ -1,0 +1,201 @@
+"""Breaking: what keeps experts in use and what happens without it; experts switched off, silenced, and routes forced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import torch
+
+from ....data import visible
+from ....inspection.balance import Pull, pulls_on_routers
+from ....inspection.rerouting import (
+    cost_of_each_expert,
+    effect_on_next,
+    forced_route,
+    loss_under,
+    silenced_experts,
+    without_experts,
+)
+from ....inspection.routing import expert_layers
+from ....model import Tap, Transformer
+from ...chart import Chart, show
+from ...figures.breaking import cost_map, describe_costs
+from ...figures.candidates import describe_next_tokens, next_tokens
+from ...page import QUIETLY, in_words
+from ...prompts import read_prompt, suggestions
+from ...theme import heading, notice, stat_cards
+from . import unbalanced
+from .frame import Frame
+from .texts import text_for
+
+TITLE = "Break it: balance off, experts off, routes forced"
+CANDIDATES = 8
+COST_WINDOWS = 12
+LOSS_WINDOWS = 24
+WAYS = {
+    "off": "Nobody may visit them: the router's next choice takes over",
+    "silent": "Silence them: visited as before, but their answers count nothing",
+    "force": "Send tokens to the first one, whatever the router says",
+}
+
+
+def build(frame: Frame) -> None:
+    """Edits on the chosen mixture first, then what balance asks of the routers, then runs without it."""
+    page = frame.page
+    gr.HTML(
+        heading(
+            "Switch experts off, or force a route",
+            "The model itself is never changed: an edit lives for one look and is gone with the next.",
+        )
+    )
+    note = gr.HTML(elem_id="breaking-note")
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=2, min_width=300):
+            prompt = gr.Textbox("the wind", label="Prompt", lines=2, max_lines=5, elem_id="breaking-prompt")
+            way = gr.Radio([(words, name) for name, words in WAYS.items()], value="off", label="How",
+                           elem_id="breaking-way")  # fmt: skip
+            layer = gr.Radio([("0", 0)], value=0, label="Layer", elem_id="breaking-layer")
+            experts = gr.CheckboxGroup(
+                [("0", 0)], value=[], label="Experts", info="Or click a cell of the map below.",
+                elem_id="breaking-experts",
+            )  # fmt: skip
+            last_only = gr.Checkbox(False, label="Force the prompt's last token only")
+        with gr.Column(scale=3, min_width=320):
+            cards = gr.HTML(elem_id="breaking-cards")
+            chances = Chart(height=340, save_name="next-tokens", elem_id="breaking-next")
+    for choice in (layer, experts):
+        choice.preprocess = lambda payload: payload  # its choices are the chosen model's; the edits check them
+    worth = gr.Button("What is each expert worth? Switch off each in turn", elem_id="breaking-worth")
+    costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")
+    gr.HTML(
+        heading(
+            "What each balance term asks of the routers",
+            "The real gradient on every router's weights, on this model and its text, each term taken by itself.",
+        )
+    )
+    pulls = gr.HTML(elem_id="breaking-pulls")
+    unbalanced.build(frame)
+
+    def change(visitor, model_id, words: str, how: str, number: Any, chosen: Any, last: bool) -> tuple[str, Any]:
+        with in_words():
+            checkpoint = page.registry.get(model_id, visitor)
+            model = checkpoint.model
+            ids, _ = read_prompt(page, checkpoint, words)
+            ids = ids[-checkpoint.config.context_length :]
+            edit = edit_for(model, how, number, chosen, [len(ids) - 1] if last else None)
+            effect = effect_on_next(model, ids, edit)
+            top = torch.cat([effect.after.topk(CANDIDATES // 2).indices, effect.before.topk(CANDIDATES).indices])
+            kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -effect.before[t].item())[:CANDIDATES]
+            labels = [visible(checkpoint.tokenizer.token_text(t)) for t in kept]
+            after, before = effect.after[kept].tolist(), effect.before[kept].tolist()
+            picture = show(
+                next_tokens(labels, after, before, names=("as it is", "changed")),
+                describe_next_tokens(labels, after, before),
+            )
+            windows, what = text_for(page, visitor, model_id, checkpoint)
+            windows = windows[:LOSS_WINDOWS]
+            # a position of the prompt means nothing elsewhere: the loss is taken with every token forced
+            everywhere = edit if not last or how != "force" else edit_for(model, how, number, chosen, None)
+            plain = loss_under(model, windows[:, :-1], windows[:, 1:])
+            changed = loss_under(model, windows[:, :-1], windows[:, 1:], everywhere)
+            return _cards(plain, changed, effect.divergence, what), picture
+
+    def another_model(visitor, model_id) -> dict:
+        try:
+            checkpoint = page.registry.get(model_id, visitor)
+            layers = expert_layers(checkpoint.config)
+        except ValueError as problem:
+            empty = {cards: "", chances: None, costs: None, pulls: ""}
+            return {note: notice(f"{problem}.", "warning"), **empty}
+        E, known = checkpoint.config.n_experts, suggestions(page, model_id, visitor)[0]
+        start, numbers = layers[-1], [(str(e), e) for e in range(E)]
+        shown = dict(zip((cards, chances), change(visitor, model_id, known, "off", start, [0], False)))
+        answer = {
+            note: "", prompt: known, costs: None, way: "off", last_only: False,
+            layer: gr.Radio([(str(n), n) for n in layers], value=start), experts: gr.CheckboxGroup(numbers, value=[0]),
+        }  # fmt: skip
+        return {**answer, **shown, pulls: _pulls(visitor, model_id, checkpoint, layers)}
+
+    def _pulls(visitor, model_id, checkpoint, layers) -> str:
+        try:
+            windows, what = text_for(page, visitor, model_id, checkpoint)
+        except ValueError as problem:
+            return notice(f"{problem}.")
+        windows = windows[:8]
+        return pulls_table(pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers)
+
+    def each(visitor, model_id) -> Any:
+        with in_words():
+            checkpoint = page.registry.get(model_id, visitor)
+            windows, _ = text_for(page, visitor, model_id, checkpoint)
+            windows = windows[:COST_WINDOWS]
+            layers = expert_layers(checkpoint.config)
+            plain, found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
+            return show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
+
+    inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]
+    frame.on_change(
+        another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, cards, chances, costs, pulls]
+    )
+    for event in (prompt.submit, prompt.blur, way.input, layer.input, experts.input, last_only.input):
+        event(change, inputs, [cards, chances], **QUIETLY)
+    worth.click(each, inputs[:2], costs, concurrency_limit=2, api_visibility="private")
+
+    def clicked(visitor, model_id, event: gr.SelectData):
+        with in_words():
+            layers = expert_layers(page.registry.get(model_id, visitor).config)
+            row, column = (int(i) for i in event.index)
+            return layers[min(max(row, 0), len(layers) - 1)], [column]
+
+    costs.select(clicked, inputs[:2], [layer, experts], **QUIETLY).success(change, inputs, [cards, chances], **QUIETLY)
+
+
+def edit_for(model: Transformer, how: str, layer: Any, experts: Any, positions: list[int] | None) -> Tap:
+    """The edit that the controls describe. Raises ValueError for what the model does not have."""
+    chosen = list(experts or [])
+    if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
+        raise ValueError("Choose a layer and experts by their numbers")
+    if how == "off":
+        return without_experts(model, {layer: chosen})
+    if how == "silent":
+        return silenced_experts(model, {layer: chosen})
+    if how != "force":
+        raise ValueError(f"Choose what to do with the experts: {', '.join(WAYS)}")
+    if not chosen:
+        raise ValueError("Choose the expert to send tokens to")
+    return forced_route(model, {layer: chosen[0]}, positions)
+
+
+def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
+    """Value and gradient length of each term, as an HTML table with a sentence on what it shows."""
+    names = {"loss": "cross-entropy", "switch": "Switch loss", "constant": "the constant"}
+    head = "".join(f"<th>layer {layer}</th>" for layer in layers)
+    rows = "".join(
+        f"<tr><td>{names[name]}</td><td>{pull.value:.4f}</td>"
+        + "".join(f"<td>{norm:.1e}</td>" for norm in pull.gradient_norms)
+        + "</tr>"
+        for name, pull in pulls.items()
+    )
+    constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
+    words = (
+        f"The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is {pulls['constant'].value:.4f} "
+        f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. The "
+        f"Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
+    )
+    return (
+        '<div class="scroll-x"><table class="plain-table"><thead><tr><th>term</th><th>its value</th>'
+        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>{notice(words)}"
+    )
+
+
+def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
+    rise = changed - plain
+    sign = "+" if rise >= 0 else "−"
+    return stat_cards(
+        [
+            ("loss as it is", f"{plain:.4f}", f"nats per token, {what}"),
+            ("loss changed", f"{changed:.4f}", f"{sign}{abs(rise):.4f} nats"),
+            ("shift of the next token", f"{divergence:.4f}", "KL divergence in nats, after the prompt"),
+        ]
+    )
