@@ -190,7 +190,7 @@ class ModelConfig:
     @property
     def n_moe_layers(self) -> int:
         """How many blocks hold a mixture of experts."""
-        return sum(self.has_experts(layer) for layer in range(self.n_layers))
+        return self.n_layers // self.moe_every if self.n_experts else 0
 
     # ---- what it costs ---------------------------------------------------------------------------------------------
 
