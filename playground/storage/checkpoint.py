@@ -16,6 +16,7 @@ import os
 import shutil
 import struct
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,8 +105,16 @@ def save(
     return folder
 
 
-def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpoint:
-    """Read a checkpoint folder, checking everything before memory is allocated for it. Raises CheckpointError."""
+def load(
+    folder: str | Path,
+    *,
+    max_parameters: int = MAX_PARAMETERS,
+    check: Callable[[ModelConfig], None] = lambda config: None,
+) -> Checkpoint:
+    """Read a checkpoint folder, checking everything before memory is allocated for it. Raises CheckpointError.
+
+    `check` may raise a ValueError of its own for a config that is too much for this place.
+    """
     from .snapshots import find_snapshots  # which needs this module
 
     folder = Path(folder)
@@ -116,6 +125,7 @@ def load(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpo
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
     config = _config(folder)
+    check(config)
     if config.n_parameters > max_parameters:
         raise CheckpointError(
             f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be loaded here"

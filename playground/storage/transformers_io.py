@@ -12,6 +12,7 @@ import importlib.util
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,8 +132,16 @@ def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = 
     return Parity(reader, difference, written == ours, ids.numel())
 
 
-def import_folder(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -> Checkpoint:
-    """Read a GPT-2, Llama or Mixtral that Transformers has saved as safetensors, in one file or in several."""
+def import_folder(
+    folder: str | Path,
+    *,
+    max_parameters: int = MAX_PARAMETERS,
+    check: Callable[[ModelConfig], None] = lambda config: None,
+) -> Checkpoint:
+    """Read a GPT-2, Llama or Mixtral that Transformers has saved as safetensors, in one file or in several.
+
+    `check` may raise a ValueError of its own for a config that is too much for this place.
+    """
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder: name the folder that Transformers has saved")
@@ -148,6 +157,7 @@ def import_folder(folder: str | Path, *, max_parameters: int = MAX_PARAMETERS) -
         config = family.config_in(values)
     except (KeyError, TypeError, ValueError) as problem:
         raise CheckpointError(f"config.json describes a model that cannot be built here: {problem}") from problem
+    check(config)
     if config.n_parameters > max_parameters:
         raise CheckpointError(
             f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be opened here"

@@ -1,0 +1,411 @@
+"""Zip files: what was packed comes out again, what a stranger put in is refused with a sentence and leaves nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import stat
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from playground.data.tokenizers import CharTokenizer
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint, CheckpointError, save
+from playground.storage.archive import FILES, MAX_CONTENTS, file_name, load_archive, pack, unpack
+from playground.training import Evaluated, Finished, History, Sampled, Stepped, TrainConfig
+
+CONFIG = ModelConfig(vocab_size=6, context_length=8, n_layers=1, d_model=8, n_heads=2)
+ROOM = 1_000_000
+
+
+def made(name: str = "Run 1 · My <b>text</b>", model: Transformer | None = None) -> Checkpoint:
+    """A small model with a record."""
+    history = History()
+    common = {"learning_rate": 0.1, "gradient_norm": 1.0, "tokens_per_second": 10.0, "time_left": 1.0}
+    for step in (1, 2):
+        history.add(Stepped(step, float(step), loss=2.0 / step, **common))
+    history.add(Evaluated(2, 2.0, train_loss=1.5, val_loss=1.6))
+    history.add(Sampled(2, 2.0, prompt="ab", text="cde"))
+    history.add(Finished(2, 2.0, reason="done", message="All 2 steps are done.", val_loss=1.6))
+    ladder = {"uniform": 1.8, "unigram": 1.7, "bigram": 1.6, "floor": None}
+    about = {"corpus": "Your text", "prompt": "ab", "ladder": ladder, "training": TrainConfig(steps=2).to_dict()}
+    return Checkpoint(model or Transformer(CONFIG, seed=1), CharTokenizer("abcde"), history, name, about)
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """A checkpoint's folder, to be spoilt."""
+    one = made()
+    return save(tmp_path / "good", one.model, one.tokenizer, one.history, name=one.name, about=one.about)
+
+
+def zipped(tmp_path: Path, files: dict[str, bytes], **entry) -> Path:
+    """A zip file of these names and contents."""
+    path = tmp_path / "upload.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            for key, value in entry.items():
+                setattr(info, key, value)
+            archive.writestr(info, data)
+    return path
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Name → bytes."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def spoilt(folder: Path, tmp_path: Path, **changes: bytes | None) -> Path:
+    """The folder's zip with some files changed; `config_json=None` leaves one out."""
+    files = files_of(folder)
+    for name, data in changes.items():
+        name = name.replace("_json", ".json").replace("_safetensors", ".safetensors")
+        files.pop(name, None)
+        if data is not None:
+            files[name] = data
+    return zipped(tmp_path, files)
+
+
+def refused(path: Path, complaint: str, **options) -> None:
+    """Loading must end in this sentence, without the name of a place on this machine."""
+    with pytest.raises(CheckpointError, match=complaint) as caught:
+        load_archive(path, **{"max_bytes": ROOM, **options})
+    assert "/tmp" not in str(caught.value) and "playground-unpack" not in str(caught.value)
+
+
+# ---- there and back --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_what_was_packed_comes_out_again(tmp_path, half):
+    one = made()
+    path = pack(one, tmp_path / "model.zip", half=half)
+    again = load_archive(path, max_bytes=ROOM)
+    for name, tensor in one.model.state_dict().items():
+        torch.testing.assert_close(again.model.state_dict()[name], tensor, atol=1e-3 if half else 0, rtol=0)
+    assert again.name == one.name and again.about == one.about
+    assert again.history.to_dict() == one.history.to_dict()
+    assert again.tokenizer.decode(again.tokenizer.encode("bad")) == "bad"
+
+
+def test_the_zip_is_an_ordinary_folder_of_just_the_five_files(tmp_path):
+    path = pack(made(), tmp_path / "model.zip")
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == sorted(f"run-1-my-b-text-b/{name}" for name in FILES)
+
+
+def test_files_at_the_top_and_what_systems_leave_behind_do_no_harm(tmp_path, folder):
+    files = files_of(folder)
+    extra = {"__MACOSX/._config.json": b"x", "m/.DS_Store": b"x", "m/": b""}
+    load_archive(zipped(tmp_path, files), max_bytes=ROOM)
+    load_archive(zipped(tmp_path, {**{f"m/{n}": d for n, d in files.items()}, **extra}), max_bytes=ROOM)
+
+
+def test_file_names_are_tame():
+    assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
+
+
+def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
+    import importlib.util
+
+    from playground.storage.archive import pack_folder
+    from playground.storage.transformers_io import export
+
+    config = ModelConfig(vocab_size=6, context_length=8, n_layers=1, d_model=8, n_heads=2)
+    one = made(model=Transformer(config, seed=1))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # Transformers takes long to import
+    export(one, tmp_path / "for-transformers")
+    files = files_of(tmp_path / "for-transformers")
+    again = load_archive(zipped(tmp_path, files), max_bytes=ROOM)
+    ids = torch.tensor([[1, 2, 3]])
+    torch.testing.assert_close(again.model(ids).logits, one.model(ids).logits, atol=1e-5, rtol=1e-5)
+    path = pack_folder(tmp_path / "for-transformers", tmp_path / "x.zip", inside="x")
+    assert load_archive(path, max_bytes=ROOM).config.n_parameters == config.n_parameters
+
+
+# ---- places, kinds and sizes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../config.json", "/etc/config.json", "a/../../config.json", "..\\config.json", "C:config.json", "//x/a.json"],
+)
+def test_names_that_lead_out_of_the_folder_are_refused_and_nothing_is_written(tmp_path, name):
+    before = sorted(tmp_path.rglob("*"))
+    path = zipped(tmp_path, {name: b"{}"})
+    with pytest.raises(CheckpointError, match="outside of itself"):
+        unpack(path, tmp_path / "out", max_bytes=ROOM)
+    assert sorted(tmp_path.rglob("*")) == sorted([*before, path])
+
+
+@pytest.mark.parametrize(("kind", "word"), [(stat.S_IFLNK, "link"), (stat.S_IFIFO, "device"), (stat.S_IFCHR, "device")])
+def test_links_and_devices_are_refused(tmp_path, kind, word):
+    path = zipped(tmp_path, {"config.json": b"/etc/passwd"}, external_attr=(kind | 0o777) << 16, create_system=3)
+    refused(path, word)
+
+
+class _Runs:
+    """A pickle that would leave a trace if anything opened it."""
+
+    def __init__(self, trace: Path):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return (open, (self.trace, "w"))
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "m/model.PTH", "x.pkl", "optimizer.ckpt"])
+def test_a_pickle_is_named_and_never_opened(tmp_path, folder, name):
+    trace = tmp_path / "trace"
+    path = zipped(tmp_path, {**files_of(folder), name: pickle.dumps(_Runs(trace))})
+    refused(path, "is a pickle, which can run code")
+    assert not trace.exists()
+
+
+def test_a_pickle_in_the_clothes_of_safetensors_is_damaged_and_never_opened(tmp_path, folder):
+    trace = tmp_path / "trace"
+    refused(spoilt(folder, tmp_path, model_safetensors=pickle.dumps(_Runs(trace))), "damaged")
+    buffer = io.BytesIO()
+    torch.save({"a": torch.zeros(2)}, buffer)
+    refused(spoilt(folder, tmp_path, model_safetensors=buffer.getvalue()), "damaged")
+    assert not trace.exists()
+
+
+def test_unknown_files_several_folders_and_doubles_are_refused(tmp_path, folder):
+    files = files_of(folder)
+    refused(zipped(tmp_path, {**files, "run.py": b"print()"}), "run.py, which is no part of a model")
+    refused(zipped(tmp_path, {**files, "a/b/config.json": b"{}"}), "no part of a model")
+    refused(zipped(tmp_path, {**files, "other/README.md": b"", "README.md": b""}), "twice|several folders")
+    del files["README.md"]
+    refused(zipped(tmp_path, {**files, "other/README.md": b""}), "several folders")
+
+
+def test_bombs_are_refused_by_what_they_state_and_by_what_they_are(tmp_path, folder):
+    bomb = zipped(tmp_path, {**files_of(folder), "model.safetensors": b"\0" * 20_000_000})
+    assert bomb.stat().st_size < 100_000
+    refused(bomb, "would have 20.0 MB; at most 1.0 MB")
+    for name, most in (("README.md", "1.0 MB"), ("config.json", "0.1 MB")):
+        refused(zipped(tmp_path, {**files_of(folder), name: b" " * 1_100_000}), f"at most {most}", max_bytes=10**9)
+    refused(zipped(tmp_path, files_of(folder)), "would inflate to|would have", max_bytes=3000)
+    # one that lies about its size: both records say 10 bytes
+    path = zipped(tmp_path, {"config.json": b"\0" * 5_000_000})
+    data = bytearray(path.read_bytes())
+    size, lie = struct.pack("<I", 5_000_000), struct.pack("<I", 10)
+    assert data.count(size) == 2
+    path.write_bytes(bytes(data).replace(size, lie))
+    refused(path, "damaged|larger than")
+
+
+def test_a_table_of_contents_is_not_read_if_it_is_huge(tmp_path, monkeypatch):
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(1500):
+            archive.writestr(f"{i:040d}", b"")
+    monkeypatch.setattr(zipfile, "ZipFile", None)  # it must not come that far
+    assert MAX_CONTENTS < 1500 * 86
+    refused(path, "far more files than a model has")
+
+
+def test_nested_archives_passwords_and_odd_packings_are_refused(tmp_path, folder):
+    inner = zipped(tmp_path, files_of(folder)).read_bytes()
+    refused(zipped(tmp_path, {"model.zip": inner}), "no part of a model")
+    path = tmp_path / "odd.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("config.json", b"{}")
+    refused(path, "unusual way")
+    data = bytearray(zipped(tmp_path, {"config.json": b"{}"}).read_bytes())
+    at = data.find(b"PK\x01\x02")
+    data[at + 8] |= 1  # the flag of a password
+    path.write_bytes(bytes(data))
+    refused(path, "password")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"not a zip at all" * 100, b"PK\x05\x06" + b"\0" * 18, b"PK\x05\x06" + b"\xff" * 18]
+)
+def test_what_is_no_zip_is_refused(tmp_path, data):
+    path = tmp_path / "upload.zip"
+    path.write_bytes(data)
+    refused(path, "zip")
+
+
+def test_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
+    path = zipped(tmp_path, files_of(folder))
+    data = path.read_bytes()
+    for spoilt_data in (data[:-30], data[100:], data[:300] + bytes([data[300] ^ 255]) + data[301:]):
+        path.write_bytes(spoilt_data)
+        refused(path, "zip|damaged|JSON|config")
+
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+
+
+def weights(folder: Path, **changes) -> bytes:
+    """The model's safetensors with some tensors replaced (or taken out, by None)."""
+    tensors = load_file(folder / "model.safetensors")
+    for name, tensor in changes.items():
+        name = name.replace("__", ".")
+        tensors.pop(name, None)
+        if tensor is not None:
+            tensors[name] = tensor
+    save_file(tensors, folder / "changed.safetensors")
+    data = (folder / "changed.safetensors").read_bytes()
+    (folder / "changed.safetensors").unlink()
+    return data
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_weights_that_are_no_numbers_are_refused(tmp_path, folder, bad):
+    embedding = torch.zeros(6, 8)
+    embedding[3, 2] = bad
+    refused(spoilt(folder, tmp_path, model_safetensors=weights(folder, embedding__weight=embedding)), "not numbers")
+
+
+def test_wrong_shapes_names_and_types_are_refused(tmp_path, folder):
+    for changes, complaint in (
+        ({"embedding__weight": torch.zeros(6, 9)}, "do not belong together"),
+        ({"embedding__weight": None}, "lacks embedding.weight"),
+        ({"backdoor": torch.zeros(1)}, "holds backdoor"),
+        ({"embedding__weight": torch.zeros(6, 8, dtype=torch.float64)}, "stored as F64"),
+        ({"embedding__weight": torch.zeros(6, 8, dtype=torch.int32)}, "stored as I32"),
+    ):
+        refused(spoilt(folder, tmp_path, model_safetensors=weights(folder, **changes)), complaint)
+
+
+def test_huge_and_forged_headers_are_refused(tmp_path, folder):
+    good = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", good[:8])
+    header = json.loads(good[8 : 8 + length])
+
+    def with_header(changed, claimed: int | None = None) -> bytes:
+        text = json.dumps(changed).encode()
+        return struct.pack("<Q", claimed if claimed is not None else len(text)) + text + good[8 + length :]
+
+    one = header["embedding.weight"]
+    for data, complaint in (
+        (with_header(header, claimed=2**63), "header claims"),
+        (with_header(header, claimed=0), "damaged"),
+        (with_header({**header, "x" * 200_000: one}), "do not belong together"),
+        (
+            with_header({**header, "embedding.weight": {**one, "data_offsets": [0, 10**15]}}),
+            "not where its header says",
+        ),
+        (with_header({**header, "embedding.weight": {**one, "shape": [10**9, 10**9]}}), "do not belong together"),
+        (with_header([1]), "not a table"),
+        (b"\1", "too short"),
+    ):
+        refused(spoilt(folder, tmp_path, model_safetensors=data), complaint)
+
+
+# ---- config, tokenizer, record ---------------------------------------------------------------------------------------
+
+
+def test_a_config_is_checked_before_anything_is_built(tmp_path, folder):
+    config = json.loads((folder / "config.json").read_text())
+
+    def check(given: ModelConfig) -> None:
+        if given.n_layers > 12:
+            raise ValueError(f"{given.n_layers} layers are too many")
+
+    deep = json.dumps({**config, "n_layers": 10**15, "d_model": 2, "n_heads": 1, "d_ff": 1}).encode()
+    with pytest.raises(ValueError, match="1000000000000000 layers are too many"):
+        load_archive(spoilt(folder, tmp_path, config_json=deep), max_bytes=ROOM, check=check)
+    wide = json.dumps({**config, "d_model": 10**6, "n_heads": 1}).encode()
+    refused(spoilt(folder, tmp_path, config_json=wide), "parameters; at most 60,000,000", max_parameters=60_000_000)
+
+
+@pytest.mark.parametrize(
+    ("config", "complaint"),
+    [
+        (None, "has no config.json"),
+        (b"", "not JSON"),
+        (b"[1]", "not a table"),
+        (b"{}", "not of this playground's format"),
+        (b'{"format": 1, "d_model": "wide"}', "whole number"),
+        (b'{"format": 1, "d_model": NaN}', "whole number"),
+        (b'{"format": 1, "magic": 1}', "no setting called 'magic'"),
+        (b'{"model_type": "bert"}', "'bert' cannot be opened"),
+        (b'{"model_type": ["gpt2"]}', "cannot be opened"),
+        (b'{"model_type": "gpt2"}', "cannot be|lacks|no "),
+        (b'{"model_type": "gpt2", "n_layer": "x"}', "cannot be"),
+        (b"[" * 50_000, "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+    ],
+)
+def test_configs_that_make_no_sense_are_refused(tmp_path, folder, config, complaint):
+    refused(spoilt(folder, tmp_path, config_json=config), complaint)
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [b"null", b"[]", b"{}", b'{"kind": "char", "characters": [1, 2]}', b'{"kind": "word", "words": 7}',
+     b'{"kind": "bpe", "tokens": ["!!"]}', b'{"kind": "tiktoken", "name": "../../etc"}', b'{"kind": {}}',
+     b'{"kind": "char", "characters": "abcdefghijkl"}'],
+)  # fmt: skip
+def test_tokenizers_that_make_no_sense_are_refused(tmp_path, folder, tokenizer):
+    refused(spoilt(folder, tmp_path, tokenizer_json=tokenizer), "tokenizer|belong together")
+
+
+def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, folder):
+    record = json.loads((folder / "history.json").read_text())
+    record["name"] = "<script>alert(1)</script>\x1b[2J" + "x" * 500
+    record["about"] = {
+        "corpus": ["not", "text"], "prompt": "a" * 50_000, "language": 7, "ladder": {"uniform": "1", "steps": []},
+        "training": {"steps": -5}, "surprise": {"deep": [1]}, "text_sha256": "ab\ncd",
+    }  # fmt: skip
+    record["samples"] = [
+        {"step": "<b>", "prompt": "a", "text": "b"}, {"step": 2, "prompt": {}, "text": "b"}, {"step": 3},
+        {"step": 4, "prompt": "ok", "text": "fine\x00\nline"},
+    ]  # fmt: skip
+    record["gradients"] = [
+        {"step": 1, "norms": {"a": "x"}},
+        {"step": 2, "norms": {"a": 1.5}},
+        {"step": True, "norms": {}},
+    ]
+    record["load"] = [{"step": 1, "load": "x"}, {"step": 2, "load": [[0.5, "y"]]}, {"step": 3, "load": [[0.5, 0.5]]}]
+    record["finished"] = {"message": "<img onerror=1>", "reason": 7, "val_loss": "x", "step": 2}
+    again = load_archive(spoilt(folder, tmp_path, history_json=json.dumps(record).encode()), max_bytes=ROOM)
+    assert again.name.isprintable() and len(again.name) <= 80
+    assert set(again.about) == {"prompt", "text_sha256"} and len(again.about["prompt"]) == 20_000
+    assert again.history.samples == [{"step": 4, "prompt": "ok", "text": "fine\nline"}]
+    assert again.history.gradients == [{"step": 2, "norms": {"a": 1.5}}]
+    assert again.history.load == [{"step": 3, "load": [[0.5, 0.5]]}]
+    assert again.history.finished == {"message": "<img onerror=1>", "step": 2}
+    assert again.history.evaluations["val_loss"] == [1.6]
+
+
+@pytest.mark.parametrize(
+    ("curves", "left"),
+    [
+        ({"step": [1, 2], "val_loss": [1.0, float("nan")]}, [1.0]),
+        ({"step": [2, 1], "val_loss": [1.0, 1.0]}, []),
+        ({"step": [1, 1e400], "val_loss": [1.0, 1.0]}, [1.0]),
+        ({"step": [1.5, 2], "val_loss": [1.0, 1.0]}, []),
+    ],
+)
+def test_curves_keep_only_numbers_at_rising_steps(tmp_path, folder, curves, left):
+    record = json.loads((folder / "history.json").read_text())
+    n = len(curves["step"])
+    record["evaluations"] = {"train_loss": [1.0] * n, "seconds": [1.0] * n, **curves}
+    again = load_archive(spoilt(folder, tmp_path, history_json=json.dumps(record).encode()), max_bytes=ROOM)
+    assert again.history.evaluations["val_loss"] == left
+
+
+@pytest.mark.parametrize(
+    "record", [b"[]", b"7", b'{"steps": 7}', b'{"samples": {"a": 1}}', b'{"steps": {"step": "abc"}}']
+)
+def test_records_of_another_kind_are_refused_or_empty(tmp_path, folder, record):
+    try:
+        again = load_archive(spoilt(folder, tmp_path, history_json=record), max_bytes=ROOM)
+    except CheckpointError as problem:
+        assert "history.json" in str(problem) or "not what their names say" in str(problem)
+    else:
+        assert again.history.last_step == 0
