@@ -170,10 +170,12 @@ def load_lines(steps: Sequence[int], load: np.ndarray) -> dict[str, Any]:
     }
 
 
-def describe_load(entropy: float, most: float, busiest: int, share: float, dead: Sequence[int], when: str = "") -> str:
+def describe_load(
+    entropy: float, most: float, busiest: int, share: float, dead: Sequence[int], what: str = "The"
+) -> str:
     """How even a load is, and which experts are dead."""
     words = (
-        f"{when}The load has {entropy:.2f} of at most {most:.2f} bits of entropy, like {2**entropy:.1f} evenly used "
+        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, like {2**entropy:.1f} evenly used "
         f"experts; the busiest is expert {busiest} with {100 * share:.0f} %."
     )
     if dead:

@@ -1,4 +1,4 @@
-"""Breaking: what keeps experts in use and what happens without it; experts switched off, silenced, and routes forced."""
+"""Breaking: experts switched off, silenced, routes forced; what keeps experts in use, and runs without it."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def build(frame: Frame) -> None:
 
     def _pulls(visitor, model_id, checkpoint, layers) -> str:
         try:
-            windows, what = text_for(page, visitor, model_id, checkpoint)
+            windows, _ = text_for(page, visitor, model_id, checkpoint)
         except ValueError as problem:
             return notice(f"{problem}.")
         windows = windows[:8]
@@ -180,8 +180,8 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
     constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
     words = (
         f"The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is {pulls['constant'].value:.4f} "
-        f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. The "
-        f"Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
+        f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. "
+        f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
     )
     return (
         '<div class="scroll-x"><table class="plain-table"><thead><tr><th>term</th><th>its value</th>'

@@ -29,18 +29,29 @@ def ExpertText(*, elem_id: str) -> gr.HTML:
 
 
 def expert_text(
-    tokens: Sequence[str], experts: Sequence[Sequence[int]], weights: Sequence[Sequence[float]], followed: int | None
+    tokens: Sequence[str], first: Sequence[Sequence[int]], layers: Sequence[int], shown: int, followed: int | None
 ) -> str:
-    """Tokens as HTML, each in the colour of its first expert with that number under it; everything escaped."""
+    """Tokens as HTML with the expert each chose first in every layer under it; everything escaped.
+
+    `first` (L, T) are those experts; a token takes its colour from layer `shown` (an index into `layers`).
+    """
     spans = []
-    for i, (token, chosen, shares) in enumerate(zip(tokens, experts, weights)):
-        tip = ", ".join(f"expert {e} ({share:.2f})" for e, share in zip(chosen, shares))
-        mark = ' class="followed" aria-current="true"' if i == followed else ""
-        spans.append(
-            f'<span data-token="{i}"{mark} tabindex="0" role="button" style="{expert_style(chosen[0])}" '
-            f'title="token {i}: {tip}"><b>{html.escape(token)}</b><i>{chosen[0]}</i></span>'
+    for t, token in enumerate(tokens):
+        tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
+        numbers = "".join(
+            f'<i style="{expert_style(row[t])}"{" class=shown" if i == shown else ""}>{row[t]}</i>'
+            for i, row in enumerate(first)
         )
-    return f'<div class="expert-text">{"".join(spans)}</div>'
+        mark = ' class="followed" aria-current="true"' if t == followed else ""
+        spans.append(
+            f'<span data-token="{t}"{mark} tabindex="0" role="button" style="{expert_style(first[shown][t])}" '
+            f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</span>'
+        )
+    names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))
+    return (
+        f'<div class="expert-text"><div class="expert-layers" aria-hidden="true"><b>token</b>{names}</div>'
+        f"{''.join(spans)}</div>"
+    )
 
 
 def expert_badge(expert: int) -> str:

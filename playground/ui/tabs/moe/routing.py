@@ -8,7 +8,7 @@ import gradio as gr
 import numpy as np
 import torch
 
-from ....data import visible
+from ....data import LANGUAGES, visible
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import Routing, Station, expert_layers, routing_of
 from ....storage import Checkpoint
@@ -22,13 +22,15 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
-from ...page import QUIETLY, in_words
+from ...page import QUIETLY, Page, in_words
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice
 from .expert_text import ExpertText, expert_badge, expert_text
 from .frame import SHIPPED_MOE, Frame
 
 TITLE = "Routing: where does each token go?"
+LINES = 110
+"""Characters of the language that the text box opens with, rounded up to whole sentences."""
 MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
@@ -36,7 +38,7 @@ MOST_TOKENS = 256
 def build(frame: Frame) -> None:
     """Prompt and layer on top, the coloured text, then the token that is followed, then the load."""
     page = frame.page
-    first = suggestions(page, _default(frame), None)
+    first = texts_to_route(page, _default(frame), None)
     with gr.Row(equal_height=False):
         prompt = gr.Textbox(
             first[0], label="Text to send through the experts", lines=2, max_lines=6, scale=3, elem_id="routing-prompt"
@@ -51,7 +53,8 @@ def build(frame: Frame) -> None:
     gr.HTML(
         heading(
             "Text coloured by first-choice expert",
-            "The number under a token is the expert it prefers in this layer. Click a token to follow it.",
+            "The colour is the expert that a token prefers in the chosen layer; the numbers under it are its first "
+            "choices in every layer. Click a token to follow it.",
         )
     )
     text = ExpertText(elem_id="routing-text")
@@ -59,8 +62,10 @@ def build(frame: Frame) -> None:
     weights = Chart(height=260, save_name="routing", clickable=True, elem_id="routing-map")
     followed = gr.HTML(elem_id="routing-followed")
     with gr.Row(equal_height=False):
-        journey = Chart(height=220, save_name="token-journey", elem_id="routing-journey")
-        table = gr.HTML(elem_id="routing-table")
+        with gr.Column(scale=2, min_width=300):
+            journey = Chart(height=220, save_name="token-journey", elem_id="routing-journey")
+        with gr.Column(scale=3, min_width=320):
+            table = gr.HTML(elem_id="routing-table")
     gr.HTML(heading("Load: how much work each expert gets"))
     with gr.Row(equal_height=False):
         load = Chart(height=220, save_name="load", elem_id="routing-load")
@@ -85,7 +90,7 @@ def build(frame: Frame) -> None:
             layers = expert_layers(checkpoint.config)
         except ValueError as problem:
             return {note: notice(f"{problem}.", "warning"), **{part: None for part in drawn if part is not note}}
-        known = suggestions(page, model_id, visitor)
+        known = texts_to_route(page, model_id, visitor)
         pictures = draw(visitor, model_id, known[0], layers[-1], 0)
         return {
             prompt: known[0],
@@ -109,6 +114,16 @@ def build(frame: Frame) -> None:
     page.share("moe.layer", layer)
 
 
+def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
+    """A few lines of the model's language, where it has one, then beginnings that it knows."""
+    known = suggestions(page, model_id, visitor)
+    try:
+        language = LANGUAGES.get(page.registry.get(model_id, visitor).about.get("language") or "")
+    except ValueError:
+        language = None
+    return known if language is None else [language.sample(LINES, seed=3).rstrip("\n"), *known]
+
+
 def _default(frame: Frame) -> str | None:
     return SHIPPED_MOE if frame.page.registry.has(SHIPPED_MOE, None) else None
 
@@ -129,9 +144,9 @@ def _pictures(
     shares = np.array([s.weights for s in stations])
     load = routing.load[i].numpy()
     even = evenness(load.tolist())
-    words = describe_load(even.entropy, even.most, even.busiest, even.busiest_share, even.dead, "For this text: ")
+    words = describe_load(even.entropy, even.most, even.busiest, even.busiest_share, even.dead, "For this text, the")
     return [
-        expert_text(tokens, experts.tolist(), weights.tolist(), position),
+        expert_text(tokens, routing.experts[:, 0, :, 0].tolist(), routing.layers, i, position),
         "".join(notice(n) for n in notes),
         show(
             routing_map(routing.dense_weights()[i, 0].T.numpy(), tokens, position),
@@ -155,7 +170,7 @@ def _over_training(checkpoint: Checkpoint, routing: Routing, i: int, layer: int)
     last = evenness(over.load[-1, i].tolist())
     words = describe_load(
         last.entropy, last.most, last.busiest, last.busiest_share, last.dead,
-        f"Layer {layer} in training, at step {over.steps[-1]:,}: ",
+        f"Layer {layer} in training, step {over.steps[-1]:,}: the",
     )  # fmt: skip
     began = f" At step {over.steps[0]:,} its entropy was {over.entropy[0, i]:.2f} bits."
     return show(load_lines(over.steps, over.load[:, i].numpy()), words + began), ""
