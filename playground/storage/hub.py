@@ -13,7 +13,7 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .card import TAG, model_card
@@ -29,6 +29,7 @@ from .checkpoint import (
     save,
 )
 from .picture import curve_png
+from .record import regular
 
 PICTURE = "curve.png"
 OURS = ("config.json", "tokenizer.json", "history.json", "model.safetensors")
@@ -128,9 +129,9 @@ def pull(
         for name in names:
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
     checkpoint = _open(Path(path).parent, max_parameters)
-    about = {**checkpoint.about, "pulled_from": repo_id, "revision": info.sha}
-    name = repo_id.split("/")[-1] if "imported_from" in about else checkpoint.name
-    return Checkpoint(checkpoint.model, checkpoint.tokenizer, checkpoint.history, name, about)
+    name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
+    checked = regular(replace(checkpoint, name=name))
+    return replace(checked, about={**checked.about, "pulled_from": repo_id, "revision": info.sha})
 
 
 def find(*, limit: int = 20, token: str | None = None, endpoint: str | None = None) -> list[str]:

@@ -10,6 +10,7 @@ import html
 import ipaddress
 import os
 import tempfile
+from dataclasses import replace
 
 import gradio as gr
 
@@ -24,33 +25,33 @@ _WAITING = {"api_visibility": "private", "concurrency_limit": 4, "concurrency_id
 def build(page: Page) -> None:
     """Lay the section out where it is called, and wire it up."""
     on_space = bool(os.environ.get("SPACE_ID"))
-    with gr.Group(elem_id="hub"):
-        gr.HTML("<h4>The Hugging Face Hub</h4>" + quiet(_login_words(on_space)), padding=False)
+    with gr.Column(elem_id="hub"):
+        gr.HTML(quiet(_login_words(on_space)), padding=False)
         if os.environ.get("OAUTH_CLIENT_ID"):  # without it the button would not let the page start
             gr.LoginButton(size="md", elem_id="hub-login")
-        with gr.Row():
-            name = gr.Textbox(
-                label="Push the model chosen above to",
-                placeholder="name, or user/name",
-                max_lines=1,
-                max_length=96,
-                elem_id="hub-name",
-            )
-            private = gr.Checkbox(label="Private", value=False, min_width=90, scale=0)
-        push = gr.Button("Push", size="md", elem_id="hub-push")
+        name = gr.Textbox(
+            label="Push",
+            info="The model chosen at the top of the page, with a card and its curve.",
+            placeholder="a name of your choice, or user/name",
+            max_lines=1,
+            max_length=200,
+            elem_id="hub-name",
+        )
+        with gr.Row(elem_classes="hub-buttons"):
+            push = gr.Button("Push", size="md", min_width=90, scale=0, elem_id="hub-push")
+            private = gr.Checkbox(label="for my eyes only (private)", value=False, min_width=200, container=False)
         pushed = gr.HTML(padding=False, elem_id="hub-pushed")
-        with gr.Row():
-            repo = gr.Dropdown(
-                [],
-                label="Pull a model by its name",
-                info="Made here, or a GPT-2, Llama or Mixtral that fits.",
-                allow_custom_value=True,
-                value="",
-                elem_id="hub-repo",
-            )
-        with gr.Row():
-            pull = gr.Button("Pull", size="md", min_width=90, elem_id="hub-pull")
-            look = gr.Button("What others made", size="md", min_width=90, elem_id="hub-look")
+        repo = gr.Dropdown(
+            [],
+            label="Pull",
+            info="A model by its name, user/name: one made with this page, or a GPT-2, Llama or Mixtral small enough.",
+            allow_custom_value=True,
+            value="",
+            elem_id="hub-repo",
+        )
+        with gr.Row(elem_classes="hub-buttons"):
+            pull = gr.Button("Pull", size="md", min_width=90, scale=0, elem_id="hub-pull")
+            look = gr.Button("Find what others made", size="md", min_width=180, scale=0, elem_id="hub-look")
         pulled = gr.HTML(padding=False, elem_id="hub-pulled")
 
     def push_model(
@@ -66,17 +67,17 @@ def build(page: Page) -> None:
         visitor: str, model_id: str, repo: str, request: gr.Request, signed_in: gr.OAuthToken | None
     ) -> tuple:
         with in_words():
-            visitor, repo = page.known(visitor), _named(repo)
+            visitor, repo = page.known(visitor), _named(repo).strip()
             token = signed_in.token if signed_in else None if at_home(request) else False
             with tempfile.TemporaryDirectory() as temporary:
                 # visitors must not fill the Space's disk; one's own machine keeps what it has fetched
                 cache = temporary if on_space else None
                 checkpoint = hub.pull(repo, token=token, cache=cache, max_parameters=page.limits.parameters)
             page.limits.check_model(checkpoint.config)
-            new_id = page.registry.add(visitor, checkpoint)
+            new_id = page.registry.add(visitor, replace(checkpoint, name=repo))  # so that lists tell it from others
         loss = checkpoint.history.val_loss
         quality = f", validation loss {loss:.4f}" if loss is not None else ""
-        words = f"{checkpoint.name} is here: {checkpoint.config.n_parameters:,} parameters{quality}. All tabs show it."
+        words = f"{repo} is here: {checkpoint.config.n_parameters:,} parameters{quality}. All tabs show it."
         return page.model_list(visitor, new_id), quiet(words)
 
     def look_around() -> tuple:

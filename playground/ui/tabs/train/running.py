@@ -148,7 +148,7 @@ class Running:
 
     def _view_of(self, visitor: str, model_id: str | None) -> RunView | None:
         job = self.page.jobs.find(visitor, model_id)
-        return job.view() if job else recorded(self.page, model_id)
+        return job.view() if job else recorded(self.page, model_id, visitor)
 
     def _draw(self, view: RunView, visitor: str, follower: Follower, beside: list[str], *, whole: bool = False) -> dict:
         """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
@@ -197,10 +197,10 @@ class Running:
         return checkpoint.model, checkpoint.tokenizer
 
 
-def recorded(page: Page, model_id: str | None) -> RunView | None:
+def recorded(page: Page, model_id: str | None, visitor: str | None = None) -> RunView | None:
     """The run that a shipped or otherwise loaded model remembers, with what it predicts now; None without a model."""
     try:
-        checkpoint = page.registry.get(model_id, None)
+        checkpoint = page.registry.get(model_id, visitor)
     except ValueError:
         return None
     view = RunView.of_checkpoint(model_id, checkpoint)
