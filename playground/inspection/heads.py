@@ -6,6 +6,7 @@ T = tokens, H = heads, L = layers. Previous-token and induction heads are those 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,8 +68,17 @@ class HeadScores:
         return [(int(i) // telling.shape[1], int(i) % telling.shape[1]) for i in order]
 
 
+_known: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary()
+
+
 def head_scores(look: Look) -> HeadScores:
-    """The scores of all heads on this prompt. The first row counts for nothing: it can only look at itself."""
+    """The scores of all heads on this prompt, made once. The first row counts for nothing: it has no choice."""
+    if look not in _known:
+        _known[look] = _head_scores(look)
+    return _known[look]
+
+
+def _head_scores(look: Look) -> HeadScores:
     ids = np.array(look.ids)
     found: dict[str, list[np.ndarray]] = {name: [] for name in (*HABITS, "entropy", "evenness")}
     for layer in range(look.config.n_layers):

@@ -24,7 +24,7 @@ VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewal
 """The views in their order, each a module here with TITLE and build(frame)."""
 
 
-def build(page: Page) -> None:
+def build(page: Page) -> frames.Frame:
     """Lay out the frame, then every view that exists, each in a tab of its own."""
     frame = frames.build(page)
     modules = {
@@ -40,3 +40,4 @@ def build(page: Page) -> None:
                 module.build(frame)
     page.share("inspect.views", views)
     frame.connect(tabs)
+    return frame

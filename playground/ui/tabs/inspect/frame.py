@@ -196,13 +196,13 @@ class Frame:
         def opened(values: dict, request: gr.Request, name: str) -> dict:
             linked = query_of(request).keys() & {"layer", "head", "cell"}
             where = None if values[self.view] or linked else best
-            return self._redraw({**values, self.view: name}, where=where)
+            return self.update({**values, self.view: name}, where=where)
 
         def other_prompt(values: dict) -> dict:
-            return self._redraw(values, where=last) if values[self.view] else gr.skip()
+            return self.update(values, where=last) if values[self.view] else gr.skip()
 
         def other_model(values: dict) -> dict:
-            return self._redraw(values, where=best) if values[self.view] else gr.skip()
+            return self.update(values, where=best) if values[self.view] else gr.skip()
 
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
             on(tab.select, _opener(opened, name))
@@ -211,7 +211,7 @@ class Frame:
         on(self.subject.input, other_model)
         for picker in self.pickers:
             per = "head" if picker in (self.layer, self.head) else "place"
-            on(picker.input, lambda values, per=per: self._redraw(values, lists=False, changed=per))
+            on(picker.input, lambda values, per=per: self.update(values, lists=False, changed=per))
         for event, where, extra in self._moves:
             on(event, self._mover(where, extra))
         for event, alter in self._redraws:
@@ -228,7 +228,7 @@ class Frame:
     def _mover(self, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
         def move(values: dict, event: gr.SelectData) -> dict:
             more = [values[component] for component in extra]
-            return self._redraw(values, lists=False, changed="place", where=lambda f, p: where(f, p, event, *more))
+            return self.update(values, lists=False, changed="place", where=lambda f, p: where(f, p, event, *more))
 
         return move
 
@@ -238,11 +238,11 @@ class Frame:
                 values = values if alter is None else {**values, **alter(*self.read(values), values)}
             except ValueError as problem:
                 return {self.notice: theme.notice(sentence(str(problem)), "error")}
-            return self._redraw(values, lists=False, changed="place")
+            return self.update(values, lists=False, changed="place")
 
         return redraw
 
-    def _redraw(
+    def update(
         self,
         values: dict,
         *,
