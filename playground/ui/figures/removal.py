@@ -1,0 +1,68 @@
+"""What each part is worth: a map of the loss that its removal costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import palette
+from .wire import axis, colorscale, layout, numbers, signed
+
+
+def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.ndarray) -> dict[str, Any]:
+    """Costs in nats: layer × (each head, all attention, feed-forward), written in the cells; a click's column counts
+    in that order. Colour goes with the square root, so that small costs can be told apart beside large ones."""
+    values = np.column_stack([heads, attention, feedforward]).astype(np.float64)
+    L, H = np.shape(heads)
+    shade = np.sign(values) * np.sqrt(np.abs(values))
+    limit = float(np.abs(shade).max()) or 1.0
+    columns = [*(f"head {head}" for head in range(H)), "attention", "feed-forward"]
+    cells = {
+        "type": "heatmap",
+        "z": numbers(shade),
+        "customdata": numbers(values),
+        "text": [[signed(value, 3 if abs(value) < 0.995 else 2) for value in row] for row in values],
+        "texttemplate": "%{text}" if H <= 14 else "",
+        "textfont": {"size": 11},
+        "colorscale": colorscale(palette.DIVERGING_SCALE),
+        "zmin": -limit,
+        "zmax": limit,
+        "xgap": 2,
+        "ygap": 2,
+        "showscale": False,
+        "hovertemplate": "%{y}, without %{x}<br>loss %{customdata:+.5f} nats per token<extra></extra>",
+    }
+    return {
+        "data": [cells],
+        "layout": layout(
+            80 + 34 * max(2, L),
+            margin={"l": 8, "r": 8, "t": 8, "b": 8},
+            narrow={"data.0.textfont.size": 8, "xaxis.tickfont.size": 9},
+            xaxis=axis(tickvals=list(range(H + 2)), ticktext=columns, showgrid=False, side="top", fixedrange=True),
+            yaxis=axis(
+                tickvals=list(range(L)),
+                ticktext=[f"layer {layer}" for layer in range(L)],
+                autorange="reversed",
+                showgrid=False,
+                fixedrange=True,
+            ),
+            uirevision=f"{L} {H}",
+        ),
+    }
+
+
+def describe_removal(heads: np.ndarray, errors: np.ndarray, before: float) -> str:
+    """The head that matters most, and how many make no difference that could be measured."""
+    heads, errors = np.asarray(heads, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    layer, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
+    idle = int((np.abs(heads) <= 2 * errors).sum())
+    words = (
+        f"The whole model loses {before:.4f} nats per token. Head {head} of layer {layer} is worth most: without it "
+        f"{heads[layer, head]:+.4f} nats"
+    )
+    if np.isfinite(errors[layer, head]):
+        words += f" (± {errors[layer, head]:.4f})"
+    if idle:
+        words += f"; {idle} of {heads.size} heads make no difference that this text could tell"
+    return words.replace("-", "−") + "."

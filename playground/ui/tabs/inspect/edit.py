@@ -1,0 +1,260 @@
+"""Change it: edits of one forward pass, the prediction before and after, their cost, and what each head is worth."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+import gradio as gr
+import torch
+
+from ....inspection import Look
+from ....inspection.cost import edit_cost, removal_map, removed_part
+from ....inspection.edits import (
+    Edit,
+    EditCell,
+    Effect,
+    RemoveMask,
+    SwapPattern,
+    SwitchOff,
+    edits_tap,
+    effect,
+    from_dict,
+    to_dict,
+)
+from ....model import trace
+from ... import theme
+from ...chart import Chart, show
+from ...figures.attention import pattern_map
+from ...figures.candidates import next_tokens
+from ...figures.removal import describe_removal, removal_figure
+from ...page import in_words
+from .drawn import window, window_words
+from .frame import Frame, Place
+from .validation import held_out
+
+TITLE = "Change it"
+CANDIDATES = 8
+MOST_EDITS = 24
+CHANGES = {
+    "head": "Switch off this head (ablation)",
+    "attention": "Switch off this layer's attention",
+    "feed-forward": "Switch off this layer's feed-forward",
+    "layer": "Switch off this whole layer",
+    "uniform": "This head looks at all visible tokens alike",
+    "previous": "This head looks only at the token before",
+    "set": "Set the weight of this cell to …",
+    "scale": "Multiply the weight of this cell by …",
+    "mask": "Remove the causal mask everywhere",
+    "mask here": "Remove the causal mask in this layer",
+}
+CELLS = ("set", "scale")
+
+
+def build(frame: Frame) -> None:
+    """What to change on the left, what it does on the right, and below what every part is worth."""
+    page = frame.page
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=2, min_width=300, elem_classes="card"):
+            gr.HTML(
+                theme.heading(
+                    "Change the model while it reads",
+                    "The change acts on the layer, head and cell chosen above, in this pass only: the stored model is "
+                    "never touched.",
+                ),
+                padding=False,
+            )
+            what = gr.Dropdown(
+                [(title, name) for name, title in CHANGES.items()], value="head", label="Change", filterable=False,
+                elem_id="edit-what",
+            )  # fmt: skip
+            with gr.Row(visible=False) as cell_row:
+                value = gr.Number(0.5, label="New weight", minimum=0, maximum=10, step=0.05, min_width=110)
+                keep = gr.Checkbox(
+                    True, label="Renormalise", info="The rest of the row shares what is left, so it sums to 1.",
+                    min_width=160,
+                )  # fmt: skip
+            apply = gr.Button("Apply", variant="primary", elem_id="edit-apply")
+            edits = gr.Dropdown(
+                [], value=[], multiselect=True, label="Changes in force", info="Remove one with its ×.",
+                elem_id="edit-list",
+            )  # fmt: skip
+            clear = gr.Button("Undo all", size="md", elem_id="edit-clear")
+        with gr.Column(scale=3, min_width=340, elem_classes="card"):
+            cards = gr.HTML(padding=False, elem_id="edit-cards")
+            bars = Chart(height=300, save_name="before-after", elem_id="edit-bars")
+            measure = gr.Button("Measure the cost on unseen text", elem_id="edit-measure")
+            cost = gr.HTML(padding=False, elem_id="edit-cost")
+    with gr.Accordion("The head's pattern with these changes", open=False):
+        pattern = Chart(height=340, save_name="changed-pattern")
+    with gr.Column(elem_classes="card"):
+        gr.HTML(
+            theme.heading(
+                "What each part is worth",
+                "The loss on unseen text rises by this many nats per token when one part is switched off. Click a cell "
+                "to switch that part off above.",
+            ),
+            padding=False,
+        )
+        survey = gr.Button("Switch off every head in turn", elem_id="edit-survey")
+        worth = Chart(height=220, save_name="removal-map", clickable=True, elem_id="edit-map")
+    what.preprocess = lambda payload: payload if payload in CHANGES else "head"
+    value.preprocess = lambda payload: payload
+    edits.preprocess = lambda payload: payload if isinstance(payload, list) else []
+
+    def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
+        listed = parsed(chosen)
+        found = effect(look.model, torch.tensor([look.ids]), listed)
+        figure, words = before_after(look, found, listed)
+        part = window(look.length, place.query)
+        seen = trace(
+            look.model, torch.tensor([look.ids]), edit=edits_tap(listed, look.config), names=["pattern"]
+        )["pattern", place.layer][0, place.head]  # fmt: skip
+        unmasked = not look.config.causal or any(
+            isinstance(e, RemoveMask) and e.layer in (None, place.layer) for e in listed
+        )
+        return {
+            edits: gr.Dropdown(choices=[(edit.words(), coded(edit)) for edit in listed], value=[*map(coded, listed)]),
+            cards: effect_cards(found, listed),
+            bars: show(figure, words),
+            cost: "",
+            pattern: show(
+                pattern_map(seen[part, part].numpy(), look.tokens[part], causal=not unmasked, first=part.start),
+                f"Layer {place.layer} head {place.head} with the changes in force."
+                + (" Row sums may differ from 1." if any(not getattr(e, "renormalise", True) for e in listed) else "")
+                + window_words(look, part),
+            ),
+        }
+
+    frame.follow(draw, [edits, cards, bars, cost, pattern], extra=[edits, what, value, keep])
+    frame.redraws(edits.input)
+
+    def add(look: Look, place: Place, values: dict) -> dict:
+        edit = made(values[what], place, values[value], bool(values[keep]))
+        listed = [e for e in parsed(values[edits]) if e != edit]
+        if len(listed) >= MOST_EDITS:
+            raise ValueError(f"{MOST_EDITS} changes at once are enough: remove one first")
+        effect(look.model, torch.tensor([look.ids]), [*listed, edit])  # says now what cannot be done
+        return {edits: [coded(e) for e in (*listed, edit)]}
+
+    frame.redraws(apply.click, add)
+    frame.redraws(clear.click, lambda look, place, values: {edits: []})
+
+    def shape(name: str) -> tuple:
+        number = gr.Number(label="New weight" if name == "set" else "Factor", value=0.5 if name == "set" else 2.0)
+        return gr.Row(visible=name in CELLS), number
+
+    what.input(shape, what, [cell_row, value], queue=False, show_progress="hidden", api_visibility="private")
+
+    slow = {"concurrency_limit": 1, "concurrency_id": "inspect-cost", "show_progress": "minimal",
+            "api_visibility": "private"}  # fmt: skip
+
+    def cost_of(values: dict) -> str:
+        with in_words():
+            look, _ = frame.read(values)
+            return cost_words(frame, look, parsed(values[edits]))
+
+    measure.click(cost_of, {*frame.inputs, edits}, cost, **slow)
+
+    def survey_all(values: dict) -> dict:
+        with in_words():
+            look, _ = frame.read(values)
+            judged = held_out(page, look)
+            found = removal_map(look.model, judged.inputs, judged.targets)
+            heads, errors = found.heads.numpy(), found.heads_error.numpy()
+            words = describe_removal(heads, errors, found.before)
+            return show(
+                removal_figure(heads, found.attention.numpy(), found.feedforward.numpy()),
+                f"{words} Measured on {found.tokens:,} tokens of {judged.words}.",
+            )
+
+    survey.click(survey_all, frame.inputs, worth, **slow)
+
+    def switch(values: dict, event: gr.SelectData) -> list:
+        with in_words():
+            look, _ = frame.read(values)
+            edit = removed_part(int(event.index[0]), int(event.index[1]), look.config.n_heads)
+            edit.check(look.config)
+            return gr.Dropdown(
+                choices=[(e.words(), coded(e)) for e in (*parsed(values[edits]), edit)],
+                value=[*dict.fromkeys([*values[edits], coded(edit)])],
+            )
+
+    switched = worth.select(switch, {*frame.inputs, edits}, edits, show_progress="hidden", api_visibility="private")
+    frame.redraws(switched.success)
+
+
+def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:
+    """The edit that a choice in the list means at this place."""
+    if name in ("head", "attention", "feed-forward", "layer"):
+        return SwitchOff(place.layer, name, place.head if name == "head" else None)
+    if name in ("uniform", "previous"):
+        return SwapPattern(place.layer, place.head, name)
+    if name in CELLS:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value:
+            raise ValueError("Type a number first: the new weight, or the factor")
+        scale = name == "scale"
+        return EditCell(place.layer, place.head, place.query, place.key, float(value), scale, renormalise)
+    return RemoveMask(None if name == "mask" else place.layer)
+
+
+def coded(edit: Edit) -> str:
+    """An edit as the page keeps it."""
+    return json.dumps(to_dict(edit), sort_keys=True)
+
+
+def parsed(codes: Any) -> list[Edit]:
+    """Edits from what a page sent back, which anybody may have written. Raises ValueError."""
+    if not isinstance(codes, list) or len(codes) > MOST_EDITS:
+        raise ValueError("This list of changes cannot be used: press “Undo all”")
+    try:
+        return [from_dict(json.loads(code)) for code in codes]
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError("This list of changes cannot be used: press “Undo all”") from None
+
+
+def before_after(look: Look, found: Effect, listed: list[Edit]) -> tuple[dict[str, Any], str]:
+    """The likeliest next tokens without and with the changes."""
+    best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
+    labels = [look.token_label(int(token)) for token in best]
+    before, after = found.before[best].tolist(), found.after[best].tolist()
+    if not listed:
+        return next_tokens(labels, after), "The model as it is: apply a change, and its bars stand beside these."
+    first, then = int(found.before.argmax()), int(found.after.argmax())
+    words = (
+        f"“{look.token_label(first)}” goes from {100 * found.before[first]:.1f} % to {100 * found.after[first]:.1f} %"
+    )
+    if then != first:
+        words += f" and loses the lead to “{look.token_label(then)}” ({100 * found.after[then]:.1f} %)"
+    figure = next_tokens(labels, after, before, names=("as it is", "with the changes"))
+    return figure, f"After the whole prompt, {words}."
+
+
+def effect_cards(found: Effect, listed: list[Edit]) -> str:
+    """The changes in words, and how much they do to this prompt."""
+    if not listed:
+        return theme.notice("Nothing is changed yet.")
+    cards = [("prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
+    if found.loss_before is not None:
+        difference = found.loss_after - found.loss_before
+        cards.append(
+            ("loss on this prompt", f"{found.loss_after:.4f}", f"{found.loss_before:.4f} before ({difference:+.4f})")
+        )
+    words = "; ".join(html.escape(edit.words()) for edit in listed)
+    return theme.stat_cards(cards) + f'<p class="quiet-line">In force: {words}.</p>'
+
+
+def cost_words(frame: Frame, look: Look, listed: list[Edit]) -> str:
+    """What the changes cost on unseen text, as a notice."""
+    if not listed:
+        raise ValueError("Nothing is changed yet: apply a change first")
+    judged = held_out(frame.page, look)
+    found = edit_cost(look.model, judged.inputs, judged.targets, listed)
+    error = f" ± {found.error:.4f}" if found.error == found.error else ""
+    sign = "costs" if found.difference > 0 else "gains"
+    return theme.notice(
+        f"With these changes the loss goes from {found.before:.4f} to {found.after:.4f} nats per token: that {sign} "
+        f"{abs(found.difference):.4f}{error}, measured on {judged.words}.",
+        "warning" if found.difference > 2 * (found.error if found.error == found.error else 0.0) else "info",
+    )
