@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field
 
 from ..data import LANGUAGES, Ladder, corpus_from_language
@@ -97,7 +98,10 @@ def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, r
     """Two models that remember how they were trained, judged on fresh text of their language where there is one."""
     sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
     ladder = moe.about.get("ladder") or dense.about.get("ladder")
-    verdict, withheld = _judged(dense, moe)
+    known = _verdicts.setdefault(moe.model, weakref.WeakKeyDictionary())
+    if dense.model not in known:
+        known[dense.model] = _judged(dense, moe)
+    verdict, withheld = known[dense.model]
     return PairView(
         id=f"{dense_id} {moe_id}",
         name=f"{dense.name} and {moe.name}",
@@ -109,6 +113,10 @@ def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, r
         withheld=withheld,
         corpus=str(moe.about.get("corpus") or ""),
     )
+
+
+# what two models came to, as long as both are there: it takes a moment, and does not change
+_verdicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:

@@ -1,6 +1,11 @@
 """Dense vs MoE: train both fairly, side by side; then see where the mixture sends its tokens, and break it.
 
-frame.py       the two models looked at, and what the parts share
+settings.py    every setting of a comparison, as a table
+compare.py     the form, the buttons, a comparison's life
+watch.py       what a pair looks like
+table.py       what the two are, cost and reach
+frame.py       the two models looked at, and what the parts below share
+sidebyside.py  predictions and texts of both
 """
 
 from __future__ import annotations
@@ -11,6 +16,9 @@ import importlib.util
 import gradio as gr
 
 from ...page import Page
+from ...theme import heading
+from . import sidebyside
+from .compare import Compare
 from .frame import build_frame
 
 TITLE = "Dense vs MoE"
@@ -19,8 +27,22 @@ PARTS = ("routing", "experts", "breaking")  # modules of this package with TITLE
 
 def build(page: Page) -> None:
     """Lay the tab out and wire it up."""
-    with gr.Row(elem_id="moe-pair", elem_classes="card", equal_height=False):
-        frame = build_frame(page)
+    compare = Compare(page)
+    with gr.Column(elem_classes="card"):
+        gr.HTML(
+            heading("The two models below", "A comparison puts its own two here; you may choose any other pair."),
+            padding=False,
+        )
+        with gr.Row(elem_id="moe-pair", equal_height=False):
+            frame = build_frame(page)
+        table = gr.HTML(
+            compare.table_of(compare.view_of(None, frame.dense.value, frame.moe.value), None),
+            padding=False,
+            elem_id="moe-table",
+        )
+    compare.connect(frame, table)
+    with gr.Accordion(sidebyside.TITLE, open=False, elem_classes="card", elem_id="moe-sidebyside"):
+        sidebyside.build(frame)
     for name in PARTS:
         if importlib.util.find_spec(f"{__package__}.{name}"):
             part = importlib.import_module(f"{__package__}.{name}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+import torch
 
 from ...page import QUIETLY, Page
 
@@ -37,6 +38,11 @@ class Frame:
         """Call the handler when another dense model or another mixture was chosen or trained, and on page load."""
         gr.on([self.dense.change, self.moe.change], handler, inputs, outputs, **{**QUIETLY, **event})
         self.page.on_load(handler, inputs, outputs)
+
+    def snapshots(self, visitor: str | None, model_id: str | None) -> list[tuple[int, dict[str, torch.Tensor]]]:
+        """(step, weights) at the moments that were kept of this model's training; none for most. Raises ValueError."""
+        kept = self.page.registry.get(model_id, visitor).snapshots
+        return [(step, kept.model(step).state_dict()) for step in kept.steps] if kept else []
 
     def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown]:
         """What a handler with `dense` and `moe` among its outputs returns to renew their lists and choose from them."""

@@ -1,0 +1,46 @@
+"""What two models expect next, candidate by candidate, in the colours of dense and mixture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import palette
+from .candidates import next_tokens
+
+
+def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> dict[str, Any]:
+    """Two bars per candidate: the dense model's probability above, the mixture's below it, hatched.
+
+    Args:
+        labels: visible token texts, one per candidate.
+        dense, moe: their probabilities, 0 … 1.
+    """
+    figure = next_tokens(labels, moe, dense, names=("dense", "MoE"))
+    above, below = figure["data"]
+    above["marker"] = {"color": palette.DENSE, "line": {"width": 0}}
+    below["marker"] = {
+        "color": palette.MOE,
+        "line": {"width": 0},
+        "pattern": {"shape": "/", "size": 5, "solidity": 0.25, "fgcolor": palette.PAPER},
+    }
+    return figure
+
+
+def describe_both(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float], divergence: float) -> str:
+    """Whether the two agree, in a sentence."""
+    best = [max(range(len(labels)), key=values.__getitem__) for values in (dense, moe)]
+    apart = f"Their whole distributions are {divergence:.4f} nats apart (Jensen–Shannon; 0.69 would be nothing shared)."
+    if best[0] == best[1]:
+        shares = f"dense at {_percent(dense[best[0]])}, MoE at {_percent(moe[best[1]])}"
+        where = f"Both expect “{labels[best[0]]}” most, {shares}."
+    else:
+        where = (
+            f"Dense expects “{labels[best[0]]}” most ({_percent(dense[best[0]])}), "
+            f"MoE “{labels[best[1]]}” ({_percent(moe[best[1]])})."
+        )
+    return f"{where} {apart}"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"

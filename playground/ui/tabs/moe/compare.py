@@ -1,0 +1,292 @@
+"""Train both: the form, the buttons, the curves and the verdict; following a comparison and finding it again."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import gradio as gr
+
+from ...chart import Chart, show
+from ...comparisons import ComparisonJob
+from ...followers import Follower, Followers
+from ...limits import Limits
+from ...page import QUIETLY, Page, in_words, sentence
+from ...pairs import PairView, pair_of
+from ...runs import OWN_TEXT
+from ...theme import heading, notice
+from ..train.watch import quiet
+from . import settings, watch
+from .frame import Frame, first_choice, models_of
+from .table import decoding_speeds, pair_table
+
+TICK = 0.4  # seconds between looks at a comparison
+# on a phone the results stand below the controls
+TO_RESULTS = """() => {
+  if (innerWidth < 900) document.querySelector('#moe-results').scrollIntoView({behavior: 'smooth'});
+}"""
+
+
+class Compare:
+    """The upper half of the tab. Holds the components and what all visitors share; of a visitor it keeps nothing."""
+
+    def __init__(self, page: Page):
+        self.page, self.followers = page, Followers()
+        opening = self._opening()
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
+                self.c = controls(page.limits)
+            with gr.Column(scale=11, min_width=320, elem_id="moe-results"):
+                self.r = results(opening)
+        self.timer = gr.Timer(TICK, active=False)
+
+    def connect(self, frame: Frame, table: gr.HTML) -> None:
+        """Bind the handlers, once the pickers and the table below are there."""
+        self.frame, self.table, page, c, r = frame, table, self.page, self.c, self.r
+        self.fields = {c[field.name] for field in settings.FIELDS}
+        self.axes = [r["x"], r["y"]]
+        who = [page.visitor, frame.dense, frame.moe, *self.axes]
+        buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
+        self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer,
+                      frame.dense, frame.moe, page.model]  # fmt: skip
+        form = {*self.fields, c["source"], c["text"], c["equal"], page.visitor, *self.axes}
+        touched = [c["source"].input, c["equal"].input, *(field.input for field in self.fields)]
+        c["source"].input(self.choose_source, c["source"], [c["text"], c["source_note"], *self.fields], **QUIETLY).then(
+            self.outlook, form, [c["sum"], c["equal_note"]], **QUIETLY
+        )
+        gr.on(touched, self.outlook, form, [c["sum"], c["equal_note"]], trigger_mode="always_last", **QUIETLY)
+        c["train"].click(None, None, None, js=TO_RESULTS)
+        c["train"].click(self.train, form, self.views, **QUIETLY)
+        c["stop"].click(self.stop, who, self.views, **QUIETLY)
+        c["stop_dense"].click(self.stop_dense, who, self.views, **QUIETLY)
+        c["stop_moe"].click(self.stop_moe, who, self.views, **QUIETLY)
+        self.timer.tick(self.look, who, self.views, **QUIETLY)
+        page.on_load(self.attach, who, self.views)
+        for changed in (frame.dense.change, frame.moe.change, *(axis.input for axis in self.axes)):
+            changed(self.choose, who, self.views, **QUIETLY)
+
+    # ---- the form ----------------------------------------------------------------------------------------------------
+
+    def choose_source(self, source: str) -> dict:
+        """Another text: its own settings."""
+        if source not in settings.SOURCES:
+            return gr.skip()
+        values = settings.first_values(source)
+        c = self.c
+        return {c[field.name]: values[field.name] for field in settings.FIELDS} | {
+            c["text"]: gr.Textbox(visible=source == OWN_TEXT),
+            c["source_note"]: quiet(settings.NOTES[source]),
+        }
+
+    def outlook(self, values: dict) -> tuple[str, str]:
+        """A setting was touched: the sum that makes the two equal, or why there is none."""
+        named = self._named(values)
+        equal = settings.EQUAL_NOTES.get(named["equal"], "")
+        return sum_text(named, self.page.limits), quiet(equal)
+
+    def _named(self, values: dict) -> dict[str, Any]:
+        return {name: values[component] for name, component in self.c.items() if component in values}
+
+    # ---- a comparison's life -----------------------------------------------------------------------------------------
+
+    def train(self, values: dict, request: gr.Request) -> dict:
+        """Press Train both: check, begin, and show the empty chart at once."""
+        with in_words():
+            named, visitor = self._named(values), self.page.known(values[self.page.visitor])
+            source = settings.source_of(named["source"], named.get("text"), self.page.limits)
+            job = self.page.jobs.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
+        return self._follow(job, request, *(values[axis] for axis in self.axes))
+
+    def stop(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """Press Stop."""
+        job = self.page.jobs.stop(visitor, kind=ComparisonJob)
+        return self._draw(job.view(), visitor, self.followers.of(request), x, y) if job else gr.skip()
+
+    def stop_dense(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """Stop the dense model; the mixture goes on."""
+        return self._stop_one("dense", visitor, x, y, request)
+
+    def stop_moe(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """Stop the mixture; the dense model goes on."""
+        return self._stop_one("moe", visitor, x, y, request)
+
+    def _stop_one(self, side: str, visitor: str, x: str, y: str, request: gr.Request) -> dict:
+        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        if job is None:
+            return gr.skip()
+        job.stop_side(side)
+        return self._draw(job.view(), visitor, self.followers.of(request), x, y)
+
+    def look(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """A tick of the timer: show what is new of the comparison that is followed."""
+        follower, jobs = self.followers.of(request), self.page.jobs
+        job = jobs.active(visitor, kind=ComparisonJob) or jobs.find(visitor, follower.run_id, kind=ComparisonJob)
+        if job is None:
+            return {self.timer: gr.Timer(active=False)}
+        settled, changed = job.settled, follower.run_id != job.id or follower.version != job.version
+        if not (settled or changed):
+            return gr.skip()
+        out = self._draw(job.view(), visitor, follower, x, y, whole=settled)
+        if settled:
+            out[self.timer] = gr.Timer(active=False)
+            if "moe" in job.checkpoints:
+                out[self.page.model] = self.page.model_list(visitor, job.model_ids["moe"])
+        return out
+
+    def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """A browser opened the page: go on watching a comparison, or show the visitor's last one."""
+        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        if job is not None:
+            return self._follow(job, request, x, y)
+        last = self.page.jobs.of(visitor, kind=ComparisonJob)[-1:]
+        if not last:
+            return gr.skip()  # the page opens with the shipped pair
+        return self._draw(last[0].view(), visitor, self.followers.fresh(request), x, y, whole=True)
+
+    def choose(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+        """Other models were chosen, or another axis. A comparison that is going on stays in view."""
+        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        view = job.view() if job else self.view_of(visitor, dense, moe)
+        if view is None:
+            return gr.skip()
+        out = self._draw(view, visitor, self.followers.of(request), x, y, whole=True)
+        for picker in (self.frame.dense, self.frame.moe, self.page.model):
+            out.pop(picker, None)  # what was just chosen stays chosen
+        return out
+
+    # ---- what is seen ------------------------------------------------------------------------------------------------
+
+    def view_of(self, visitor: str | None, dense: str | None, moe: str | None) -> PairView | None:
+        """The comparison that made these two, else the two as they are; None where one is missing."""
+        for job in self.page.jobs.of(visitor, kind=ComparisonJob):
+            if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.checkpoints) == 2:
+                return job.view()
+        registry = self.page.registry
+        try:
+            pair = [registry.get(model_id, visitor) for model_id in (dense, moe)]
+        except ValueError:
+            return None
+        recorded = all(str(model_id).startswith("shipped-") for model_id in (dense, moe))
+        return pair_of(dense, pair[0], moe, pair[1], recorded=recorded)
+
+    def _opening(self) -> PairView | None:
+        found = {e: first_choice(models_of(self.page, None, experts=e), experts=e) for e in (False, True)}
+        return self.view_of(None, found[False], found[True])
+
+    def _follow(self, job: ComparisonJob, request: gr.Request, x: str, y: str) -> dict:
+        drawn = self._draw(job.view(), job.visitor, self.followers.fresh(request), x, y, whole=True)
+        return drawn | {self.timer: gr.Timer(active=True)}
+
+    def _draw(self, view: PairView, visitor: str, follower: Follower, x: str, y: str, *, whole: bool = False) -> dict:
+        """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
+        r, c, state = self.r, self.c, view.state
+        kept = {side: part.model_id for side, part in view.sides.items()}
+        both = len(kept) == 2 and all(kept.values())
+        asleep = {side: not view.active or len(part.reasons) >= view.seeds for side, part in view.sides.items()}
+        evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
+        # component → (what it depends on, how to make it)
+        parts = {
+            r["status"]: (view.version, lambda: watch.status(view)),
+            r["verdict"]: ((state, view.verdict, view.withheld), lambda: watch.verdict(view)),
+            r["verdict_chart"]: ((state, view.verdict), lambda: show(*watch.verdict_chart(view))),
+            self.table: ((state, evaluations), lambda: self.table_of(view, visitor)),
+            c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
+            c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
+            c["only"]: (state, lambda: gr.Row(visible=state == "training")),
+            c["stop_dense"]: (asleep.get("dense"), lambda: gr.Button(interactive=not asleep.get("dense", True))),
+            c["stop_moe"]: (asleep.get("moe"), lambda: gr.Button(interactive=not asleep.get("moe", True))),
+            c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
+        }
+        if both and state != "recorded":
+            # as soon as there are two models, the parts below show them, while further seeds are trained
+            chosen = functools.cache(lambda: self.frame.pair(visitor, kept["dense"], kept["moe"]))
+            parts[self.frame.dense] = (kept["dense"], lambda: chosen()[0])
+            parts[self.frame.moe] = (kept["moe"], lambda: chosen()[1])
+        out = follower.only_new(parts, view, whole=whole)
+        x = x if x in [value for _, value in watch.X_CHOICES] else "step"
+        out[r["curve"]] = follower.feed.update(*watch.curves(view, x, y))
+        return out
+
+    def table_of(self, view: PairView | None, visitor: str | None) -> str:
+        """The table; decoding is timed once both models are there and nothing else is going on."""
+        ids = [part.model_id for part in view.sides.values()] if view else []
+        speeds = None
+        if len(ids) == 2 and all(ids) and not view.active:
+            try:
+                speeds = decoding_speeds(*(self.page.registry.get(model_id, visitor).model for model_id in ids))
+            except ValueError:
+                speeds = None  # one of them has left the registry meanwhile
+        return pair_table(view, speeds)
+
+
+# ---- the layout ------------------------------------------------------------------------------------------------------
+
+
+def controls(limits: Limits) -> dict[str, Any]:
+    """The left column. Returns its components by name; those of `settings.FIELDS` by the fields' names."""
+    values, c = settings.first_values(), {}
+    c["source"] = gr.Radio(
+        [(title, name) for name, title in settings.SOURCES.items()],
+        value=settings.FIRST_SOURCE,
+        label="What should both learn?",
+        elem_classes="pills",
+        elem_id="moe-source",
+    )
+    c["source_note"] = gr.HTML(quiet(settings.NOTES[settings.FIRST_SOURCE]), padding=False)
+    c["text"] = gr.Textbox(label="Your text", lines=6, max_lines=12, visible=False, elem_id="moe-text")
+    c["equal"] = gr.Radio(
+        list(settings.EQUAL_CHOICES), value="active", label="What is equal?", elem_classes="pills", elem_id="moe-equal"
+    )
+    c["equal_note"] = gr.HTML(quiet(settings.EQUAL_NOTES["active"]), padding=False)
+    for field in settings.TOP:
+        c[field.name] = field.build(limits, values[field.name])
+    first = values | {"source": settings.FIRST_SOURCE, "equal": "active"}
+    c["sum"] = gr.HTML(sum_text(first, limits), padding=False, elem_id="moe-sum")
+    c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
+    c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, elem_id="moe-stop")
+    with gr.Row(visible=False, elem_id="moe-stop-one") as c["only"]:
+        c["stop_dense"] = gr.Button("Stop dense only", size="sm", min_width=110, elem_id="moe-stop-dense")
+        c["stop_moe"] = gr.Button("Stop MoE only", size="sm", min_width=110, elem_id="moe-stop-moe")
+    c["why"] = gr.HTML(quiet(watch.why_asleep(None)), padding=False, elem_id="moe-why")
+    with gr.Accordion("Advanced", open=False, elem_id="moe-advanced"):
+        for title, fields in settings.GROUPS.items():
+            with gr.Accordion(title, open=False, elem_classes="settings"):
+                for field in fields:
+                    c[field.name] = field.build(limits, values[field.name])
+    return c
+
+
+def results(opening: PairView | None) -> dict[str, Any]:
+    """The right column, showing the shipped pair before anything was trained."""
+    r: dict[str, Any] = {}
+    with gr.Column(elem_classes="card"):
+        r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="moe-status")
+        r["verdict"] = gr.HTML(watch.verdict(opening), padding=False, elem_id="moe-verdict")
+        with gr.Row(elem_id="moe-axes"):
+            r["x"] = gr.Radio(
+                list(watch.X_CHOICES), value="step", label="Along the bottom", elem_classes="pills", min_width=200,
+                elem_id="moe-x",
+            )  # fmt: skip
+            r["y"] = gr.Radio(
+                list(watch.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=160,
+                elem_id="moe-y",
+            )  # fmt: skip
+        r["curve"] = Chart(show(*watch.curves(opening)), height=380, save_name="dense-vs-moe", elem_id="moe-curve")
+        gr.HTML(heading("The difference, seed by seed"), padding=False)
+        r["verdict_chart"] = Chart(
+            show(*watch.verdict_chart(opening)), height=132, save_name="verdict", elem_id="moe-difference"
+        )
+    return r
+
+
+def sum_text(named: dict[str, Any], limits: Limits) -> str:
+    """The sum that makes the two equal, or why there is none."""
+    try:
+        source = settings.Source(named["source"])
+        spec = settings.comparison_spec(named, source, limits)
+        twins = spec.twins()
+        for config in (twins.dense, twins.moe):
+            limits.check_training(config, spec.training)
+    except ValueError as problem:
+        return notice(sentence(str(problem)), "error")
+    return watch.sum_of(twins)

@@ -1,0 +1,177 @@
+"""The comparison's settings as a table, and from there to components and back to a ComparisonSpec."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ....data import LANGUAGES, TextError
+from ....model import PRESETS
+from ....model.config import ACTIVATIONS, BALANCES
+from ....model.twins import EQUAL
+from ....training import RECIPES
+from ...comparisons import ComparisonSpec
+from ...limits import Limits
+from ...runs import OWN_TEXT, SENTENCES, Source
+from ..train.form import BY_NAME, TOKENIZERS, Field
+
+FIRST_SOURCE = "dialects"
+
+SOURCES = {
+    **{name: language.title for name, language in LANGUAGES.items()},
+    SENTENCES: "Twenty sentences",
+    OWN_TEXT: "My own text",
+}
+NOTES = {
+    **{name: language.note for name, language in LANGUAGES.items()},
+    SENTENCES: "Twenty short sentences in words, none held out: both models learn them by heart.",
+    OWN_TEXT: "100,000 characters make it good; ordinary text has no known floor.",
+}
+PROMPTS = {**{name: language.prompt for name, language in LANGUAGES.items()}, SENTENCES: "the cat", OWN_TEXT: ""}
+
+EQUAL_CHOICES = (
+    ("active parameters", "active"),
+    ("total parameters", "total"),
+    ("FLOPs", "flops"),
+    ("training time", "seconds"),
+)
+EQUAL_NOTES = {
+    "active": "What one token uses: two experts of the mixture count, the other six do not.",
+    "total": "Everything that is stored: the dense model gets as many numbers as all experts together.",
+    "flops": "What one token costs to compute. Without biases this asks for the same width as active parameters do: "
+    "every number of a matrix costs one multiply and one add.",
+    "seconds": "Steps are timed here first; the dense model, whose steps are quicker, makes more of them.",
+}
+assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
+
+
+def _named(values: tuple[str, ...], **titles: str) -> tuple[tuple[str, str], ...]:
+    return tuple((titles.get(value, value), value) for value in values)
+
+
+# what stands on top; the rest is under Advanced
+TOP: tuple[Field, ...] = (
+    Field("n_experts", "Experts", "Feed-forward layers to choose from.", "top", least=2, most=32, step=1),
+    Field("experts_per_token", "Experts per token (top-k)", "How many each token visits.", "top", least=1, most=8,
+          step=1),
+    Field("seeds", "Seeds", "Pairs trained: from two on, the verdict knows luck from difference.", "top", least=1,
+          most="seeds", step=1),
+)  # fmt: skip
+
+MIXTURE: tuple[Field, ...] = (
+    Field("adapts", "Whose width follows", "The other one keeps the width below.", "mixture",
+          (("the dense model's", "dense"), ("the experts'", "moe"))),
+    Field("d_expert", "Width of one expert", "Used when the dense model's follows.", "mixture", least=1, most=4096),
+    Field("d_ff", "Width of dense layers",
+          "Used when the experts' follows, and in blocks without experts. 0: 4 × d_model.",
+          "mixture", least=0, most=8192),
+    Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
+    Field("shared_expert", "Shared expert", "One more, which every token visits.", "mixture"),
+    Field("balance", "Balance", "What keeps all experts in use.", "mixture",
+          _named(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
+                 constant="the constant loss (a famous slip)", none="nothing")),
+    Field("balance_weight", "Weight of the balance loss", "Too much of it disturbs learning.", "mixture", least=0.0,
+          most=1.0),
+    Field("router_z_weight", "Weight of the router z-loss", "Keeps router scores small; 0 is off.", "mixture",
+          least=0.0, most=1.0),
+    Field("router_noise", "Router noise", "Shakes the choice while training; 0 is off.", "mixture", least=0.0,
+          most=5.0),
+)  # fmt: skip
+
+_BOTH = ("n_layers", "d_model", "n_heads", "context_length", "dropout")
+_TRAINING = ("steps", "batch_size", "optimizer", "learning_rate", "muon_learning_rate", "schedule", "warmup_steps",
+             "eval_every", "seed")  # fmt: skip
+BOTH: tuple[Field, ...] = (
+    Field("tokenizer", "Pieces of text (tokens)", "Words show what experts know about the speaker.", "both",
+          TOKENIZERS),
+    *(BY_NAME[name] for name in _BOTH),
+    Field("activation", "Activation", "Of every expert and of the dense layer.", "both",
+          _named(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
+    *(BY_NAME[name] for name in _TRAINING),
+)  # fmt: skip
+FIELDS = TOP + MIXTURE + BOTH
+GROUPS = {"The mixture": MIXTURE, "Both models and their training": BOTH}
+
+_BASE = PRESETS["small"].config
+_MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
+                  "router_z_weight", "router_noise")  # fmt: skip
+_WHOLE = ("n_layers", "d_model", "n_heads", "context_length", "d_expert", "d_ff", "n_experts", "experts_per_token",
+          "moe_every", "seeds", "steps", "batch_size", "warmup_steps", "eval_every", "seed")  # fmt: skip
+_GUESSED_VOCABULARY = {"char": 64, "word": 120, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277,
+                       "o200k_base": 200_019}  # fmt: skip
+_EVALUATION_TOKENS = 10_240
+
+
+def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
+    """What the form opens with for this text: on two cores a first verdict within about ten seconds."""
+    training = RECIPES["small"]
+    values = {name: getattr(training, name) for name in _TRAINING}
+    return values | {
+        "n_experts": 8,
+        "experts_per_token": 2,
+        "seeds": 3,
+        "adapts": "dense",
+        "d_expert": 128,
+        "d_ff": 0,
+        "moe_every": 1,
+        "shared_expert": False,
+        "balance": "switch",
+        "balance_weight": 0.01,
+        "router_z_weight": 0.0,
+        "router_noise": 0.0,
+        "tokenizer": "char" if source == OWN_TEXT or source in ("copy", "addition") else "word",
+        "n_layers": 2,
+        "d_model": 64,
+        "n_heads": 4,
+        "context_length": 32 if source == SENTENCES else 64,
+        "activation": "relu2",
+        "dropout": 0.0,
+        "steps": 300,
+        "warmup_steps": 20,
+        "eval_every": 25,
+        "seed": 1,
+    }
+
+
+def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> ComparisonSpec:
+    """The comparison that the form describes. Raises ValueError where a setting makes no sense or is out of bounds."""
+    for field in FIELDS:
+        field.check(values[field.name], limits)
+    equal = values["equal"]
+    if equal not in EQUAL:
+        raise ValueError(f"What is equal must be one of {', '.join(EQUAL)}, not {equal!r}")
+    if source.kind in (*LANGUAGES, SENTENCES) and values["tokenizer"] not in ("char", "word"):
+        raise ValueError(f"{source.title} is read in characters or words: choose one of them")
+    given = {**values, **{name: _whole(name, values[name]) for name in _WHOLE}}
+    dense = _BASE.replace(
+        vocab_size=_GUESSED_VOCABULARY[values["tokenizer"]],
+        d_ff=given["d_ff"] or None,
+        activation=given["activation"],
+        **{name: given[name] for name in _BOTH},
+    )
+    moe = dense.replace(d_expert=given["d_expert"], **{name: given[name] for name in _MIXTURE_NAMES})
+    training = RECIPES["small"].replace(
+        **{name: given[name] for name in _TRAINING},
+        eval_windows=max(_EVALUATION_TOKENS // given["context_length"], 16),
+        sample_prompt=str(PROMPTS.get(source.kind, "")),
+    )
+    return ComparisonSpec(source, dense, moe, training, equal, given["adapts"], given["seeds"], given["tokenizer"])
+
+
+def source_of(kind: Any, text: Any, limits: Limits) -> Source:
+    """What the form says to learn from. Raises ValueError."""
+    if kind not in SOURCES:
+        raise TextError("choose a language or your own text to learn from")
+    if kind != OWN_TEXT:
+        return Source(kind)
+    text = str(text or "")
+    if not text.strip():
+        raise TextError("there is no text yet: paste a page or more, or choose a language")
+    limits.check_text(text)
+    return Source(OWN_TEXT, text=text)
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    return int(value)

@@ -1,0 +1,129 @@
+"""Side by side: what both models expect after a prompt, and what both write from the same seed."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+import torch
+
+from ....data import visible
+from ....decoding import SamplingConfig, generate
+from ....storage import Checkpoint
+from ...chart import Chart, show
+from ...figures.side_by_side import both_expect, describe_both
+from ...page import Page, in_words
+from ...prompts import read_prompt, suggestions
+from ...runs import predict
+from ...theme import badge, notice
+from ..train.watch import quiet
+from .frame import Frame
+
+TITLE = "Predictions side by side"
+CANDIDATES = 8
+TOKENS = 60
+
+
+def build(frame: Frame) -> None:
+    """A prompt, a button, bars for the next token, and a text by each."""
+    page = frame.page
+    first = suggestions(page, frame.dense.value, None)
+    with gr.Row(equal_height=False):
+        prompt = gr.Textbox(first[0], label="Prompt", lines=1, max_lines=4, scale=3, elem_id="side-prompt")
+        temperature = gr.Slider(0, 2, 0.8, step=0.05, label="Temperature", info="0 is greedy.", scale=1, min_width=160)
+        length = gr.Slider(
+            1, min(200, page.limits.new_tokens), TOKENS, step=1, label="New tokens", scale=1, min_width=160
+        )
+        seed = gr.Number(0, label="Seed", precision=0, minimum=0, info="The same for both.", scale=1, min_width=110)
+    ideas = gr.Dataset(components=[prompt], samples=[[s] for s in first], label="Beginnings they know", type="values")
+    ask = gr.Button("Ask both", variant="primary", elem_id="side-ask")
+    note = gr.HTML(padding=False, elem_id="side-note")
+    expected = Chart(height=300, save_name="both-expect", elem_id="side-chart")
+    texts = gr.HTML(padding=False, elem_id="side-texts")
+    inputs = [page.visitor, frame.dense, frame.moe, prompt, temperature, length, seed]
+    outputs = [note, expected, texts]
+
+    def answer(visitor, dense_id, moe_id, prompt, temperature, length, seed):
+        with in_words():
+            pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
+            page.limits.check_generation(_whole("new tokens", length))
+            sampling = SamplingConfig(temperature=temperature, seed=_whole("seed", seed))
+            return answers(page, *pair, prompt, sampling, int(length))
+
+    ask.click(answer, inputs, outputs, concurrency_limit=2, api_visibility="private")
+    prompt.submit(answer, inputs, outputs, concurrency_limit=2, api_visibility="private")
+
+    def another_pair(visitor, dense_id):
+        known = suggestions(page, dense_id, visitor)
+        return known[0], gr.Dataset(samples=[[s] for s in known])
+
+    frame.on_change(another_pair, [page.visitor, frame.dense], [prompt, ideas])
+    ideas.click(lambda sample: sample[0], ideas, prompt, queue=False, show_progress="hidden", api_visibility="private")
+
+
+def answers(
+    page: Page, dense: Checkpoint, moe: Checkpoint, prompt: str, sampling: SamplingConfig, length: int
+) -> tuple[str, dict[str, Any] | None, str]:
+    """(notes, chart of what both expect next, both texts). Raises ValueError where the prompt cannot be read."""
+    read = [read_prompt(page, checkpoint, prompt) for checkpoint in (dense, moe)]
+    notes = list(dict.fromkeys(text for _, found in read for text in found))
+    chart = None
+    if dense.tokenizer.to_dict() == moe.tokenizer.to_dict():
+        ids = [tokens[-checkpoint.config.context_length :] for checkpoint, (tokens, _) in zip((dense, moe), read)]
+        chart = show(*expectations(dense, moe, *ids))
+    else:
+        notes.append("These two cut text into different pieces, so their next tokens cannot be laid side by side.")
+    written = []
+    for checkpoint, (ids, _) in zip((dense, moe), read):
+        steps = generate(checkpoint.model, ids, length, sampling)
+        written.append(checkpoint.tokenizer.decode([*ids, *(step.tokens[0] for step in steps)]))
+    given = [checkpoint.tokenizer.decode(ids) for checkpoint, (ids, _) in zip((dense, moe), read)]
+    new = [text[len(start) :] for text, start in zip(written, given)]
+    return "".join(notice(text, "warning") for text in notes), chart, both_texts(given, new)
+
+
+def expectations(
+    dense: Checkpoint, moe: Checkpoint, dense_ids: Sequence[int], moe_ids: Sequence[int]
+) -> tuple[dict[str, Any], str]:
+    """Bars of the likeliest next tokens, by the mean of both, and their sentence."""
+    there = predict(dense.model, list(dense_ids)), predict(moe.model, list(moe_ids))
+    V = min(len(p) for p in there)
+    p, q = (each[:V].double() for each in there)
+    likeliest = (p + q).topk(min(CANDIDATES, V)).indices.tolist()
+    labels = [visible(dense.tokenizer.token_text(t)) if t < dense.tokenizer.vocab_size else f"#{t}" for t in likeliest]
+    given = labels, [p[t].item() for t in likeliest], [q[t].item() for t in likeliest]
+    return both_expect(*given), describe_both(*given, divergence(p, q))
+
+
+def divergence(p: torch.Tensor, q: torch.Tensor) -> float:
+    """Jensen–Shannon divergence in nats of two distributions (V,): 0 where equal, ln 2 where nothing is shared."""
+    middle = (p + q) / 2
+    entropy = torch.special.entr
+    return max((entropy(middle).sum() - (entropy(p).sum() + entropy(q).sum()) / 2).item(), 0.0)
+
+
+def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
+    """Two texts side by side, with a mark where they part. Escaped."""
+    same = next((i for i, (a, b) in enumerate(zip(*new)) if a != b), min(map(len, new)))
+    cards = []
+    for name, kind, start, text in zip(("Dense", "MoE"), ("dense", "moe"), given, new):
+        shared, own = html.escape(text[:same]), html.escape(text[same:])
+        cards.append(
+            f'<div>{badge(name, kind)}<p class="sample"><span class="prompt">{html.escape(start)}</span>{shared}'
+            f'<mark class="parted parted-{kind}">{own}</mark></p></div>'
+        )
+    if new[0] == new[1]:
+        words = "Both wrote the same."
+    else:
+        words = f"The same draws, yet they part after {same:,} characters; what follows is marked." if same else (
+            "They part at the first token: the same draw falls on different tokens."
+        )  # fmt: skip
+    return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'
+
+
+def _whole(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+        raise ValueError(f"{name} must be a whole number, not {value!r}")
+    return int(value)

@@ -1,0 +1,138 @@
+"""The table: what the two models are, cost and reach, row by row; decoding is timed here, in turns."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import weakref
+from collections.abc import Callable
+
+from ....decoding import SamplingConfig, generate
+from ....model import ModelConfig, Transformer
+from ....training.comparison import SIDES
+from ... import theme
+from ...figures.wire import bytes_text
+from ...limits import training_memory
+from ...pairs import PairView, SideView
+from ..train.watch import duration, table
+
+DECODED = 24
+ROUNDS = 5
+
+
+def pair_table(view: PairView | None, decoding: dict[str, float] | None = None) -> str:
+    """The rows that are known. Everything is escaped.
+
+    Args:
+        decoding: tokens per second of each side, from `decoding_speeds`; None where it was not timed yet.
+    """
+    if view is None or not view.sides:
+        return theme.notice("The two models stand here side by side once there are two.")
+    dense, moe = view.sides["dense"], view.sides["moe"]
+    rows = [
+        _counted("parameters in all", dense.config.n_parameters, moe.config.n_parameters),
+        _counted("active parameters (used by one token)", *(s.config.n_active_parameters for s in (dense, moe))),
+        _counted("FLOPs per token", dense.config.flops_per_token(), moe.config.flops_per_token()),
+        _compared("training, tokens/s", training_speed(dense), training_speed(moe), lambda v: f"{v:,.0f}"),
+    ]
+    if decoding:
+        rows.append(_compared("decoding, tokens/s", decoding["dense"], decoding["moe"], lambda v: f"{v:,.0f}"))
+    else:
+        rows.append(["decoding, tokens/s", "timed at the end", "timed at the end", ""])
+    rows += [
+        _compared("time in training", seconds(dense), seconds(moe), duration),
+        _compared("FLOPs of training", spent(dense), spent(moe), lambda v: f"{v:.3g}"),
+        _compared("memory of the weights", weights(dense.config), weights(moe.config), bytes_text),
+        _compared("… read for one token", active_bytes(dense.config), active_bytes(moe.config), bytes_text),
+        _compared("memory of a training step, about", _step_memory(dense), _step_memory(moe), bytes_text),
+    ]
+    rows += _losses(view)
+    return theme.saved_table(table(("", "Dense", "MoE", "MoE ÷ dense"), rows), "dense-vs-moe")
+
+
+def training_speed(side: SideView) -> float | None:
+    """Tokens per second of the first seed's steps, the middle of all; None before the first."""
+    measured = side.histories[0].steps["tokens_per_second"] if side.histories else []
+    return statistics.median(measured) if measured else None
+
+
+def seconds(side: SideView) -> float | None:
+    """Of the first seed's training, evaluations included."""
+    taken = side.histories[0].steps["seconds"] if side.histories else []
+    return taken[-1] if taken else None
+
+
+def spent(side: SideView) -> float | None:
+    """Floating-point operations of the first seed's training so far."""
+    steps = side.histories[0].last_step if side.histories else 0
+    return float(steps * side.tokens_per_step * side.config.flops_per_token(training=True)) if steps else None
+
+
+def weights(config: ModelConfig) -> float:
+    """Bytes of all weights in fp32."""
+    return 4.0 * config.n_parameters
+
+
+def active_bytes(config: ModelConfig) -> float:
+    """Bytes of the weights that one token needs, in fp32."""
+    return 4.0 * config.n_active_parameters
+
+
+def decoding_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
+    """Tokens per second of both from the cache, decoded in turns, token by token; the middle of some rounds. Kept."""
+    with _lock:
+        known = _timed.setdefault(moe, weakref.WeakKeyDictionary())
+        if dense not in known:
+            known[dense] = _time({"dense": dense, "moe": moe})
+        return known[dense]
+
+
+def _time(models: dict[str, Transformer]) -> dict[str, float]:
+    rates: dict[str, list[float]] = {side: [] for side in SIDES}
+    length = max(min(DECODED, min(model.config.context_length for model in models.values()) - 2), 1)
+    for _ in range(ROUNDS):
+        runs = {side: generate(model, [0], length, SamplingConfig(seed=0)) for side, model in models.items()}
+        taken = dict.fromkeys(SIDES, 0.0)
+        for steps in zip(*runs.values()):
+            for side, step in zip(runs, steps):
+                taken[side] += step.seconds if step.index else 0.0  # the first one allocates the cache
+        for side in SIDES:
+            rates[side].append(max(length - 1, 1) / max(taken[side], 1e-9))
+    return {side: statistics.median(found) for side, found in rates.items()}
+
+
+_lock = threading.Lock()
+_timed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _step_memory(side: SideView) -> float:
+    return float(training_memory(side.config, max(side.tokens_per_step // side.config.context_length, 1)))
+
+
+def _counted(name: str, dense: int, moe: int) -> list[str]:
+    return [name, f"{dense:,}", f"{moe:,}", _times(dense, moe)]
+
+
+def _compared(name: str, dense: float | None, moe: float | None, written: Callable[[float], str]) -> list[str]:
+    if dense is None or moe is None:
+        return [name, *("–" if v is None else written(v) for v in (dense, moe)), ""]
+    return [name, written(dense), written(moe), _times(dense, moe)]
+
+
+def _times(dense: float, moe: float) -> str:
+    return f"{moe / dense:.2f}×" if dense else ""
+
+
+def _losses(view: PairView) -> list[list[str]]:
+    found = {side: view.sides[side].val_losses for side in SIDES}
+    if not all(found.values()):
+        return []
+    means = {side: statistics.fmean(losses) for side, losses in found.items()}
+    n = min(len(losses) for losses in found.values())
+    over = f", mean of {n} seeds" if n > 1 else ""
+    difference = f"{means['moe'] - means['dense']:+.4f}".replace("-", "−")
+    rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
+    if view.ladder is not None and view.ladder.floor is not None:
+        gaps = [means[side] - view.ladder.floor for side in SIDES]
+        rows.append([f"above the floor{over}", *(f"{gap:.4f}".replace("-", "−") for gap in gaps), difference])
+    return rows

@@ -1,0 +1,166 @@
+"""What a pair looks like: from a PairView to curves, verdict, progress and sentences. No wiring here."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+from ....model.twins import Twins
+from ....training import History
+from ....training.comparison import SIDES
+from ... import theme
+from ...figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
+from ...page import sentence
+from ...pairs import EQUAL_WORDS, NAMES, PairView, SideView
+from ..train.watch import duration, quiet, table
+
+X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))
+Y_CHOICES = (("loss", "loss"), ("above the floor", "gap"))
+
+
+def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dict[str, Any], str]:
+    """The figure of both curves and its sentence."""
+    rungs = view.ladder.rungs() if view and view.ladder else []
+    drawn = [
+        Curve(NAMES[side], side, _along(view.sides[side], history, x), history.evaluations["val_loss"], i == 0)
+        for side in SIDES
+        for i, history in enumerate(view.sides[side].histories if view and view.sides else ())
+        if history.evaluations["step"]
+    ]
+    end = _end(view, x) if view and view.sides else None
+    recorded = view is not None and view.state == "recorded"
+    figure = pair_curves(drawn, rungs, x=x, end=end, above_floor=y == "gap", recorded=recorded)
+    if view is not None:
+        figure["layout"]["uirevision"] += f" {view.id}"
+    words = describe_pair(drawn, rungs)
+    if y == "gap" and not dict(rungs).get("floor"):
+        words = "This text has no known floor, so the losses themselves are drawn. " + words
+    return figure, words
+
+
+def _along(side: SideView, history: History, x: str) -> list[float]:
+    if x == "seconds":
+        return history.evaluations["seconds"]
+    each = {
+        "step": 1,
+        "tokens": side.tokens_per_step,
+        "flops": side.tokens_per_step * side.config.flops_per_token(training=True),
+    }[x]
+    return [step * each for step in history.evaluations["step"]]
+
+
+def _end(view: PairView, x: str) -> float | None:
+    if x == "seconds":
+        return None
+    ends = []
+    for side in view.sides.values():
+        cost = side.config.flops_per_token(training=True) if x == "flops" else 1
+        ends.append(side.planned_steps * (1 if x == "step" else side.tokens_per_step) * cost)
+    return max(ends)
+
+
+# ---- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def verdict(view: PairView | None) -> str:
+    """The verdict in words, or why there is none."""
+    if view is None:
+        return ""
+    parts = []
+    if view.verdict is not None:
+        equal = EQUAL_WORDS.get(view.equal or "", "these sizes, which are not equal")
+        words = view.verdict.in_words(equal)
+        kind = "good" if view.verdict.is_clear else "info"
+        more = view.seeds - view.verdict.seeds
+        if view.active and more > 0:
+            words = f"So far: {words}"
+        parts.append(theme.notice(words, kind))
+        if view.ladder is not None and view.ladder.floor is not None and view.verdict.is_clear:
+            parts.append(quiet(_beside_the_gap(view)))
+    if view.withheld:
+        parts.append(theme.notice(view.withheld, "warning"))
+    if not parts:
+        waiting = "The verdict comes with the first completed pair." if view.active else "There is no verdict yet."
+        parts.append(quiet(waiting))
+    return "".join(parts)
+
+
+def _beside_the_gap(view: PairView) -> str:
+    losses = view.sides["dense"].val_losses
+    gap = sum(losses) / len(losses) - view.ladder.floor if losses else math.nan
+    if not gap > 0:
+        return ""
+    share = 100 * abs(view.verdict.difference) / gap
+    return f"That is {share:.0f} % of what the dense model still lacks to the floor ({gap:.4f} nats)."
+
+
+def differences(view: PairView | None) -> list[float]:
+    """Mixture minus dense at the end of each completed pair; of two finished models the one that was just judged."""
+    if view is None or view.verdict is None:
+        return []
+    if not view.active and view.verdict.seeds == 1:
+        return [view.verdict.difference]
+    pairs = zip(view.sides["dense"].histories, view.sides["moe"].histories)
+    return [moe.val_loss - dense.val_loss for dense, moe in list(pairs)[: view.verdict.seeds]]
+
+
+def verdict_chart(view: PairView | None) -> tuple[dict[str, Any] | None, str]:
+    """The verdict as points about zero."""
+    found = differences(view)
+    if not found:
+        return None, ""
+    given = (found, view.verdict.difference, view.verdict.margin)
+    return verdict_figure(*given), describe_verdict(*given)
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+def status(view: PairView | None) -> str:
+    """How far it is: a title, a bar, and what should be known."""
+    if view is None:
+        return theme.notice(
+            "Nothing to compare yet: press Train both, and both curves appear here within seconds.", "info"
+        )
+    title = f"<h3>{html.escape(view.name)}</h3>"
+    notices = "".join(theme.notice(text, "warning") for text in view.notices)
+    if view.state == "recorded":
+        words = "These two ship with the project. Press Train both to make a pair of your own."
+        return f'<div class="run-title">{title}{theme.badge("recorded")}</div>{quiet(words)}{notices}'
+    if view.state == "failed":
+        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
+    if view.state == "finished":
+        said = theme.notice(sentence(view.message), "good") if view.message and not view.withheld else ""
+        return f'<div class="run-title">{title}</div>{said}{notices}'
+    words = view.message
+    if view.state == "training":
+        seed = max((len(side.histories) for side in view.sides.values()), default=1)
+        steps = ", ".join(
+            f"{side.name} step {side.histories[-1].last_step:,} of {side.planned_steps:,}"
+            for side in view.sides.values()
+            if side.histories
+        )
+        left = f", about {duration(view.time_left)} left" if view.time_left else ""
+        words = (f"Seed {seed} of {view.seeds}: " if view.seeds > 1 else "") + steps + left
+    bar = theme.progress(view.share_done, words)
+    return f'<div class="run-title">{title}{theme.badge("live", "moe")}</div>{bar}{notices}'
+
+
+def why_asleep(view: PairView | None) -> str:
+    """Why a button sleeps."""
+    if view is not None and view.state == "stopping":
+        return "Stopping; what was learned is kept."
+    if view is not None and view.active:
+        return "Train both wakes up when this comparison is over. You may close this page: it goes on."
+    return "Stop wakes up while a comparison is going on."
+
+
+# ---- the sum ---------------------------------------------------------------------------------------------------------
+
+
+def sum_of(twins: Twins) -> str:
+    """How the two were made equal, as a sentence and a small table of one block's feed-forward part."""
+    rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in twins.sum_per_layer()]
+    shown = table(("one block", "numbers in its matrices", "stored", "used by a token"), rows)
+    return f"{quiet(twins.in_words())}{shown}"
