@@ -69,7 +69,7 @@ def status(view: RunView | None) -> str:
     if view.config is not None and not view.config.causal:
         parts.append(theme.notice(NO_MASK, "warning"))
     if view.history.val_loss is not None:
-        parts.append(theme.stat_cards(_cards(view)))
+        parts.append(theme.stat_cards(cards(view)))
     return "".join(parts)
 
 
@@ -98,7 +98,7 @@ def _progress(view: RunView) -> str:
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
 
 
-def _cards(view: RunView) -> list[tuple[str, str, str]]:
+def cards(view: RunView) -> list[tuple[str, str, str]]:
     history, ladder = view.history, view.ladder
     value = history.val_loss
     train, at = history.evaluations["train_loss"][-1], int(history.evaluations["step"][-1])
@@ -335,7 +335,7 @@ def runs_table(views: Sequence[RunView], shown: str | None) -> str:
                 "–" if value is None else _loss(value),
                 "–" if value is None or floor is None else f"{value - floor:+.4f}",
                 duration(_seconds_of(view)) if _seconds_of(view) else "–",
-                *(_setting(view.settings.get(name)) for name in differing),
+                *(setting(view.settings.get(name)) for name in differing),
             ]
         )
     same = "" if len(views) < 2 or differing else '<p class="quiet-line">All settings are the same.</p>'
@@ -352,7 +352,7 @@ def _label(name: str) -> str:
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
 
 
-def _setting(value: Any) -> str:
+def setting(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -1,0 +1,134 @@
+"""The report of a run: one HTML page with its pictures, which needs neither network nor scripts."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from ... import theme
+from ...figures.still import colours_css, still
+from ...jobs import RunView
+from . import watch
+from .form import BY_NAME
+
+# even if something slipped through: no script runs and nothing is fetched
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+_STYLE = """
+:root {
+  color-scheme: light dark;
+  --ink: #1d2733; --muted: #5c6875; --paper: #ffffff; --ground: #f8f9fb; --edge: #e4e7eb;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e9edf2; --muted: #a3aebb; --paper: #161b22; --ground: #0e1217; --edge: #2a323c; }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; padding: 24px 16px 64px; background: var(--ground); color: var(--ink);
+  font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; font-variant-numeric: tabular-nums;
+}
+main { max-width: 840px; margin: 0 auto; }
+h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 4px; letter-spacing: -0.02em; overflow-wrap: anywhere; }
+h2 { font-size: 1.125rem; margin: 0 0 8px; }
+p { margin: 6px 0; } .quiet-line, .note { color: var(--muted); font-size: 0.875rem; }
+section {
+  background: var(--paper); border: 1px solid var(--edge); border-radius: 14px; padding: 18px 20px; margin-top: 16px;
+}
+.still { display: block; width: 100%; height: auto; font-family: inherit; }
+.stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 10px; margin: 16px 0 0; }
+.stat { background: var(--paper); border: 1px solid var(--edge); border-radius: 12px; padding: 10px 14px; }
+.stat dt, .stat-note { font-size: 0.75rem; color: var(--muted); } .stat dd { margin: 0; }
+.stat-value { font-size: 1.25rem; font-weight: 700; overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; font-size: 0.8125rem; } .scroll-x { overflow-x: auto; }
+th { text-align: right; font-size: 0.75rem; color: var(--muted); } td { text-align: right; }
+th, td { padding: 5px 8px; border-bottom: 1px solid var(--edge); } th:first-child, td:first-child { text-align: left; }
+.samples { list-style: none; margin: 0; padding: 0; }
+.sample-row { padding: 10px 0; border-bottom: 1px solid var(--edge); }
+.sample-step { font-size: 0.75rem; font-weight: 700; color: var(--muted); }
+.sample { font: 0.8125rem/1.55 ui-monospace, Menlo, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+.sample .prompt { color: var(--muted); }
+code { font-family: ui-monospace, Menlo, monospace; font-size: 0.8125rem; overflow-wrap: anywhere; }
+.notice { border-left: 3px solid var(--muted); padding: 6px 12px; background: var(--ground); border-radius: 6px; }
+"""
+
+
+def report_html(view: RunView, *, letters: str = "", more: dict[str, Any] | None = None) -> str:
+    """The whole page. Everything that a visitor or a model wrote is escaped.
+
+    Args:
+        letters: of a link that repeats the run, see playground.links; empty for none.
+        more: further facts for the table of settings.
+    """
+    title = html.escape(view.name)
+    sections = [
+        _section("How it learned", *_picture(*watch.curve(view)), _ladder(view)),
+        _section("What it wrote", watch.samples(view)) if view.history.samples else "",
+        _pictured("What comes next", watch.predictions(view), _after(view)),
+        _pictured("Where the parameters are", watch.parameter_chart(view.config), watch.parameter_table(view.config)),
+        _pictured("Gradients, layer by layer", watch.gradient_chart(view)),
+        _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
+        _section("Its settings", _settings(view, more or {})),
+        _section("To repeat it", _repeat(view, letters)) if letters else "",
+    ]
+    message = f'<p class="notice">{html.escape(view.message)}</p>' if view.message else ""
+    cards = theme.stat_cards(watch.cards(view)) if view.history.val_loss is not None else ""
+    on = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus not in view.name else ""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
+<style>{_STYLE}{colours_css()}</style></head><body><main>
+<h1>{title}</h1><p class="note">A run of Transformer Playground{on}: {view.history.last_step:,} steps.</p>
+{message}{cards}{"".join(sections)}
+</main></body></html>
+"""
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<section><h2>{html.escape(title)}</h2>{''.join(parts)}</section>"
+
+
+def _picture(figure: dict[str, Any] | None, words: str) -> tuple[str, str]:
+    return (still(figure, words) if figure else "", f"<p class='note'>{html.escape(words)}</p>" if words else "")
+
+
+def _pictured(title: str, shown: tuple[dict[str, Any] | None, str], *parts: str) -> str:
+    return _section(title, *_picture(*shown), *parts) if shown[0] else ""
+
+
+def _after(view: RunView) -> str:
+    return f"<p class='note'>After “{html.escape(view.prompt[-200:])}”.</p>"
+
+
+def _ladder(view: RunView) -> str:
+    if view.ladder is None:
+        return ""
+    rows = [(name, f"{value:.4f}") for name, value in view.ladder.rungs()]
+    if view.history.val_loss is not None:
+        rows.append(("this model", f"{view.history.val_loss:.4f}"))
+    return watch.table(("rung", "nats per token"), rows, total=True)
+
+
+def _evaluations(view: RunView) -> str:
+    columns = view.history.thinned().evaluations
+    rows = [
+        (f"{int(step):,}", f"{train:.4f}", f"{val:.4f}", watch.duration(seconds))
+        for step, train, val, seconds in zip(*(columns[n] for n in ("step", "train_loss", "val_loss", "seconds")))
+    ]
+    return watch.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
+
+
+def _settings(view: RunView, more: dict[str, Any]) -> str:
+    settings = dict(view.settings) or (view.config.to_dict() if view.config else {})
+    settings |= {"device": view.device} if view.device else {}
+    rows = [
+        (BY_NAME[name].label if name in BY_NAME else name.replace("_", " "), watch.setting(value))
+        for name, value in (settings | more).items()
+    ]
+    return watch.table(("setting", "value"), rows)
+
+
+def _repeat(view: RunView, letters: str) -> str:
+    words = (
+        "Open the page with this at the end of its address, press Train, and it says whether the losses are the same:"
+    )
+    return f"<p>{html.escape(words)}</p><p><code>?run={html.escape(letters)}</code></p>"
