@@ -55,7 +55,7 @@ def pattern_map(
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
             xaxis=axis("looks at (key)", **_tokens(keys, offset=first), tickangle=-60),
             yaxis=axis("query", **_tokens(queries, offset=first + len(keys) - len(queries)), autorange="reversed"),
-            **_framed(mark),
+            **framed(mark),
             **({"annotations": _sums(pattern)} if sums else {}),
             plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
             uirevision=f"{len(queries)} {len(keys)}",
@@ -137,7 +137,7 @@ def signed_map(
             narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
             xaxis=axis(**_tokens(columns, numbered=False), tickangle=-60),
             yaxis=axis(**_tokens(rows, numbered=False), autorange="reversed"),
-            **_framed(mark),
+            **framed(mark),
             uirevision=f"{len(rows)} {len(columns)}",
         ),
     }
@@ -271,7 +271,7 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
     return pattern
 
 
-def _framed(cell: tuple[int, int] | None) -> dict[str, Any]:
+def framed(cell: tuple[int, int] | None) -> dict[str, Any]:
     """A frame around one cell (row, column) of a map."""
     if cell is None:
         return {}

@@ -28,7 +28,7 @@ from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import pattern_map
 from ...figures.candidates import next_tokens
-from ...figures.removal import describe_removal, removal_figure
+from ...figures.parts import describe_removal, removal_figure
 from ...page import in_words
 from .drawn import window, window_words
 from .frame import Frame, Place

@@ -14,8 +14,9 @@ from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_signed, signed_map
+from ...figures.attention import describe_signed
 from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
+from ...figures.parts import part_map
 from .drawn import window, window_words
 from .frame import Frame, Place
 
@@ -80,7 +81,7 @@ def build(frame: Frame) -> None:
             lens_chart: show(figure, words + window_words(look, part)),
             caveat: theme.notice(lens_caveat(look.config)),
             parts_chart: show(
-                signed_map(table, rows, columns, name="adds", mark=(place.layer, place.head)),
+                part_map(table, columns, "adds %{customdata:+.4f}", mark=(place.layer, place.head)),
                 describe_signed(table, rows, columns, name),
             ),
             receipt: receipt_table(look, found),

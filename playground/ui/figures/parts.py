@@ -1,29 +1,38 @@
-"""What each part is worth: a map of the loss that its removal costs."""
+"""Numbers of the parts of every layer, written in a map: what each is worth, what each adds."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import palette
+from .attention import framed
 from .wire import axis, colorscale, layout, numbers, signed
 
 
-def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.ndarray) -> dict[str, Any]:
-    """Costs in nats: layer × (each head, all attention, feed-forward), written in the cells; a click's column counts
-    in that order. Colour goes with the square root, so that small costs can be told apart beside large ones."""
-    values = np.column_stack([heads, attention, feedforward]).astype(np.float64)
-    L, H = np.shape(heads)
+def part_map(
+    values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """Signed numbers of the parts of every layer (L, C), written in their cells; a click gives [layer, column].
+
+    Colour goes with the square root, so that small numbers can be told apart beside large ones.
+
+    Args:
+        hover: plotly's template for a cell, in which %{customdata} is the number.
+        mark: (layer, column) of a cell to frame.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    L, C = values.shape
     shade = np.sign(values) * np.sqrt(np.abs(values))
     limit = float(np.abs(shade).max()) or 1.0
-    columns = [*(f"head {head}" for head in range(H)), "attention", "feed-forward"]
     cells = {
         "type": "heatmap",
         "z": numbers(shade),
         "customdata": numbers(values),
         "text": [[signed(value, 3 if abs(value) < 0.995 else 2) for value in row] for row in values],
-        "texttemplate": "%{text}" if H <= 14 else "",
+        "texttemplate": "%{text}" if C <= 16 else "",
         "textfont": {"size": 11},
         "colorscale": colorscale(palette.DIVERGING_SCALE),
         "zmin": -limit,
@@ -31,7 +40,7 @@ def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.nda
         "xgap": 2,
         "ygap": 2,
         "showscale": False,
-        "hovertemplate": "%{y}, without %{x}<br>loss %{customdata:+.5f} nats per token<extra></extra>",
+        "hovertemplate": f"%{{y}}, %{{x}}<br>{hover}<extra></extra>",
     }
     return {
         "data": [cells],
@@ -39,7 +48,7 @@ def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.nda
             80 + 34 * max(2, L),
             margin={"l": 8, "r": 8, "t": 8, "b": 8},
             narrow={"data.0.textfont.size": 8, "xaxis.tickfont.size": 9},
-            xaxis=axis(tickvals=list(range(H + 2)), ticktext=columns, showgrid=False, side="top", fixedrange=True),
+            xaxis=axis(tickvals=list(range(C)), ticktext=list(columns), showgrid=False, side="top", fixedrange=True),
             yaxis=axis(
                 tickvals=list(range(L)),
                 ticktext=[f"layer {layer}" for layer in range(L)],
@@ -47,9 +56,17 @@ def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.nda
                 showgrid=False,
                 fixedrange=True,
             ),
-            uirevision=f"{L} {H}",
+            **framed(mark),
+            uirevision=f"{L} {C}",
         ),
     }
+
+
+def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.ndarray) -> dict[str, Any]:
+    """Costs in nats of switching parts off: layer × (each head, all attention, feed-forward)."""
+    values = np.column_stack([heads, attention, feedforward])
+    columns = [*(f"head {head}" for head in range(np.shape(heads)[1])), "attention", "feed-forward"]
+    return part_map(values, columns, "without it: %{customdata:+.5f} nats per token")
 
 
 def describe_removal(heads: np.ndarray, errors: np.ndarray, before: float) -> str:

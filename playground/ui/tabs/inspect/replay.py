@@ -1,0 +1,182 @@
+"""Through training: the same prompt read at every kept moment of the run, beside the loss curve."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import gradio as gr
+import numpy as np
+
+from ....inspection import Look
+from ....inspection.heads import HABITS, TITLES
+from ....inspection.replay import Replay, kept, look_at, replay
+from ....storage.snapshots import MOST
+from ... import theme
+from ...chart import Chart, show
+from ...figures.attention import describe_pattern, pattern_map
+from ...figures.candidates import describe_next_tokens, next_tokens
+from ...figures.replay import describe_appearance, timeline
+from ...page import QUIETLY
+from .drawn import window, window_words
+from .frame import Frame, Place
+
+TITLE = "Through training"
+CANDIDATES = 8
+KEPT_REPLAYS = 12
+MOST_NUMBERS = 250_000_000
+"""Parameters that are read for one replay, all moments together: more would take too long for a page."""
+
+
+def build(frame: Frame) -> None:
+    """The timeline with its slider; below it the map and the prediction of that moment."""
+    memory = _Memory()
+    with gr.Column(elem_classes="card"):
+        gr.HTML(
+            theme.heading(
+                "The same prompt, at every moment of the run",
+                "The trainer keeps the weights at about forty moments. Move the slider, or click a line, to see what "
+                "the chosen head looked at and what the model expected at that moment.",
+            ),
+            padding=False,
+        )
+        habit = gr.Radio(
+            [(title, name) for name, title in TITLES.items()],
+            value="induction",
+            label="Heads that look at …",
+            elem_classes="pills",
+            elem_id="replay-habit",
+        )
+        lines = Chart(height=440, save_name="through-training", clickable=True, elem_id="replay-timeline")
+        slider = gr.Slider(0, MOST, value=MOST, step=1, label="Moment", elem_id="replay-slider")
+        moment = gr.HTML(padding=False, elem_id="replay-moment")
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=3, min_width=320, elem_classes="card"):
+            pattern = Chart(height=340, save_name="pattern-then", clickable=True, elem_id="replay-pattern")
+        with gr.Column(scale=2, min_width=300, elem_classes="card"):
+            bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
+    habit.preprocess = lambda payload: payload if payload in HABITS else "induction"
+    slider.preprocess = lambda payload: payload
+
+    def draw(look: Look, place: Place, wanted: str, position: Any) -> dict[Any, Any]:
+        found = memory.replay(look)
+        index = _within(position, len(found.steps))
+        step = found.steps[index]
+        then = look_at(look.checkpoint, step, look.ids)
+        history, about = look.checkpoint.history, look.checkpoint.about
+        ladder = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
+        rungs = [(name, ladder[name]) for name in ("bigram", "floor") if isinstance(ladder.get(name), float)]
+        figure = timeline(
+            history.evaluations, found.steps, found.losses, found.scores[wanted], TITLES[wanted],
+            moment=step, chosen=place.owner, rungs=rungs, recorded=bool(about.get("recorded")),
+        )  # fmt: skip
+        part = window(look.length, place.query)
+        weights = then.pattern(place.layer)[place.head].numpy()
+        tokens = look.tokens[part]
+        return {
+            lines: show(figure, describe_appearance(TITLES[wanted], found.appearance(wanted), found.steps[-1])),
+            slider: gr.Slider(maximum=len(found.steps) - 1, value=index),
+            moment: moment_cards(look, found, index, place, wanted),
+            pattern: show(
+                pattern_map(
+                    weights[part, part], tokens, causal=look.config.causal, first=part.start,
+                    mark=(place.query - part.start, place.key - part.start) if place.key in range(part.start, part.stop)
+                    else None,
+                ),
+                f"Step {step:,}, layer {place.layer} head {place.head}: {describe_pattern(weights, look.tokens)}"
+                + window_words(look, part),
+            ),
+            bars: show(*prediction(look, then, place, step, found.steps[-1])),
+        }  # fmt: skip
+
+    frame.follow(draw, [lines, slider, moment, pattern, bars], extra=[habit, slider])
+    frame.redraws(habit.input)
+    frame.redraws(slider.release)
+
+    def clicked(visitor: str | None, model_id: str | None, event: gr.SelectData) -> Any:
+        try:
+            steps = kept(frame.page.registry.get(model_id, visitor)).steps
+        except ValueError:
+            return gr.skip()
+        x = event.x if isinstance(getattr(event, "x", None), (int, float)) else 0
+        return int(np.abs(np.array(steps) - x).argmin())
+
+    picked = lines.select(clicked, [frame.page.visitor, frame.page.model], slider, **QUIETLY)
+    frame.redraws(picked.then)
+
+    def to_cell(look: Look, place: Place, event: gr.SelectData) -> Place:
+        start = window(look.length, place.query).start
+        return place.at(query=start + int(event.index[0]), key=start + int(event.index[1]))
+
+    frame.moves(pattern.select, to_cell)
+
+
+class _Memory:
+    """The latest replays, by checkpoint and prompt: what a prompt did over a run does not change."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, tuple[int, ...]], tuple[Any, Replay]] = OrderedDict()
+
+    def replay(self, look: Look) -> Replay:
+        """The prompt's replay, from here or made now. Raises ValueError where there is none."""
+        snapshots = kept(look.checkpoint)
+        if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
+            raise ValueError(
+                f"{len(snapshots.steps)} moments of a model with {look.config.n_parameters:,} parameters take too long "
+                "to read one after the other: look back at a smaller model"
+            )
+        name = (id(snapshots), look.ids)
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name][1]
+        found = replay(look.checkpoint, look.ids)
+        with self._lock:
+            self._kept[name] = (snapshots, found)  # holding on to the snapshots keeps their id theirs
+            while len(self._kept) > KEPT_REPLAYS:
+                self._kept.popitem(last=False)
+        return found
+
+
+def _within(position: Any, count: int) -> int:
+    """The slider's value as an index; anything that is none means the end."""
+    if not isinstance(position, (int, float)) or position != position:
+        return count - 1
+    return int(min(max(position, 0), count - 1))
+
+
+def moment_cards(look: Look, found: Replay, index: int, place: Place, wanted: str) -> str:
+    """Which moment it is, and the numbers there."""
+    step, last = found.steps[index], found.steps[-1]
+    cards = [("moment", f"step {step:,}", f"of {last:,}; {index + 1} of {len(found.steps)} kept")]
+    evaluations = look.checkpoint.history.evaluations
+    if evaluations["step"]:
+        nearest = int(np.abs(np.array(evaluations["step"]) - step).argmin())
+        cards.append(
+            (
+                "validation loss",
+                f"{evaluations['val_loss'][nearest]:.4f}",
+                f"at step {int(evaluations['step'][nearest]):,}",
+            )
+        )
+    if np.isfinite(found.losses[index]):
+        cards.append(("loss on this prompt", f"{found.losses[index]:.4f}", "nats per token"))
+    score = found.scores[wanted][index][place.owner]
+    shown = f"{score:.2f}" if np.isfinite(score) else "–"
+    note = TITLES[wanted] if np.isfinite(score) else "this prompt repeats nothing that could tell"
+    cards.append((f"L{place.layer} H{place.head}", shown, note))
+    return theme.stat_cards(cards)
+
+
+def prediction(look: Look, then: Look, place: Place, step: int, last: int) -> tuple[dict[str, Any], str]:
+    """What came next in the model's eyes after the chosen token, then and in the end."""
+    now = look.trace["logits"][0, place.query].float().softmax(-1)
+    before = then.trace["logits"][0, place.query].float().softmax(-1)
+    best = (now + before).topk(min(CANDIDATES, len(now))).indices
+    labels = [look.token_label(int(token)) for token in best]
+    figure = next_tokens(labels, now[best].tolist(), before[best].tolist(), names=(f"step {step:,}", "in the end"))
+    return figure, f"After {place.query} “{look.tokens[place.query]}”. " + describe_next_tokens(
+        labels, now[best].tolist(), before[best].tolist()
+    )
