@@ -234,7 +234,7 @@ class Endpoints:
         if source not in form.SOURCES or (source == OWN_TEXT and not text):
             known = ", ".join(name for name in form.SOURCES if name != OWN_TEXT)
             raise ValueError(f"there is no language called {language!r}: give a text, or choose one of {known}")
-        if size not in form.SIZES:
+        if _text("size", size) not in form.SIZES:
             raise ValueError(f"size is {size!r}; choose one of {', '.join(form.SIZES)}")
         if not isinstance(settings, dict):
             raise ValueError('settings must be a dictionary such as {"d_model": 64}')

@@ -1,0 +1,218 @@
+"""Programs: the README's example runs, answers are what the model computes, and a stranger gets only sentences."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from playground.decoding import SamplingConfig
+from playground.decoding import generate as decode
+from playground.model import trace
+from playground.ui.api import ENDPOINTS
+from playground.ui.app import build_app, launch
+from playground.ui.jobs import Jobs
+from playground.ui.registry import Registry
+
+from .runs import ANNA, TEXT, small_limits, until
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch_size": 4, "eval_every": 10, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def served():
+    """A client, the jobs and the registry behind it, and the address."""
+    limits = small_limits(text_bytes=20_000, steps=3000, prompt=100, context=128, new_tokens=150, parameters=900_000)
+    registry = Registry(limits)
+    jobs = Jobs(registry, limits)
+    app = build_app(limits, registry, jobs)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield Client(address, verbose=False, analytics_enabled=False), jobs, registry, address
+    app.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def trained(served):
+    """The events of a small run."""
+    client, *_ = served
+    return list(client.submit(text=TEXT, steps=30, prompt="the ", settings=TINY, api_name="/train"))
+
+
+def test_the_readme_example_runs(served, capsys):
+    *_, address = served
+    (script,) = re.findall(r"```python\n(from gradio_client.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    script = script.replace("http://127.0.0.1:7860", address).replace("steps=200", "steps=5")
+    exec(compile(script, "README", "exec"), {})
+    printed = capsys.readouterr().out.strip()
+    assert re.search(r"^5 \d\.\d+$", printed, re.MULTILINE)
+    assert "attends most to" in printed
+    assert re.search(r"Tiny stories finds this text less surprising: 0\.\d{4} nats", printed.splitlines()[-1])
+
+
+def test_everything_is_named_typed_and_described(served):
+    client, *_ = served
+    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    assert set(endpoints) == {f"/{name}" for name in ENDPOINTS}
+    for name, endpoint in endpoints.items():
+        assert len(endpoint["description"]) > 40, name
+        for parameter in endpoint["parameters"]:
+            assert not parameter["parameter_name"].startswith("param_")
+            assert parameter["type"].get("type"), parameter
+
+
+def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
+    client, _, registry, _ = served
+    kinds = [event["event"] for event in trained]
+    assert kinds[0] == "accepted" and kinds[-1] == "finished"
+    last = trained[-1]
+    assert last["reason"] == "done" and last["step"] == 30
+    assert (last["visitor"], last["model"]) == (trained[0]["visitor"], trained[0]["model"])
+    evaluated = [event for event in trained if event["event"] == "evaluated"]
+    assert [event["step"] for event in evaluated] == [0, 10, 20, 30]
+    checkpoint = registry.get(last["model"], last["visitor"])
+    assert [event["val_loss"] for event in evaluated] == checkpoint.history.evaluations["val_loss"]
+    assert next(event for event in trained if event["event"] == "ladder")["unigram"] > 0
+    mine = client.predict(last["visitor"], api_name="/models")
+    assert {"id": last["model"], "name": last_name(trained), "shipped": False} in mine
+
+
+def last_name(events: list[dict]) -> str:
+    return events[0]["name"]
+
+
+def test_the_text_is_the_decoders(served, trained):
+    client, _, registry, _ = served
+    mine = {"model": trained[-1]["model"], "visitor": trained[-1]["visitor"]}
+    answers = list(
+        client.submit("the cat ", **mine, max_new_tokens=20, temperature=0.7, top_k=5, seed=9, api_name="/generate")
+    )
+    checkpoint = registry.get(mine["model"], mine["visitor"])
+    ids = checkpoint.tokenizer.encode("the cat ")
+    steps = list(decode(checkpoint.model, ids, 20, SamplingConfig(temperature=0.7, top_k=5, seed=9)))
+    written = [step.tokens[0] for step in steps]
+    assert answers[-1]["done"] and not any(answer["done"] for answer in answers[:-1])
+    assert answers[-1]["text"] == checkpoint.tokenizer.decode(written)
+    chances = [token["probability"] for token in answers[-1]["tokens"]]
+    assert chances == pytest.approx([step.model_probability[0] for step in steps], rel=1e-5)
+
+
+def test_the_head_is_the_models(served, trained):
+    client, _, registry, _ = served
+    mine = {"model": trained[-1]["model"], "visitor": trained[-1]["visitor"]}
+    answer = client.predict("the cat sat", **mine, layer=0, head=1, vectors=True, api_name="/inspect")
+    checkpoint = registry.get(mine["model"], mine["visitor"])
+    seen = trace(checkpoint.model, torch.tensor([checkpoint.tokenizer.encode("the cat sat")]))
+    pattern = torch.tensor(answer["pattern"])
+    assert "".join(answer["tokens"]) == "the cat sat"
+    assert torch.allclose(pattern, seen["pattern", 0][0, 1], atol=1e-6)
+    assert torch.allclose(pattern.sum(dim=1), torch.ones(11), atol=1e-5) and not pattern.triu(1).any()
+    assert torch.allclose(torch.tensor(answer["values"]), seen["v", 0][0, :, 1], atol=1e-5)
+    scores = torch.tensor(answer["queries"]) @ torch.tensor(answer["keys"]).T / 8**0.5
+    assert torch.allclose(scores, torch.tensor(answer["scores"]), atol=1e-4)
+    assert "queries" not in client.predict("the cat", **mine, api_name="/inspect")
+
+
+def test_a_comparison_scores_both_on_the_same_text(served, trained):
+    client, _, registry, _ = served
+    mine = {"model": trained[-1]["model"], "visitor": trained[-1]["visitor"]}
+    text = "the cat sat on "
+    answer = client.predict(text, **mine, other="shipped-sentences", candidates=3, api_name="/compare")
+    for side, owner in zip(answer["models"], (mine["visitor"], None)):
+        checkpoint = registry.get(side["model"], owner)
+        ids = checkpoint.tokenizer.encode(text)
+        chances = torch.log_softmax(checkpoint.model(torch.tensor([ids])).logits[0].detach(), dim=-1)
+        nats = [-chances[i, token].item() for i, token in enumerate(ids[1:])]
+        assert side["loss"] == pytest.approx(sum(nats) / len(nats), rel=1e-4)
+        assert side["next"][0]["token"] == checkpoint.tokenizer.token_text(int(chances[-1].argmax()))
+        assert len(side["next"]) == 3 and side["parameters"] == checkpoint.config.n_parameters
+    characters, words = answer["models"]
+    assert characters["nats_per_character"] == pytest.approx(characters["loss"]), "one character a token"
+    assert words["nats_per_character"] < words["loss"], "a word is longer"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "asked", "sentence"),
+    [
+        ("/train", {"steps": 3001}, "Steps must be from 1 to 3,000"),
+        ("/train", {"steps": 1e300}, "whole number"),
+        ("/train", {"text": "x" * 20_001}, "takes at most"),
+        ("/train", {"text": 7}, "must be a text"),
+        ("/train", {"language": "klingon"}, "no language called 'klingon'"),
+        ("/train", {"language": "text"}, "no language called"),
+        ("/train", {"size": "huge"}, "choose one of tiny"),
+        ("/train", {"size": ["tiny"]}, "must be a text"),
+        ("/train", {"settings": {"d_model": 10**9}}, "must be from 8"),
+        ("/train", {"settings": {"device": "cuda"}}, "no setting called 'device'"),
+        ("/train", {"settings": [1]}, "must be a dictionary"),
+        ("/train", {"settings": {"source": "hub"}}, "no setting called 'source'"),
+        ("/train", {"visitor": "short"}, "has not been set up"),
+        ("/generate", {"prompt": ""}, "prompt is empty"),
+        ("/generate", {"prompt": "p" * 101}, "has 101 characters"),
+        ("/generate", {"prompt": None}, "must be a text"),
+        ("/generate", {"prompt": "x", "max_new_tokens": 151}, "151 new tokens"),
+        ("/generate", {"prompt": "x", "max_new_tokens": "many"}, "whole number"),
+        ("/generate", {"prompt": "x", "temperature": "hot"}, "must be a number from 0 to 100"),
+        ("/generate", {"prompt": "x", "top_k": -1}, "whole number"),
+        ("/generate", {"prompt": "x", "model": "nobodys"}, "no longer here"),
+        ("/inspect", {"prompt": "Mia", "layer": 99}, "from 0 to"),
+        ("/inspect", {"prompt": "Mia", "head": 0.5}, "whole number"),
+        ("/compare", {"text": "Mia", "model": "shipped-stories", "other": "../../etc"}, "no longer here"),
+        ("/compare", {"text": "Mia", "model": "", "other": "", "candidates": 10**6}, "from 1 to 20"),
+        ("/models", {"visitor": {"a": 1}}, "has not been set up"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(served, endpoint, asked, sentence):
+    client, jobs, *_ = served
+    before = len(jobs._jobs)
+    with pytest.raises(AppError, match=re.escape(sentence)):
+        client.predict(**asked, api_name=endpoint)
+    assert len(jobs._jobs) == before
+
+
+def test_a_visitors_models_are_nobody_elses(served, trained):
+    client, *_ = served
+    model = trained[-1]["model"]
+    for visitor in ("", ANNA):
+        assert model not in str(client.predict(visitor, api_name="/models"))
+        for endpoint, asked in (
+            ("/generate", {"prompt": "the "}),
+            ("/inspect", {"prompt": "the "}),
+            ("/compare", {"text": "the ", "other": "shipped-stories"}),
+        ):
+            with pytest.raises(AppError, match="no longer here"):
+                client.predict(**asked, model=model, visitor=visitor, api_name=endpoint)
+
+
+def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
+    client, jobs, registry, _ = served
+    run = client.submit(text=TEXT, steps=3000, settings=TINY, visitor=ANNA, api_name="/train")
+    for event in run:
+        if event["event"] == "stepped":
+            break
+    run.cancel()
+    (job,) = jobs.of(ANNA)
+    until(lambda: job.settled)
+    assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
+    assert registry.has(job.id, ANNA)
+
+
+def test_a_failed_run_says_why(served):
+    client, *_ = served
+    with pytest.raises(AppError, match="a model needs at least 64"):
+        client.submit(text="too short", settings=TINY, api_name="/train").result()
+
+
+def test_mcp_without_its_package_is_a_sentence(monkeypatch):
+    import importlib.util
+
+    import app
+
+    monkeypatch.setattr(sys, "argv", ["app.py", "--mcp"])
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "mcp" else find(name, *rest))
+    with pytest.raises(SystemExit, match=r"pip install 'gradio\[mcp\]'"):
+        app.main()
