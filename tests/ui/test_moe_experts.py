@@ -1,0 +1,248 @@
+"""Routing, what experts learned, and breaking, without a browser: true numbers, clear sentences, nothing changed."""
+
+import html
+import re
+from types import SimpleNamespace
+
+import gradio as gr
+import numpy as np
+import pytest
+import torch
+
+from playground.data import LANGUAGES
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.routing import routing_of
+from playground.inspection.specialisation import MEASURES
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint
+from playground.training import History, LoadMeasured
+from playground.ui.figures import breaking as breaking_figures
+from playground.ui.figures import routing as routing_figures
+from playground.ui.figures import specialisation as figures
+from playground.ui.figures.wire import numbers_of
+from playground.ui.jobs import Jobs
+from playground.ui.limits import LOCAL
+from playground.ui.page import Page, model_dropdown
+from playground.ui.registry import Registry
+from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
+from playground.ui.tabs.moe.balance_runs import KINDS, balance_runs
+from playground.ui.tabs.moe.frame import build_frame
+
+ANNA = "anna-" + "a" * 20
+DIALECTS = LANGUAGES["dialects"]
+LETTERS = CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)) + "<>&")
+MIXTURE = ModelConfig(
+    vocab_size=LETTERS.vocab_size, context_length=32, n_layers=2, d_model=16, n_heads=2, n_experts=4, d_expert=8,
+    init_std=0.4, positions="rotary",
+)  # fmt: skip
+
+
+def mixture(about: dict | None = None, **changes) -> Checkpoint:
+    history = History()
+    history.add(LoadMeasured(5, 0.0, [[0.25] * 4, [1.0, 0.0, 0.0, 0.0]]))
+    model = Transformer(MIXTURE.replace(**changes), seed=1)
+    return Checkpoint(model, LETTERS, history, "mixture", {"prompt": "the wind"} if about is None else about)
+
+
+class Tab:
+    """The three parts with some models of Anna's; `call` runs the handler that an event of a component reaches."""
+
+    def __init__(self, **models: Checkpoint):
+        registry = Registry(LOCAL)
+        self.ids = {name: registry.add(ANNA, checkpoint) for name, checkpoint in models.items()}
+        with gr.Blocks() as self.blocks:
+            visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
+            with gr.Tabs() as tabs, gr.Tab("moe"):
+                page = Page(LOCAL, registry, Jobs(registry, LOCAL), visitor, model, tabs, ("moe",))
+                frame = build_frame(page)
+                for part in (routing, experts, breaking):
+                    part.build(frame)
+            page.finish()
+        self.on_load = [handler for handler, _, _ in page.on_load_handlers][-3:]  # of the three parts
+
+    def call(self, elem_id: str, event: str, *values):
+        for function in self.blocks.fns.values():
+            for number, name in function.targets:
+                if name == event and self.blocks.blocks[number].elem_id == elem_id and function.fn:
+                    return function.fn(*values)
+        raise AssertionError(f"nothing listens to {event} of {elem_id}")
+
+    def named(self, answer: dict) -> SimpleNamespace:
+        """An answer by elem_id."""
+        return SimpleNamespace(**{(c.elem_id or "").replace("-", "_"): value for c, value in answer.items()})
+
+
+@pytest.fixture(scope="module")
+def tab() -> Tab:
+    return Tab(
+        dialects=mixture({"prompt": "the wind", "language": "dialects"}),
+        plain=mixture({}),
+        dense=mixture(n_experts=0),
+        all_experts=mixture({"language": "dialects"}, n_experts=2, experts_per_token=2),
+    )
+
+
+def test_the_routing_shown_is_the_models(tab):
+    checkpoint, text = mixture(), "the wind <b>&"
+    ids = LETTERS.encode(text)
+    shown, _, weights, followed, journey, table, load, over, _ = tab.call(
+        "routing-prompt", "submit", ANNA, tab.ids["dialects"], text, 1, 6
+    )
+    found = routing_of(checkpoint.model, torch.tensor([ids]))
+    assert "<b>&</b>" not in shown and "<script" not in shown
+    spans = re.findall(r'data-token="(\d+)"(.*?)<b>(.*?)</b>(.*?)</span>', shown)
+    assert [html.unescape(s[2]) for s in spans] == list(text.replace(" ", "␣"))
+    for t, (_, mark, _, numbers) in enumerate(spans):
+        assert [int(n) for n in re.findall(r">(\d+)</i>", numbers)] == found.experts[:, 0, t, 0].tolist()
+        assert ("followed" in mark) == (t == 6)
+    cells = np.nan_to_num(numbers_of(weights["figure"]["data"][0]["z"]))
+    assert cells == pytest.approx(found.dense_weights()[1, 0].T.numpy(), abs=1e-6)
+    assert "Token 6 “n”" in followed
+    assert numbers_of(journey["figure"]["data"][0]["z"]) == pytest.approx(
+        found.probabilities[:, 0, 6].numpy(), abs=1e-6
+    )
+    scores = [float(x.replace("−", "-")) for x in re.findall(r'title="([−\d.e]+)"', table)]
+    assert scores == pytest.approx(found.logits[:, 0, 6].flatten().tolist())
+    assert numbers_of(load["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())
+    assert "Experts 1, 2, 3 get next to nothing" in over["summary"] and "0.00 of at most 2.00 bits" in over["summary"]
+
+
+@pytest.mark.parametrize("position, followed", [(-4, 0), (None, 0), (10_000, 7)])
+def test_a_token_outside_the_text_is_the_nearest_one(tab, position, followed):
+    shown = tab.call("routing-prompt", "submit", ANNA, tab.ids["plain"], "the wind", 0, position)[3]
+    assert f"Token {followed} " in shown
+
+
+def test_bad_choices_are_answered_in_sentences(tab):
+    for draw in tab.on_load[:2]:
+        answer = draw(*([ANNA, tab.ids["dense"]] + (["beyond"] if draw is tab.on_load[1] else [])))
+        assert any(isinstance(v, str) and "dense model" in v for v in answer.values())
+    assert "dense model" in tab.named(tab.on_load[2](ANNA, tab.ids["dense"])).breaking_note
+    assert "no longer here" in tab.named(tab.on_load[2](ANNA, "somebody-elses")).breaking_note
+    with pytest.raises(gr.Error, match="prompt is empty"):
+        tab.call("routing-prompt", "submit", ANNA, tab.ids["plain"], "", 0, 0)
+    with pytest.raises(gr.Error, match="only 9 tokens"):
+        tab.call("experts-text", "submit", ANNA, tab.ids["plain"], "the wind.", 0)
+    for how, layer, chosen, words in (
+        ("off", 0, [0, 1, 2], "at most 2 can be switched off"),
+        ("off", 7, [0], "Layer 7 has no experts"),
+        ("silent", 0, [9], "no expert 9"),
+        ("force", 0, [], "Choose the expert"),
+        ("juggle", 0, [0], "what to do"),
+        ("off", "0; drop", [0], "by their numbers"),
+    ):
+        with pytest.raises(gr.Error, match=words):
+            tab.call("breaking-prompt", "submit", ANNA, tab.ids["dialects"], "the ", how, layer, chosen, False)
+    with pytest.raises(gr.Error, match="at most 0 can be switched off"):
+        tab.call("breaking-prompt", "submit", ANNA, tab.ids["all_experts"], "the ", "off", 0, [1], False)
+
+
+def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
+    answer = tab.named(tab.on_load[1](ANNA, tab.ids["plain"], "beyond"))
+    assert "Nobody knows the true sources" in answer.experts_note
+    text = "abababab <cook> & sea. " * 20
+    table = tab.call("experts-text", "submit", ANNA, tab.ids["plain"], text, 1)
+    (table,) = table.values()
+    assert "<cook>" not in table and "&lt;" in table and "your text" in table
+    ids = LETTERS.encode(text)[: 32 * ((len(LETTERS.encode(text)) - 1) // 32)]
+    first_lift = float(re.search(r"×([\d.]+)", table).group(1))
+    visits = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1).tolist()
+    expert = next(e for e in range(4) if any(e in row for row in visits))
+    base = sum(row.count(expert) for row in visits) / (2 * len(visits))
+    lifts = []
+    for token in set(ids):
+        own = [row for t, row in zip(ids, visits) if t == token]
+        if len(own) >= 5:
+            lifts.append(sum(row.count(expert) for row in own) / (2 * len(own)) / base)
+    assert first_lift == pytest.approx(max(lifts), abs=0.06)
+
+
+def test_what_is_shown_about_sources_is_what_was_measured(tab):
+    checkpoint = tab_checkpoint = mixture({"language": "dialects"})
+    found = measured.found_in(checkpoint)
+    assert measured.found_in(tab_checkpoint) is found  # measured once
+    answer = tab.named(tab.on_load[1](ANNA, tab.ids["dialects"], "beyond"))
+    drawn = answer.experts_bits["figure"]["data"]
+    for trace, name in zip(drawn, MEASURES):
+        assert numbers_of(trace["y"]) == pytest.approx([layer.bits[name] for layer in found.layers], abs=1e-6)
+    assert f"{found.reader_bits:.2f}" in answer.experts_bits["summary"]
+    table = found.layers[1].table
+    e, s = np.unravel_index(int(np.nanargmax(figures.lift_of(table))), table.shape)
+    assert figures.lift_of(table)[e, s] == pytest.approx(
+        (table[e, s] / table[e].sum()) / (table[:, s].sum() / table.sum())
+    )
+    assert f"{table[0, 0]:,} · ×" in answer.experts_sources["figure"]["data"][0]["text"][0][0] or table[0].sum() == 0
+
+
+def test_over_training_comes_from_the_record_or_from_snapshots():
+    records = [{"step": s, **{name: [0.0, 0.1 * s] for name in MEASURES}} for s in (0, 1)]
+    recorded = mixture({"language": "dialects", "specialisation": records})
+    assert measured.over_training(recorded, []) == records
+    damaged = mixture({"language": "dialects", "specialisation": [{"step": 1, "total": "x"}]})
+    assert measured.over_training(damaged, []) == []
+    plain = mixture({"language": "dialects"})
+    snapshots = [(step, plain.model.state_dict()) for step in range(40)]
+    steps = [record["step"] for record in measured.over_training(plain, snapshots)]
+    assert steps[0] == 0 and steps[-1] == 39 and len(steps) <= measured.MOST_SNAPSHOTS + 1
+
+
+def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
+    checkpoint = next(iter([mixture()]))
+    ids = LETTERS.encode("the ")
+    for how, last in (("off", False), ("silent", False), ("force", True)):
+        cards, picture = tab.call("breaking-prompt", "submit", ANNA, tab.ids["dialects"], "the ", how, 1, [2], last)
+        before = numbers_of(picture["figure"]["data"][0]["x"])
+        truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
+        assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
+        assert "loss as it is" in cards and "KL divergence" in cards
+    edit = breaking.edit_for(checkpoint.model, "force", 1, [2], [3])
+    seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)
+    assert seen.experts[1, 0, 3, 0] == 2 and seen.weights[1, 0, 3].tolist() == [1.0, 0.0]
+    unchanged = mixture().model.state_dict()
+    entry = tab.call("breaking-worth", "click", ANNA, tab.ids["dialects"])
+    assert numbers_of(entry["figure"]["data"][0]["z"]).shape == (2, 4)
+    stored = next(e for e in tab.on_load[2].__closure__ if isinstance(e.cell_contents, Page)).cell_contents
+    kept = stored.registry.get(tab.ids["dialects"], ANNA).model.state_dict()
+    assert all(torch.equal(kept[name], tensor) for name, tensor in unchanged.items())
+
+
+def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
+    shown = tab.named(tab.on_load[2](ANNA, tab.ids["dialects"])).breaking_pulls
+    rows = {row[0]: [float(x) for x in row[1:]] for row in
+            (re.findall(r"<td>(.*?)</td>", line) for line in re.findall(r"<tr>(<td>.*?)</tr>", shown))}  # fmt: skip
+    assert rows["the constant"][0] == 1.0 and max(rows["the constant"][1:]) < 1e-6
+    assert min(rows["Switch loss"][1:]) > 1e-4
+
+
+def test_three_runs_begin_equal_and_the_constant_changes_nothing():
+    corpus, config, training = unbalanced.planned(1, 10)
+    config, training = config.replace(d_model=16, d_expert=8), training.replace(optimizer="adamw", eval_every=5)
+    *_, runs = balance_runs(config, corpus, training)
+    assert list(runs) == list(KINDS)
+    switch, none, constant = runs.values()
+    assert switch.losses[0] == none.losses[0] == constant.losses[0]
+    assert switch.steps == none.steps == [5, 10] and all(
+        0 <= bits <= 3 for run in runs.values() for bits in run.entropy
+    )
+    # a gradient of rounding size is all that the constant adds
+    assert constant.losses == pytest.approx(none.losses, abs=1e-4)
+    assert "of 3.00 bits" in unbalanced.summary(runs, config)
+    for bad in ((1.5, 100), (1, 0), (True, 60), (1, 10**6), (9, 60)):
+        with pytest.raises(ValueError):
+            unbalanced.planned(*bad)
+
+
+def test_pictures_say_what_they_show():
+    even = {"a": 3.0, "b": 1.0}
+    said = breaking_figures.describe_runs(even, 3.0, {"a": 0, "b": 5}, {"a": 0.7, "b": 0.9}, 100)
+    assert "“b” has collapsed" in said
+    costs = np.array([[0.1, -0.01], [0.5, 0.0]])
+    said = breaking_figures.describe_costs(costs, (1, 3), 0.7)
+    assert "expert 0 of layer 3" in said and "−0.0100" in said
+    bits, p95 = {n: [0.1, 0.2] for n in MEASURES}, {n: [0.3, 0.3] for n in MEASURES}
+    assert "no layer tells more than chance" in figures.describe_information((0, 1), bits, p95, 0.1, 1.7)
+    records = [{"step": s, "beyond": [b]} for s, b in ((0, 0.0), (10, 0.01), (20, 0.2))]
+    assert "from step 20 on" in figures.describe_information_lines(records, "beyond", (0,), [0.05])
+    assert "3 of 8 experts" in routing_figures.describe_routing(
+        np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
+    )
