@@ -14,6 +14,7 @@ import torch
 
 from ..data.tokenizers import Tokenizer
 from ..model import KVCache, ModelConfig, Transformer
+from ..model.bare import bare
 from .sampling import SamplingConfig, draw, probabilities
 
 
@@ -102,6 +103,7 @@ def _steps(
 ) -> Iterator[DecodeStep]:
     T = model.config.context_length
     device = next(model.parameters()).device
+    read = bare(model)  # the same pass with less ado
     rng = torch.Generator().manual_seed(sampling.seed)
     text = torch.tensor(prompt, device=device).repeat(n_samples, 1)  # (N, length)
     first = max(len(prompt) - T, 0)  # where the window that the model sees begins
@@ -116,7 +118,7 @@ def _steps(
             without_cache += 3 * n_samples * seen
             if logits is None:
                 rebuilt = cache is not None and index > 0
-                logits = prefill(model, text[:, first:], cache)
+                logits = prefill(read, text[:, first:], cache)
                 done += 3 * n_samples * seen
             else:
                 rebuilt = False
@@ -126,7 +128,7 @@ def _steps(
             text = torch.cat((text, chosen[:, None].to(device)), dim=1)
             full = text.shape[1] - first > T
             if cache is not None and not full:
-                logits = decode_one_token(model, text[:, -1:], cache)
+                logits = decode_one_token(read, chosen[:, None].to(device), cache)
                 done += 3 * n_samples
             else:
                 logits = None
@@ -157,12 +159,12 @@ def _steps(
 
 def prefill(model: Transformer, ids: torch.Tensor, cache: KVCache | None) -> torch.Tensor:
     """Read all of ids (N, T) at once, filling the cache if there is one; logits (N, V) after the last."""
-    return model(ids, cache=cache).logits[:, -1]
+    return model(ids, cache=cache, last_only=True).logits[:, -1]
 
 
 def decode_one_token(model: Transformer, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
     """Read one token (N, 1) that follows those in the cache; logits (N, V) after it."""
-    return model(ids, cache=cache).logits[:, -1]
+    return model(ids, cache=cache, last_only=True).logits[:, -1]
 
 
 def count_projections(prompt: int, new_tokens: int) -> tuple[int, int]:

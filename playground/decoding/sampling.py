@@ -122,8 +122,8 @@ def draw(distribution: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
     """One token (N,) from each row of a distribution (N, V)."""
     if distribution.shape[0] == 1:
         # the same inverse-CDF draw as below, without the checks that cost torch.multinomial most of its time
-        cumulative = distribution[0].cumsum(0)
-        point = torch.rand(1, generator=rng) * cumulative[-1]
+        cumulative = distribution[0].cumsum(0, dtype=torch.float64)
+        point = torch.rand(1, generator=rng, dtype=torch.float64) * cumulative[-1]
         return torch.searchsorted(cumulative, point, right=True).clamp_(max=distribution.shape[1] - 1)
     return torch.multinomial(distribution, 1, generator=rng).squeeze(1)
 

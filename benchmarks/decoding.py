@@ -1,0 +1,151 @@
+"""Decoding speed: one stream against Transformers' generate with its cache, against memory, and against itself.
+
+Ours and theirs take turns, so that a machine whose speed drifts slows both; a row's figure is the median over the
+rounds of each round's own ratio. Both draw from the same kind of distribution (temperature 1, nothing cut off).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+
+import torch
+
+from playground.decoding import SamplingConfig, generate
+from playground.model import PRESETS, ModelConfig, Transformer
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--large-tokens", type=int, default=24, help="per round at GPT-2 small's shape")
+    parser.add_argument("--only", choices=("small", "large", "lengths"), help="one table instead of all three")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure and print the tables."""
+    torch.manual_seed(0)
+    if options.only in (None, "small"):
+        small(options.rounds)
+    if options.only in (None, "large"):
+        large(options.rounds, options.large_tokens)
+    if options.only in (None, "lengths"):
+        lengths(options.rounds)
+
+
+def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
+    """0.8 million parameters, from 16 to 256 tokens."""
+    configs = {
+        name: PRESETS[name].config.replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")
+    }
+    runs = {f"ours, {name} shape": ours(Transformer(config), prompt, total) for name, config in configs.items()}
+    peer = transformers_gpt2(configs["nanogpt-cpu"], prompt, total)
+    print(f"\nOne stream, 0.8 M parameters, {prompt} → {total} tokens, fp32, {torch.get_num_threads()} threads\n")
+    compare(runs, peer, rounds, total - prompt)
+
+
+def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
+    """GPT-2 small's shape, and how near it comes to reading each weight once per token."""
+    config = PRESETS["gpt2-small"].config
+    model = Transformer(config)
+    read_once = sum(p.numel() for n, p in model.named_parameters() if n != "position_embedding.weight")
+    numbers = torch.empty(read_once).uniform_()  # as many bytes as the weights that a token's way touches
+    limits = []
+
+    def read_memory() -> None:
+        began = time.perf_counter()
+        numbers.sum()
+        limits.append(time.perf_counter() - began)
+
+    total = prompt + new_tokens
+    print(f"\nOne stream, GPT-2 small's shape ({config.n_parameters:,} parameters), fp32, {new_tokens} tokens\n")
+    steady: list[float] = []
+
+    def mine() -> float:
+        times = []
+        began = time.perf_counter()
+        for step in generate(model, list(range(prompt)), new_tokens, SamplingConfig()):
+            times.append(step.seconds)
+            read_memory()
+        reading = sum(limits[-new_tokens:])
+        steady.append(statistics.median(times[1:-1]))
+        return time.perf_counter() - began - reading
+
+    read_memory()
+    compare({"ours": mine}, transformers_gpt2(config, prompt, total), rounds, new_tokens)
+    limit, token = statistics.median(limits[1:]), statistics.median(steady)
+    print(
+        f"\nA token takes {1000 * token:.1f} ms once warm; reading {4 * read_once / 1e6:.0f} MB of weights takes "
+        f"{1000 * limit:.1f} ms ({4 * read_once / limit / 1e9:.1f} GB/s): {100 * limit / token:.0f} % of the limit."
+    )
+
+
+def lengths(rounds: int, early: int = 64, late: int = 1000) -> None:
+    """Whether a token far down the text costs more than an early one."""
+    config = PRESETS["nanogpt-cpu"].config.replace(vocab_size=65, context_length=1024)
+    model, found = Transformer(config), {early: [], late: []}
+    for _ in range(rounds):
+        times = {s.length: s.seconds for s in generate(model, [1] * 16, late + 8 - 16, SamplingConfig())}
+        for length, values in found.items():
+            values.append(statistics.median(times[n] for n in range(length - 8, length + 8)))
+    a, b = (1000 * statistics.median(found[n]) for n in (early, late))
+    print(f"\n| text length | ms per token |\n|---|---|\n| {early} | {a:.3f} |\n| {late:,} | {b:.3f} ({b / a:.2f}×) |")
+
+
+def compare(runs: dict, peer, rounds: int, new_tokens: int) -> None:
+    """Take turns, then print tokens per second and ratios."""
+    ratios, seconds, theirs = {n: [] for n in runs}, {n: [] for n in runs}, []
+    for way in (peer, *runs.values()):
+        way()  # warm up
+    for _ in range(rounds):
+        before = peer()
+        for name, way in runs.items():
+            seconds[name].append(way())
+        after = peer()
+        theirs += [before, after]
+        for name in runs:
+            ratios[name].append((before + after) / 2 / seconds[name][-1])
+    print("| way | tokens/s | against Transformers |\n|---|---|---|")
+    print(f"| Transformers GPT-2, generate with its cache | {new_tokens / statistics.median(theirs):,.0f} | 1.00× |")
+    for name in runs:
+        speed = new_tokens / statistics.median(seconds[name])
+        print(f"| {name} | {speed:,.0f} | {statistics.median(ratios[name]):.2f}× |")
+
+
+def ours(model: Transformer, prompt: int, total: int):
+    """A function that decodes once and returns its seconds."""
+
+    def decode() -> float:
+        began = time.perf_counter()
+        for _ in generate(model, list(range(prompt)), total - prompt, SamplingConfig()):
+            pass
+        return time.perf_counter() - began
+
+    return decode
+
+
+def transformers_gpt2(config: ModelConfig, prompt: int, total: int):
+    """The same for Transformers' GPT-2 of that shape."""
+    from transformers import GPT2Config, GPT2LMHeadModel, logging
+
+    logging.set_verbosity_error()
+    model = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=config.vocab_size, n_positions=config.context_length, n_embd=config.d_model,
+            n_layer=config.n_layers, n_head=config.n_heads, bos_token_id=None, eos_token_id=None,
+        )
+    ).eval()  # fmt: skip
+    ids = torch.arange(prompt)[None]
+    new = total - prompt
+
+    def decode() -> float:
+        began = time.perf_counter()
+        with torch.no_grad():
+            model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=new, do_sample=True,
+                top_k=0, pad_token_id=0,
+            )  # fmt: skip
+        return time.perf_counter() - began
+
+    return decode
