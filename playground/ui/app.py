@@ -85,7 +85,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": app.page.limits.text_bytes + 1024,
+        "max_file_size": max(app.page.limits.text_bytes, app.page.limits.archive_bytes) + 1024,
         "ssr_mode": False,
     }
     return app.launch(**{**settings, **options})

@@ -65,6 +65,11 @@ class Limits:
     snapshot_bytes: int
     """Of the moments of one run that are kept to look back at."""
 
+    @property
+    def archive_bytes(self) -> int:
+        """Of an uploaded model's zip, and of what comes out of it: the largest model's weights, and its texts."""
+        return 4 * self.parameters + 10_000_000
+
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
 
     def check_text(self, text: str) -> None:

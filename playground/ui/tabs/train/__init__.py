@@ -6,6 +6,9 @@ settings.py   what touching the form does
 running.py    what happens to a run
 watch.py      what a run looks like
 pace.py       how long a run will take here
+replay.py     runs that links set up, and how they compare when repeated
+takeaway.py   files to take away, and models to bring
+report.py     a run as one page of HTML
 hub.py        models to and from the Hub
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 import gradio as gr
 
 from ...page import Page
-from . import hub, layout
+from . import hub, layout, takeaway
 from .pace import Pace
 from .running import Running, recorded
 from .settings import Settings
@@ -30,8 +33,12 @@ def build(page: Page) -> None:
             controls = layout.controls(page.limits, opening)
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
             results = layout.results(opening)
+            accordion = gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take")
             with gr.Accordion("The Hub", open=False, elem_classes="card", elem_id="hub-accordion"):
                 hub.build(page)
     settings = Settings(page.limits, controls, pace)
     settings.connect()
-    Running(page, settings, results, pace).connect()
+    running = Running(page, settings, results, pace)
+    running.connect()
+    with accordion:
+        takeaway.build(page, running.view_of)

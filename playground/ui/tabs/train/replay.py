@@ -141,6 +141,11 @@ def run_letters(view: RunView, spec: RunSpec | None) -> str:
         return ""
 
 
+def has_link(view: RunView, spec: RunSpec | None) -> bool:
+    """Whether others can be led to it: it ships with the project, or can be trained again."""
+    return view.id.startswith("shipped-") or bool(run_letters(view, spec))
+
+
 def match(view: RunView, spec: RunSpec | None) -> str:
     """How a run compares with the one it repeats, as HTML; empty for others."""
     card = view.repeats

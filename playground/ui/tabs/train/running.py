@@ -14,7 +14,7 @@ from ...page import QUIETLY, Page, in_words
 from ...runs import predict, warm_up
 from . import form, watch
 from .pace import Pace
-from .replay import Replay, match, run_letters
+from .replay import Replay, has_link, match, run_letters
 from .settings import FIRST_SOURCE, Settings
 from .watch import quiet
 
@@ -111,7 +111,7 @@ class Running:
         job = self.page.jobs.active(visitor)
         if job is not None:
             return self._follow(job, request)
-        view = self._view_of(visitor, model_id)
+        view = self.view_of(visitor, model_id)
         if view is None or model_id == self.page.registry.default:
             return gr.skip()  # the page opens with it
         return self._show(view, visitor, request, [])
@@ -119,7 +119,7 @@ class Running:
     def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Another model was chosen, or other runs to draw beside it. A run that is going on stays in view."""
         job = self.page.jobs.active(visitor)
-        view = job.view() if job else self._view_of(visitor, model_id)
+        view = job.view() if job else self.view_of(visitor, model_id)
         return gr.skip() if view is None else self._show(view, visitor, request, beside)
 
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
@@ -129,7 +129,7 @@ class Running:
             return gr.skip()
         with in_words():
             self.page.limits.check_prompt(prompt)
-            view = self._view_of(visitor, model_id)
+            view = self.view_of(visitor, model_id)
             checkpoint = self.page.registry.get(model_id, visitor)
             ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
             if view is None or not ids:
@@ -146,7 +146,8 @@ class Running:
     def _show(self, view: RunView, visitor: str, request: gr.Request, beside: list[str]) -> dict:
         return self._draw(view, visitor, self.followers.fresh(request), beside, whole=True)
 
-    def _view_of(self, visitor: str, model_id: str | None) -> RunView | None:
+    def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
+        """What there is to show of a model: its run, or the one that it remembers."""
         job = self.page.jobs.find(visitor, model_id)
         return job.view() if job else recorded(self.page, model_id, visitor)
 
@@ -175,7 +176,7 @@ class Running:
             ),
             r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
             r["letters"]: (state, lambda: run_letters(view, spec)),
-            r["copy"]: (state, lambda: gr.Button(visible=view.state == "recorded" or bool(run_letters(view, spec)))),
+            r["copy"]: (state, lambda: gr.Button(visible=has_link(view, spec))),
             r["talk"]: (state, lambda: gr.Button(visible=view.learned and "generate" in self.page.tab_ids)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),

@@ -80,10 +80,13 @@ def _progress(view: RunView) -> str:
         made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
         seconds = _seconds_of(view)
         took = f", {duration(seconds)} of training" if seconds else ""
+        words = (
+            f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else 'came with the model'}"
+        )
+        words = f"{words}: {done:,} steps{took}." if done else "This model came without a record of its training."
         return (
             f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
-            f'<p class="quiet-line">This run{made} ships with the project: {done:,} steps{took}. '
-            "Press Train to make one of your own.</p>"
+            f'<p class="quiet-line">{words} Press Train to make one of your own.</p>'
         )
     if view.state == "failed":
         return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
