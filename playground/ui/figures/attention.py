@@ -12,6 +12,8 @@ from .wire import axis, colorbar, colorscale, escaped, layout, numbers, packed, 
 
 _MOST_LABELS = 48
 """More token labels than this on an axis cannot be read; every n-th is drawn then."""
+_MOST_WRITTEN = 150
+"""Cells up to which each has its number written into it."""
 
 
 def pattern_map(
@@ -45,6 +47,7 @@ def pattern_map(
         "ygap": 1,
         "hoverongaps": False,
         "hovertemplate": "query %{y}, key %{x}<br>weight %{z:.4f}<extra></extra>",
+        **written(np.size(pattern)),
         **({"showscale": False} if sums else {"colorbar": colorbar("weight", tickvals=[0, 0.5, 1])}),
     }
     return {
@@ -127,6 +130,7 @@ def signed_map(
         "ygap": 1,
         "hoverongaps": False,
         "hovertemplate": f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}<extra></extra>",
+        **written(values.size),
         "colorbar": colorbar(escaped(name)),
     }
     return {
@@ -269,6 +273,11 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
         rows, columns = pattern.shape
         pattern[np.arange(columns)[None, :] > np.arange(rows)[:, None] + columns - rows] = np.nan
     return pattern
+
+
+def written(cells: int) -> dict[str, Any]:
+    """What writes each number into its cell, where there are few enough to read."""
+    return {"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if cells <= _MOST_WRITTEN else {}
 
 
 def framed(cell: tuple[int, int] | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
+from .attention import written
 from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
 
 MOST_NUMBERS = 128
@@ -66,6 +67,7 @@ def vector_rows(
                 "ygap": 2,
                 "hoverongaps": False,
                 "hovertemplate": "row %{y}, number %{x}: %{z:.4f}<extra></extra>",
+                **written(cells.size),
                 "colorbar": colorbar("value"),
             }
         ],
@@ -74,7 +76,7 @@ def vector_rows(
             margin={"l": room, "r": 8, "t": 8, "b": 8},
             narrow={"margin.l": min(room, 96)},
             annotations=notes,
-            xaxis=axis("number", showgrid=False),
+            xaxis=axis("number", showgrid=False, **({"dtick": 1} if width <= 16 else {})),
             yaxis=axis(autorange="reversed", showgrid=False, showticklabels=False),
             uirevision=f"{len(rows)} {width}",
         ),

@@ -46,8 +46,8 @@ KEPT_LOOKS = 8
 KEPT_BYTES = 256_000_000
 MODEL, EXAMPLE = "model", "example"
 EXAMPLE_NOTE = (
-    "This is not the model chosen above but an example small enough to check with pencil and paper: 3 tokens of 4 "
-    "numbers, one head of width 2 (a second head is zero), everything in float64."
+    "Not the model chosen above, but an example small enough to check with pencil and paper: the prompt “one two "
+    "three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in float64."
 )
 
 

@@ -50,6 +50,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
     asks, answers = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
     title = f"Receipt: layer {r.layer}, head {r.head} · “{asks}” looks at “{answers}”"
+    how = f"Every number of one cell, to check by hand: {len(r.q)} products, their sum, and what becomes of it."
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
         (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _full(r.score)),
@@ -70,8 +71,8 @@ def receipt_html(r: Receipt, look: Look) -> str:
     seen = r.query + 1 if look.config.causal else look.length
     most = int(np.argmax(np.abs(r.part_out)))
     lines += [
-        ("weight × <b class=v>v</b> (last column above): length of this cell's part", _full(_norm(r.part))),
-        (f"the row's whole blend z, all {seen} visible tokens: length", _full(_norm(r.z))),
+        ("weight × <b class=v>v</b>: length of this cell's part", _full(_norm(r.part))),
+        (f"z, the parts of all {seen} visible tokens added: length", _full(_norm(r.z))),
         (f"part · W_o: what this cell adds to “{asks}” in the residual stream: length", _full(_norm(r.part_out))),
         (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
@@ -83,7 +84,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         f"{8 * look.trace['attn_in', r.layer].element_size()}-bit numbers."
     )
     return (
-        f"{theme.heading(html.unescape(title))}"
+        f"{theme.heading(html.unescape(title), how)}"
         f'<div class="receipt"><div class="receipt-terms">{theme.saved_table(_terms(r), "receipt")}</div>'
         f'<table class="plain-table receipt-sums"><tbody>{rows}</tbody></table></div>'
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
@@ -92,9 +93,9 @@ def receipt_html(r: Receipt, look: Look) -> str:
 
 def _terms(r: Receipt) -> str:
     turned = r.q_unturned is not None
-    heads = ["number", *(["q", "q turned", "k", "k turned"] if turned else ["q", "k"]), "q · k", "v", "weight × v"]
+    heads = ["number", *(["q", "q turned", "k", "k turned"] if turned else ["q", "k"]), "q · k", "v", "weight × v", "z"]
     columns: list[np.ndarray] = [r.q_unturned, r.q, r.k_unturned, r.k] if turned else [r.q, r.k]
-    columns += [r.products, r.v, r.part]
+    columns += [r.products, r.v, r.part, r.z]
     body = "".join(
         f"<tr><td>{i}</td>{''.join(f'<td>{_full(column[i])}</td>' for column in columns)}</tr>" for i in range(len(r.q))
     )
@@ -121,7 +122,7 @@ def parcel_file(look: Look, place: Place, folder: Path) -> Path:
 
 
 def _full(value: float) -> str:
-    return f"{value:.8f}".replace("-", "−")
+    return f"{round(value, 8) + 0.0:.8f}".replace("-", "−")  # + 0.0: no minus before a zero
 
 
 def _norm(vector: np.ndarray) -> float:
