@@ -1,0 +1,320 @@
+"""How Q, K and V are trained: one real optimizer step on the prompt, on a copy, and the arithmetic of one weight."""
+
+from __future__ import annotations
+
+import html
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import torch
+
+from ....inspection import Look
+from ....inspection.optimizer_step import (
+    Matrix,
+    StepReport,
+    decay_of,
+    first_adamw_step,
+    first_sgd_step,
+    head_matrix,
+    optimizer_step,
+)
+from ....training import TrainConfig
+from ... import theme
+from ...chart import Chart, show
+from ...figures.attention import signed_map
+from ...figures.bars import named_bars
+from .frame import Frame, Place
+
+TITLE = "How it learns"
+TRAINED = "trained"
+RULES = {TRAINED: "as it was trained", "adamw": "AdamW", "muon": "Muon", "sgd": "plain gradient (SGD)"}
+HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
+MOST_DRAWN = 64
+"""Rows and columns of a matrix that are drawn at most."""
+MOST_PARAMETERS = 8_000_000
+"""A larger model takes too long to copy and step at every look."""
+MOST_ROWS = 160
+KEPT = 2
+
+
+def build(frame: Frame) -> None:
+    """The step on top, four pictures of one matrix, one weight by hand, and every parameter in a table."""
+    steps = _Steps(frame)
+    with gr.Column(elem_classes="card"):
+        gr.HTML(
+            theme.heading(
+                "One real training step on this prompt",
+                "A copy of the model reads the prompt, is told at every token what really came next, and takes one "
+                "optimizer step. The model you chose stays as it is.",
+            ),
+            padding=False,
+        )
+        with gr.Row():
+            rule = gr.Radio(
+                [(title, name) for name, title in RULES.items()], value=TRAINED, label="Optimizer",
+                elem_classes="pills", elem_id="learn-rule",
+            )  # fmt: skip
+            matrix = gr.Dropdown(
+                [(title, name) for name, title in HEAD_MATRICES.items()], value="q", label="Weights to watch",
+                info="Layer and head are chosen above.", filterable=False, elem_id="learn-matrix",
+            )  # fmt: skip
+        cards = gr.HTML(padding=False, elem_id="learn-cards")
+    with gr.Row(equal_height=True):
+        with gr.Column(min_width=300, elem_classes="card"):
+            before = Chart(height=260, save_name="before", clickable=True, elem_id="learn-before")
+        with gr.Column(min_width=300, elem_classes="card"):
+            gradient = Chart(height=260, save_name="gradient", clickable=True, elem_id="learn-gradient")
+    with gr.Row(equal_height=True):
+        with gr.Column(min_width=300, elem_classes="card"):
+            difference = Chart(height=260, save_name="step", clickable=True, elem_id="learn-step")
+        with gr.Column(min_width=300, elem_classes="card"):
+            after = Chart(height=260, save_name="after", clickable=True, elem_id="learn-after")
+    with gr.Row(equal_height=False):
+        with gr.Column(scale=3, min_width=320, elem_classes="card"):
+            with gr.Row():
+                row = gr.Number(0, label="Row", precision=0, minimum=0, min_width=90, elem_id="learn-row")
+                column = gr.Number(
+                    0, label="Column", precision=0, minimum=0, min_width=90, info="Or click a cell above.",
+                    elem_id="learn-column",
+                )  # fmt: skip
+            weight = gr.HTML(padding=False, elem_id="learn-weight")
+        with gr.Column(scale=2, min_width=300, elem_classes="card"):
+            gr.HTML(theme.heading("Who is pushed hardest", "Length of the gradient, part by part."), padding=False)
+            norms = Chart(height=300, save_name="gradient-norms", elem_id="learn-norms")
+    with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
+        table = gr.HTML(padding=False, elem_id="learn-table")
+    rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
+    matrix.preprocess = lambda payload: payload if isinstance(payload, str) else "q"
+    row.preprocess = column.preprocess = lambda payload: payload
+
+    def draw(look: Look, place: Place, by: str, which: str, i: Any, j: Any) -> dict[Any, Any]:
+        report = steps.of(look, by)
+        part = chosen_matrix(look, place, which, report)
+        i, j, shape = within(part, report, i, j)
+        pictures = {name: picture(part, report, name, i, j) for name in ("before", "gradient", "step", "after")}
+        return {
+            matrix: gr.Dropdown(choices=matrices(report), value=which if which in HEAD_MATRICES else part.name),
+            cards: step_cards(report),
+            before: show(*pictures["before"]),
+            gradient: show(*pictures["gradient"]),
+            difference: show(*pictures["step"]),
+            after: show(*pictures["after"]),
+            row: gr.Number(i, maximum=shape[0] - 1),
+            column: gr.Number(j, maximum=shape[1] - 1),
+            weight: weight_receipt(part, report, i, j),
+            norms: show(*norms_picture(report)),
+            table: parameter_table(report),
+        }
+
+    outputs = [matrix, cards, before, gradient, difference, after, row, column, weight, norms, table]
+    frame.follow(draw, outputs, extra=[rule, matrix, row, column])
+    frame.redraws(rule.input)
+    frame.redraws(matrix.input)
+    frame.redraws(row.submit)
+    frame.redraws(column.submit)
+
+    def clicked(i: Any, j: Any, event: gr.SelectData) -> tuple[int, int]:
+        return int(event.index[0]), int(event.index[1])
+
+    for chart in (before, gradient, difference, after):
+        picked = chart.select(
+            clicked, [row, column], [row, column], queue=False, show_progress="hidden", api_visibility="private"
+        )
+        frame.redraws(picked.then)
+
+
+class _Steps:
+    """The latest steps, by model, prompt and rule, so that looking around does not take them again."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[int, tuple[int, ...], str], tuple[Any, StepReport]] = OrderedDict()
+
+    def of(self, look: Look, rule: str) -> StepReport:
+        """One step on this prompt. Raises ValueError where it cannot be taken."""
+        if look.config.n_parameters > MOST_PARAMETERS:
+            raise ValueError(
+                f"this model has {look.config.n_parameters:,} parameters; a step is taken here for models of up to "
+                f"{MOST_PARAMETERS:,}"
+            )
+        name = (id(look.model), look.ids, rule)
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name)
+                return self._kept[name][1]
+        config = settings_of(look)
+        found = optimizer_step(look.model, look.ids, config, None if rule == TRAINED else rule)
+        with self._lock:
+            self._kept[name] = (look.model, found)  # holding on to the model keeps its id its own
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return found
+
+
+def settings_of(look: Look) -> TrainConfig:
+    """How the model was trained, as far as its record says; else the usual settings."""
+    noted = look.checkpoint.about.get("training")
+    try:
+        return TrainConfig.from_dict(noted) if isinstance(noted, dict) else TrainConfig()
+    except (TypeError, ValueError):
+        return TrainConfig()
+
+
+def matrices(report: StepReport) -> list[tuple[str, str]]:
+    """The head's four matrices, then every parameter by name."""
+    return [*((title, name) for name, title in HEAD_MATRICES.items()), *((name, name) for name in report.before)]
+
+
+def chosen_matrix(look: Look, place: Place, which: str, report: StepReport) -> Matrix:
+    """The numbers to watch; a name that this model lacks means the head's W_q."""
+    if which in report.before:
+        return Matrix(which, which)
+    return head_matrix(look.config, which if which in HEAD_MATRICES else "q", place.layer, place.head)
+
+
+def within(part: Matrix, report: StepReport, i: Any, j: Any) -> tuple[int, int, tuple[int, int]]:
+    """Row and column of a weight that exists, nearest to those asked for, and the matrix's shape."""
+    rows, columns = part.of(report.before[part.name]).shape
+    found = []
+    for asked, most in ((i, rows), (j, columns)):
+        asked = asked if isinstance(asked, (int, float)) and asked == asked else 0
+        found.append(int(min(max(asked, 0), most - 1)))
+    return found[0], found[1], (rows, columns)
+
+
+def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
+    """One of the four pictures and its sentence."""
+    tensors = {
+        "before": report.before[part.name],
+        "gradient": report.gradients[part.name],
+        "step": report.step(part.name),
+        "after": report.after[part.name],
+    }
+    values = part.of(tensors[name]).numpy()
+    drawn = values[:MOST_DRAWN, :MOST_DRAWN]
+    rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
+    mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
+    limit = float(np.abs(part.of(tensors["before"]).numpy()).max()) if name == "after" else None
+    figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit or None, height=280)
+    typical = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+    words = {
+        "before": f"{part.title} before: {values.shape[0]} × {values.shape[1]} weights, typically ±{typical:.3g}.",
+        "gradient": f"Its gradient: none before the backward pass, one number for every weight after it, typically "
+        f"±{typical:.2g}.",
+        "step": f"The difference, after − before: typically ±{typical:.2g}, "
+        f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight.",
+        "after": "After the step, on the scale of the first picture: the change is too small to see, which is why "
+        "training takes hundreds of steps.",
+    }[name]
+    if drawn.shape != values.shape:
+        words += f" Drawn: the first {drawn.shape[0]} × {drawn.shape[1]}."
+    return figure, words
+
+
+def _percent(step: float, before: np.ndarray) -> str:
+    size = float(np.sqrt(np.mean(np.square(before, dtype=np.float64))))
+    return f"{100 * step / size:.2g} %" if size else "and they were all 0: no share"
+
+
+def step_cards(report: StepReport) -> str:
+    """The loss before and after, the gradient, what clipping did, the rates."""
+    fell = report.loss_before - report.loss_after
+    rates = ", ".join(f"{RULES.get(name, name)} {rate:g}" for name, rate in report.learning_rates.items())
+    clipped = (
+        "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
+    )
+    return theme.stat_cards(
+        [
+            ("loss before", f"{report.loss_before:.4f}", "nats per token of this prompt"),
+            ("loss after", f"{report.loss_after:.4f}", f"{'fell' if fell >= 0 else 'rose'} by {abs(fell):.4f}"),
+            ("gradient's length", f"{report.gradient_norm:.3f}", clipped),
+            ("learning rate", rates, "the run's peak; a fresh optimizer's first step"),
+        ]
+    )
+
+
+def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
+    """One weight's way through the step, by hand in float64, beside what PyTorch did."""
+    before, gradient, after = (
+        part.of(x[part.name])[i, j].item() for x in (report.before, report.gradients, report.after)
+    )
+    rule, config = report.rules[part.name], report.config
+    rate = report.learning_rates[rule]
+    decay = decay_of(part.name, report.before[part.name], config, rule)
+    lines = [("weight before", f"{before:.8f}"), ("gradient (as the optimizer saw it)", f"{gradient:.8g}")]
+    if rule == "adamw":
+        hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
+        lines += [
+            (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", f"{hand['m_corrected']:.8g}"),
+            (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", f"{hand['v_corrected']:.8g}"),
+            (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", f"{hand['move']:.8g}"),
+            (f"weight decay = −{rate:g} · {decay:g} · weight", f"{hand['shrink']:.8g}"),
+        ]
+        expected = hand["after"]
+        note = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
+    elif rule == "sgd":
+        expected = first_sgd_step(before, gradient, rate)
+        lines.append((f"move = −{rate:g} · gradient", f"{-rate * gradient:.8g}"))
+        note = "Plain gradient descent moves large gradients far and small ones hardly at all."
+    else:
+        expected = None
+        lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", f"{-rate * decay * before:.8g}"))
+        lines.append(("move (from the orthogonalised matrix)", f"{after - before + rate * decay * before:.8g}"))
+        note = muon_note(part, report)
+    lines.append(("weight after, in the model", f"{after:.8f}"))
+    if expected is not None:
+        lines.append(("by hand − in the model", f"{expected - after:.1e}"))
+    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{value}</td></tr>".replace("-", "−") for name, value in lines)
+    head = f"<thead><tr><th>{html.escape(part.title)}, row {i}, column {j}</th><th></th></tr></thead>"
+    table = f'<table class="plain-table">{head}<tbody>{rows}</tbody></table>'
+    return theme.saved_table(table, "one-weight") + f'<p class="quiet-line">{html.escape(note)}</p>'
+
+
+def muon_note(part: Matrix, report: StepReport) -> str:
+    """What Muon does to the whole matrix, from its singular values."""
+    whole = report.gradients[part.name]
+    whole = whole.flatten(0, -2) if whole.ndim > 2 else whole
+    values = torch.linalg.svdvals(whole.float())
+    step = report.step(part.name)
+    moved = torch.linalg.svdvals((step.flatten(0, -2) if step.ndim > 2 else step).float())
+    low = values[min(len(values), int((values > 1e-6 * values[0]).sum())) - 1]
+    return (
+        "Muon has no formula for one weight: it turns the gradient of the whole matrix into one whose directions are "
+        f"all equally strong. Here the gradient's strengths (singular values) run from {values[0]:.2g} down to "
+        f"{low:.2g}, those of the step from {moved[0]:.2g} to {moved[len(moved) // 2]:.2g} at the middle."
+    )
+
+
+def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
+    """Gradient length by part of the model."""
+    names, values = list(report.norms), list(report.norms.values())
+    most = int(np.argmax(values))
+    names = [f"layer {name}" if name[:1].isdigit() else name.replace("_", " ") for name in names]
+    return (
+        named_bars(names, values, "length of the gradient"),
+        f"The prompt pulls hardest on {names[most]} ({values[most]:.3f} of {report.gradient_norm:.3f} in all; lengths "
+        "add as squares).",
+    )
+
+
+def parameter_table(report: StepReport) -> str:
+    """Every parameter with its shape, its share and what the step did."""
+    rows = report.table()
+    body = "".join(
+        f"<tr><td>{html.escape(row.name)}</td><td>{html.escape(str(row.shape))}</td><td>{row.count:,}</td>"
+        f"<td>{100 * row.share:.2f} %</td><td>{RULES[row.rule]}</td><td>{row.weight_norm:.4f}</td>"
+        f"<td>{row.gradient_norm:.4g}</td><td>{row.step_norm:.4g}</td></tr>"
+        for row in rows[:MOST_ROWS]
+    )
+    heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖", "‖step‖")
+    table = (
+        '<table class="plain-table"><thead><tr>' + "".join(f"<th>{name}</th>" for name in heads)
+        + f"</tr></thead><tbody>{body}</tbody></table>"
+    )  # fmt: skip
+    total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
+    more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
+    return theme.saved_table(table, "parameters") + f'<p class="quiet-line">{total}{more}</p>'
