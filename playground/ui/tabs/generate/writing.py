@@ -17,6 +17,7 @@ from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.candidates import describe_sampling_steps, sampling_steps
+from ...links import copy_link, linked_prompt
 from ...page import Page, in_words
 from ...prompts import read_prompt, suggestions
 from . import controls as sampling_controls
@@ -111,6 +112,7 @@ def build(page: Page) -> Desk:
             status = gr.Markdown(
                 "Press **Generate**: the text appears here as it is written.", elem_id="generate-status"
             )
+            copy_link(page, "generate")
             with gr.Column(visible=False, elem_classes="card") as opened:
                 heading = gr.Markdown(elem_id="choice-heading")
                 with gr.Row():
@@ -214,9 +216,13 @@ def build(page: Page) -> Desk:
         bar_clicked, [record, sample_number, token_number, page.visitor, page.model], instead, **quiet
     ).success(write_otherwise, branching, outputs, concurrency_limit=4, concurrency_id="generate", **quiet)
 
-    def follow_model(visitor, model_id):
+    def follow_model(visitor, model_id, request: gr.Request):
         known = suggestions(page, model_id, visitor)
-        return known[0], gr.Dataset(samples=[[s] for s in known]), gr.Column(visible=False)
+        return (
+            linked_prompt(request, "generate", model_id) or known[0],
+            gr.Dataset(samples=[[s] for s in known]),
+            gr.Column(visible=False),
+        )
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, opened], queue=False, **quiet)
     ideas.click(lambda sample: sample[0], ideas, prompt, queue=False, **quiet)
