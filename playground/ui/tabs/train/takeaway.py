@@ -52,13 +52,12 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
     said = gr.HTML(quiet(_FIRST_WORDS), padding=False, elem_id="take-said")
     why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
     made = gr.DownloadButton(visible=False)
-    upload = gr.File(
-        label=f"A model's zip from here, or of a small GPT-2, Llama or Mixtral that Transformers saved; "
-        f"at most {page.limits.archive_bytes / 1e6:.0f} MB",
-        file_types=[".zip"],
-        height=110,
-        elem_id="take-upload",
+    words = (
+        "A zip that was made here, or the zipped folder of a small GPT-2, Llama or Mixtral saved by Transformers, "
+        f"of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
+    gr.HTML(theme.heading("Bring a model", words), padding=False)
+    upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=96, elem_id="take-upload")
     uploaded = gr.HTML(padding=False, elem_id="take-uploaded")
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
@@ -169,5 +168,8 @@ def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str
     try:
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
-        return quiet(f"“For Transformers” sleeps: {problem}.")
+        return quiet(
+            f"“For Transformers” sleeps: {problem}. Train one with that changed under Advanced, or start from the "
+            "preset GPT-2 small."
+        )
     return ""
