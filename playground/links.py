@@ -40,7 +40,8 @@ TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 SEEN_ONLY = ("eval_every", "sample_every", "sample_prompt", "sample_tokens", "sample_temperature")
 """Training settings that change what is seen of a run, not what it learns."""
 LINKED = (
-    "steps", "batch_size", "accumulation", "optimizer", "learning_rate", "muon_learning_rate", "schedule",
+    "steps", "batch_size", "accumulation", "optimizer", "learning_rate", "muon_learning_rate",
+    "muon_momentum", "schedule",
     "warmup_steps", "final_fraction", "weight_decay", "beta1", "beta2", "gradient_clip", "precision", "seed",
     "eval_windows", *SEEN_ONLY,
 )  # fmt: skip

@@ -29,6 +29,8 @@ class TrainConfig:
     """Peak rate of AdamW."""
     muon_learning_rate: float = 0.02
     """Peak rate of Muon, in spectral norm per step."""
+    muon_momentum: float = 0.95
+    """Muon's memory of the gradient; short runs gain from a shorter one."""
     schedule: str = "linear"
     """After the warm-up: linear or cosine down to `final_fraction`, or constant."""
     warmup_steps: int = 20
@@ -90,6 +92,7 @@ class TrainConfig:
         for name, least, most in (
             ("learning_rate", 0.0, 10.0),
             ("muon_learning_rate", 0.0, 10.0),
+            ("muon_momentum", 0.0, 0.9999),
             ("final_fraction", 0.0, 1.0),
             ("weight_decay", 0.0, 10.0),
             ("beta1", 0.0, 0.9999),

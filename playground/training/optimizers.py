@@ -84,7 +84,8 @@ def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.O
         torch.optim.AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=betas, fused=True)
     ]
     if matrices:
-        optimizers.append(Muon(matrices, lr=config.muon_learning_rate, weight_decay=config.weight_decay))
+        rate, momentum = config.muon_learning_rate, config.muon_momentum
+        optimizers.append(Muon(matrices, lr=rate, momentum=momentum, weight_decay=config.weight_decay))
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]

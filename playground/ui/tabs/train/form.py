@@ -142,6 +142,7 @@ FIELDS: tuple[Field, ...] = (
           most=1.0),
     Field("muon_learning_rate", "Muon's rate", "For the matrices, where Muon trains them.", "learning", least=1e-6,
           most=1.0),
+    Field("muon_momentum", "Muon's memory", "How long it remembers the gradient.", "learning", least=0.0, most=0.999),
     Field("schedule", "Schedule", "How the rate falls after the warm-up.", "learning",
           _named(SCHEDULES, linear="linear to the end", cosine="cosine", constant="constant")),
     Field("warmup_steps", "Warm-up", "Steps over which the rate rises from zero.", "learning", least=0, most="steps"),
