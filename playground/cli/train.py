@@ -24,6 +24,7 @@ from ..training import History, TrainConfig, TrainEvent, train, workers
 from ..training.autosave import FILE as RESUME_FILE
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
+from . import remote
 from .settings import parse_settings
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
@@ -45,10 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument("--resume", action="store_true", help="go on with the run that DIR holds")
     parser.add_argument("--json", action="store_true", help="one event per line on standard output, nothing else")
+    remote.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
+    if options.on == "hf-jobs":
+        return remote.run(options, check=lambda: _settings(options))
     out = Path(options.out)
     corpus, model, config, about = _resumed(out, options) if options.resume else _fresh(out, options)
     interrupted = False
@@ -108,18 +112,7 @@ def _follow(events: Iterator[TrainEvent], out: Path) -> int:
 
 
 def _fresh(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer, TrainConfig, dict]:
-    if is_first() and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
-    if options.preset not in PRESETS:
-        raise ValueError(f"there is no preset called {options.preset!r}; choose one of {', '.join(PRESETS)}")
-    if options.seed < 0:
-        raise ValueError(f"--seed must be at least 0, not {options.seed}")
-    model_changes, training_changes = parse_settings(options.set)
-    config = recipe_for(options.preset).replace(seed=options.seed, **training_changes)
-    if options.steps is not None:
-        config = config.replace(steps=options.steps)
-    if options.prompt:
-        config = config.replace(sample_prompt=options.prompt, sample_every=config.sample_every or config.eval_every)
+    model_changes, config = _settings(options)
     source = {"text": str(Path(options.text).resolve()) if options.text else None, "language": options.language}
     if not options.text and not options.language:
         source["language"] = "stories"
@@ -138,6 +131,25 @@ def _fresh(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer,
         "prompt": options.prompt or (corpus.language.prompt if corpus.language else ""),
     }
     return corpus, model, config, about
+
+
+def _settings(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
+    """What --set changes of the model, and how to train; everything that can be checked before the text is read."""
+    out = Path(options.out)
+    if is_first() and out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
+    if options.preset not in PRESETS:
+        raise ValueError(f"there is no preset called {options.preset!r}; choose one of {', '.join(PRESETS)}")
+    if options.seed < 0:
+        raise ValueError(f"--seed must be at least 0, not {options.seed}")
+    model_changes, training_changes = parse_settings(options.set)
+    PRESETS[options.preset].config.replace(**model_changes)
+    config = recipe_for(options.preset).replace(seed=options.seed, **training_changes)
+    if options.steps is not None:
+        config = config.replace(steps=options.steps)
+    if options.prompt:
+        config = config.replace(sample_prompt=options.prompt, sample_every=config.sample_every or config.eval_every)
+    return model_changes, config
 
 
 def _resumed(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer, TrainConfig, dict]:

@@ -1,0 +1,61 @@
+"""train --on hf-jobs: the same command, on hardware of the Hub that is paid by the second."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from ..storage import save
+from ..storage.hf_jobs import fetch, follow, submit, text_there
+
+INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where to train."""
+    parser.add_argument("--on", choices=("here", "hf-jobs"), default="here", help="this machine, or a job on the Hub")
+    parser.add_argument("--flavor", metavar="NAME", default="cpu-basic", help="a job's hardware, such as a10g-small")
+    parser.add_argument("--timeout", metavar="TIME", default="1h", help="a job's longest time: 300, 30m, 2h (1h)")
+
+
+def run(options: argparse.Namespace, check) -> int:
+    """Submit the command, follow its log, and write what was learned to --out."""
+    out = Path(options.out)
+    if options.resume:
+        raise ValueError("a job begins anew: --resume works only on this machine")
+    check()
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", out.name).strip("-.") or "model"
+    text = Path(options.text) if options.text else None
+    job = submit(arguments(options), name, flavor=options.flavor, timeout=options.timeout, text=text)
+    cost = f", {job.dollars_per_hour:.2f} dollars an hour" if job.dollars_per_hour is not None else ""
+    print(f"Job {job.id} on {job.flavor}{cost}: {job.url}", file=sys.stderr, flush=True)
+    try:
+        for line in follow(job):
+            print(line, flush=True)
+    except KeyboardInterrupt:
+        print(
+            f"\nThe job goes on without you: {job.url}. To end it: hf jobs cancel {job.id}. "
+            f"What it learns will be at {job.model}: python -m playground pull {job.model} --out {out}",
+            file=sys.stderr,
+        )
+        return INTERRUPTED
+    learned = fetch(job)
+    save(out, learned.model, learned.tokenizer, learned.history, name=learned.name, about=learned.about)
+    print(f"Saved to {out}, and at {job.model} on the Hub.", file=sys.stderr)
+    return 0
+
+
+def arguments(options: argparse.Namespace) -> list[str]:
+    """The command as the job is to run it, without --out."""
+    again = ["train", "--preset", options.preset, "--seed", str(options.seed)]
+    if options.text:
+        again += ["--text", text_there(Path(options.text))]
+    for name in ("language", "tokenizer", "vocab_size", "steps", "prompt"):
+        value = getattr(options, name)
+        if value not in (None, ""):
+            again += [f"--{name.replace('_', '-')}", str(value)]
+    if options.set:
+        again += ["--set", *options.set]
+    return again + (["--json"] if options.json else [])
