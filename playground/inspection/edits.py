@@ -228,7 +228,7 @@ def from_dict(values: Any) -> Edit:
 
 @dataclass(frozen=True)
 class Effect:
-    """What edits do to the prediction after the last token of a prompt, and to the loss on it."""
+    """What edits do to a prediction, and to the loss on the prompt."""
 
     before: torch.Tensor
     """(V,) next-token probabilities of the model as it is."""
@@ -246,13 +246,13 @@ class Effect:
 
 
 @torch.no_grad()
-def effect(model: Transformer, ids: torch.Tensor, edits: Sequence[Edit]) -> Effect:
-    """Run the prompt ids (1, T) without and with the edits."""
+def effect(model: Transformer, ids: torch.Tensor, edits: Sequence[Edit], position: int = -1) -> Effect:
+    """Run the prompt ids (1, T) without and with the edits; the predictions are those after `position`."""
     before, after = model(ids).logits[0], model(ids, tap=edits_tap(edits, model.config)).logits[0]
     losses: list[float | None] = [None, None]
     if ids.shape[1] > 1:
         losses = [torch.nn.functional.cross_entropy(x[:-1].float(), ids[0, 1:]).item() for x in (before, after)]
-    return Effect(before[-1].float().softmax(-1), after[-1].float().softmax(-1), *losses)
+    return Effect(before[position].float().softmax(-1), after[position].float().softmax(-1), *losses)
 
 
 def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Tensor, scale: bool) -> torch.Tensor:

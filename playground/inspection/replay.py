@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
 from .heads import HABITS, head_scores
 from .look import Look, look
@@ -38,7 +39,7 @@ class Replay:
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def appearance(self, habit: str, *, least: float = 0.25) -> Appearance | None:
-        """When a habit appeared: the head that has most of it in the end, and the jump that made it."""
+        """When a habit appeared: the head that has most of it in the end, and when it was halfway there."""
         return appearance(self.steps, self.scores[habit], least=least)
 
 
@@ -49,9 +50,9 @@ class Appearance:
     layer: int
     head: int
     before: int
-    """The last kept step before the largest rise."""
+    """The last kept step at which its score was less than halfway up."""
     after: int
-    """The first kept step after it."""
+    """The kept step after that."""
     score_before: float
     score_after: float
     final: float
@@ -63,8 +64,10 @@ def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
     snapshots = kept(checkpoint)
     scores: dict[str, list[np.ndarray]] = {habit: [] for habit in HABITS}
     probabilities = []
+    then = dataclasses.replace(checkpoint, model=Transformer(checkpoint.config))  # one model, moved through time
     for step in snapshots.steps:
-        seen = look_at(checkpoint, step, ids)
+        then.model.load_state_dict(snapshots.weights(step))
+        seen = look(then, ids)
         found = head_scores(seen)
         for habit in HABITS:
             scores[habit].append(getattr(found, habit))
@@ -94,16 +97,16 @@ def kept(checkpoint: Checkpoint) -> Snapshots:
 
 
 def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25) -> Appearance | None:
-    """The head of scores (M, L, H) with the most in the end, and its steepest rise; None if that is below `least`.
+    """The head of scores (M, L, H) with the most in the end, and when it came; None if that is below `least`.
 
-    The rise is the pair of neighbouring moments between which the score grew most.
+    It came between the two neighbouring moments where the score first passed halfway from its start to its end.
     """
     final = np.nan_to_num(scores[-1])
     layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
-    if final[layer, head] < least or len(steps) < 2:
-        return None
     line = np.nan_to_num(scores[:, layer, head])
-    at = int(np.diff(line).argmax())
+    if line[-1] < least or line[-1] <= line[0]:
+        return None
+    at = int((line >= (line[0] + line[-1]) / 2).argmax())
     return Appearance(
-        layer, head, int(steps[at]), int(steps[at + 1]), float(line[at]), float(line[at + 1]), float(line[-1])
+        layer, head, int(steps[at - 1]), int(steps[at]), float(line[at - 1]), float(line[at]), float(line[-1])
     )

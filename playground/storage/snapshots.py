@@ -11,6 +11,7 @@ import os
 import re
 import struct
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -45,28 +46,35 @@ class Snapshots:
 
     def model(self, step: int) -> Transformer:
         """A model of its own with the weights of that moment, as float32. Raises CheckpointError where it cannot."""
+        model = Transformer(self.config)
+        model.load_state_dict(self.weights(step))
+        return model
+
+    def weights(self, step: int) -> dict[str, torch.Tensor]:
+        """The state dict of that moment, as float32. Raises CheckpointError where it cannot."""
         if step not in self._places:
             raise CheckpointError(f"no weights were kept after step {step:,}")
         path, prefix = self._places[step]
-        wanted = expected_shapes(self.config)
         try:
             with safe_open(path, framework="pt", device="cpu") as file:
                 held = {name for name in file.keys() if name.startswith(prefix)}  # noqa: SIM118 (not a dict)
-                if held != {prefix + name for name in wanted}:
+                if held != {prefix + name for name in self._shapes}:
                     raise CheckpointError("the snapshots belong to another model")
-                for name, shape in wanted.items():
+                for name, shape in self._shapes.items():
                     if tuple(file.get_slice(prefix + name).get_shape()) != shape:
                         raise CheckpointError(f"the snapshots belong to another model: {name} has another shape")
-                tensors = {name: file.get_tensor(prefix + name).float() for name in wanted}
+                tensors = {name: file.get_tensor(prefix + name).float() for name in self._shapes}
         except (OSError, SafetensorError) as problem:
             raise CheckpointError(f"the weights after step {step:,} cannot be read: {problem}") from problem
         if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
             raise CheckpointError(f"the weights after step {step:,} hold values that are not numbers")
         if self.config.tie_embeddings:
             tensors["head.weight"] = tensors["embedding.weight"]
-        model = Transformer(self.config)
-        model.load_state_dict(tensors)
-        return model
+        return tensors
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        return expected_shapes(self.config)
 
 
 def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots | None:

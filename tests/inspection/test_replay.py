@@ -58,14 +58,15 @@ def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
         replay(bare, IDS)
 
 
-def test_the_appearance_is_the_steepest_rise_of_the_strongest_head():
+def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     steps, scores = (0, 10, 20, 40), np.zeros((4, 2, 2))
     scores[:, 1, 0] = (0.1, 0.15, 0.7, 0.8)
     scores[:, 0, 1] = (0.0, 0.6, 0.1, 0.2)
     found = appearance(steps, scores)
     assert (found.layer, found.head, found.before, found.after) == (1, 0, 10, 20)
     assert (found.score_before, found.score_after, found.final) == (0.15, 0.7, 0.8)
-    assert appearance(steps, scores * 0.1) is None
+    assert appearance(steps, scores * 0.1) is None  # too little
+    assert appearance(steps, scores[::-1]) is not None and appearance(steps, np.ones((4, 2, 2))) is None  # no change
 
 
 def test_the_shipped_run_shows_induction_appear():
@@ -76,8 +77,8 @@ def test_the_shipped_run_shows_induction_appear():
     assert 30 <= len(checkpoint.snapshots.steps) <= 40
     found = replay(checkpoint, checkpoint.tokenizer.encode("bdfh bdfh\n"))
     seen = found.appearance("induction")
-    assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.45
-    assert seen.after <= 0.25 * checkpoint.history.last_step and seen.score_after - seen.score_before > 0.05
+    assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.4
+    assert seen.after <= 0.1 * checkpoint.history.last_step and seen.score_before < seen.score_after
     assert found.losses[-1] < found.losses[0] / 2
     last = Transformer(checkpoint.config)
     last.load_state_dict(checkpoint.snapshots.model(found.steps[-1]).state_dict())

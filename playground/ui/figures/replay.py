@@ -90,8 +90,8 @@ def describe_appearance(name: str, found: Any, last: int) -> str:
         return f"No head ends with much of this habit ({name}) on this prompt."
     return (
         f"Head {found.head} of layer {found.layer} has most of this habit ({name}) in the end: {found.final:.2f}. It "
-        f"rises most between step {found.before:,} and step {found.after:,} of {last:,}, from {found.score_before:.2f} "
-        f"to {found.score_after:.2f}."
+        f"is halfway there between step {found.before:,} ({found.score_before:.2f}) and step {found.after:,} "
+        f"({found.score_after:.2f}) of {last:,}."
     )
 
 

@@ -105,8 +105,8 @@ def build(frame: Frame) -> None:
 
     def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
         listed = parsed(chosen)
-        found = effect(look.model, torch.tensor([look.ids]), listed)
-        figure, words = before_after(look, found, listed)
+        found = effect(look.model, torch.tensor([look.ids]), listed, place.query)
+        figure, words = before_after(look, found, listed, place.query)
         part = window(look.length, place.query)
         seen = trace(
             look.model, torch.tensor([look.ids]), edit=edits_tap(listed, look.config), names=["pattern"]
@@ -214,13 +214,16 @@ def parsed(codes: Any) -> list[Edit]:
         raise ValueError("This list of changes cannot be used: press “Undo all”") from None
 
 
-def before_after(look: Look, found: Effect, listed: list[Edit]) -> tuple[dict[str, Any], str]:
-    """The likeliest next tokens without and with the changes."""
+def before_after(look: Look, found: Effect, listed: list[Edit], query: int) -> tuple[dict[str, Any], str]:
+    """The likeliest tokens after the chosen one, without and with the changes."""
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
+    where = f"After {query} “{look.tokens[query]}”"
     if not listed:
-        return next_tokens(labels, after), "The model as it is: apply a change, and its bars stand beside these."
+        return next_tokens(
+            labels, after
+        ), f"{where}, the model as it is. Apply a change, and its bars stand beside these."
     first, then = int(found.before.argmax()), int(found.after.argmax())
     words = (
         f"“{look.token_label(first)}” goes from {100 * found.before[first]:.1f} % to {100 * found.after[first]:.1f} %"
@@ -228,14 +231,14 @@ def before_after(look: Look, found: Effect, listed: list[Edit]) -> tuple[dict[st
     if then != first:
         words += f" and loses the lead to “{look.token_label(then)}” ({100 * found.after[then]:.1f} %)"
     figure = next_tokens(labels, after, before, names=("as it is", "with the changes"))
-    return figure, f"After the whole prompt, {words}."
+    return figure, f"{where}, {words}."
 
 
 def effect_cards(found: Effect, listed: list[Edit]) -> str:
     """The changes in words, and how much they do to this prompt."""
     if not listed:
         return theme.notice("Nothing is changed yet.")
-    cards = [("prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
+    cards = [("this prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
     if found.loss_before is not None:
         difference = found.loss_after - found.loss_before
         cards.append(
