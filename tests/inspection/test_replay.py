@@ -66,7 +66,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     assert (found.layer, found.head, found.before, found.after) == (1, 0, 10, 20)
     assert (found.score_before, found.score_after, found.final) == (0.15, 0.7, 0.8)
     assert appearance(steps, scores * 0.1) is None  # too little
-    assert appearance(steps, scores[::-1]) is not None and appearance(steps, np.ones((4, 2, 2))) is None  # no change
+    assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
 
 
 def test_the_shipped_run_shows_induction_appear():
