@@ -24,11 +24,15 @@ import numpy as np
 import torch
 
 from ..data.languages import ExactModel, Language
+from ..data.languages.exact import Belief
 from ..model import ModelConfig, Transformer
 from .routing import Routing, routing_of
 
 PROBE_SEED = 900_001
 """Of the text that specialisation is measured on; far from the seeds of texts that models learn from."""
+
+
+SHARED_PREFIX = 6
 
 
 @dataclass(frozen=True)
@@ -226,14 +230,20 @@ def chance(
     sentence share many habits, and shuffling them one by one would make chance look smaller than it is. Without
     `blocks` every token is its own. `given` as in `counted`.
     """
-    sources = np.asarray(sources)
+    experts, sources = np.asarray(experts).reshape(len(sources), -1), np.asarray(sources)
     blocks = np.arange(len(sources)) if blocks is None else np.asarray(blocks)
     _, first, block = np.unique(blocks, return_index=True, return_inverse=True)
-    label, rng = sources[first], np.random.default_rng(seed)  # one per block
-    bits = [
-        mutual_information(counted(experts, rng.permutation(label)[block.ravel()], n_experts, n_sources, given))
-        for _ in range(rounds)
-    ]
+    label, rng, block = sources[first], np.random.default_rng(seed), block.ravel()  # a label per block
+    # visits that any shuffle treats alike are counted once: (G·E, blocks that visit) instead of every token
+    groups, group = np.unique(np.zeros(len(sources)) if given is None else given, return_inverse=True)
+    cell = group.ravel()[:, None] * n_experts + experts  # (N, K)
+    pairs, visits = np.unique(cell * len(label) + block[:, None], return_counts=True)
+    cell, block = pairs // len(label), pairs % len(label)
+    shape = (len(groups), n_experts, n_sources)
+    bits = []
+    for _ in range(rounds):
+        table = np.bincount(cell * n_sources + rng.permutation(label)[block], visits, minlength=int(np.prod(shape)))
+        bits.append(mutual_information(table.reshape(shape)))
     return Chance(float(np.mean(bits)), float(np.quantile(bits, 0.95)))
 
 
@@ -248,13 +258,26 @@ def perfect_reader_bits(exact: ExactModel, windows: np.ndarray, n_sources: int) 
     state_source = np.array([names.index(state[0]) for state in graph.states])
     place_source = state_source[graph.source[exact.edge]]  # (places,)
     prior = np.bincount(place_source[exact.anywhere.places], exact.anywhere.weights, minlength=n_sources)
+    known: dict[tuple[int, ...], tuple[float, Belief]] = {(): (0.0, exact.anywhere)}
+
+    def after(belief: Belief, token: int) -> tuple[float, Belief]:
+        """What is left to know once the token was read, in bits, and the belief then."""
+        emits = exact.tokens[belief.places] == token
+        posterior = np.bincount(place_source[belief.places[emits]], belief.weights[emits], n_sources)
+        return entropy(posterior), exact.read(belief, token)[1]
+
     left = []
     for window in np.asarray(windows).tolist():
         belief = exact.anywhere
-        for token in window:
-            emits = exact.tokens[belief.places] == token
-            left.append(entropy(np.bincount(place_source[belief.places[emits]], belief.weights[emits], n_sources)))
-            _, belief = exact.read(belief, token)
+        for place, token in enumerate(window, start=1):
+            if place <= SHARED_PREFIX:  # beliefs of the first tokens are wide, but shared by many windows
+                key = tuple(window[:place])
+                if key not in known:
+                    known[key] = after(belief, token)
+                bits, belief = known[key]
+            else:
+                bits, belief = after(belief, token)
+            left.append(bits)
     return entropy(prior) - float(np.mean(left))
 
 

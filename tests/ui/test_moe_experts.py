@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import LANGUAGES
+from playground.data import LANGUAGES, corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
@@ -28,6 +28,7 @@ from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalan
 from playground.ui.tabs.moe.balance_runs import KINDS, balance_runs
 from playground.ui.tabs.moe.frame import build_frame
 
+measured.PROBE_TOKENS = 1024  # enough to be wrong by
 ANNA = "anna-" + "a" * 20
 DIALECTS = LANGUAGES["dialects"]
 LETTERS = CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)) + "<>&")
@@ -214,7 +215,9 @@ def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     assert min(rows["Switch loss"][1:]) > 1e-4
 
 
-def test_three_runs_begin_equal_and_the_constant_changes_nothing():
+def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
+    text = corpus_from_language("dialects", n_characters=20_000, n_validation=5_000, unit="word")
+    monkeypatch.setattr(unbalanced, "_corpus", lambda: text)
     corpus, config, training = unbalanced.planned(1, 10)
     config, training = config.replace(d_model=16, d_expert=8), training.replace(optimizer="adamw", eval_every=5)
     *_, runs = balance_runs(config, corpus, training)
