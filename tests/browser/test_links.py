@@ -1,0 +1,66 @@
+"""Out of the page and back in: a run's link is opened and repeated; a model is downloaded and brought again."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.links import RunCard, View
+from playground.ui.app import build_app, launch
+from playground.ui.tabs.train.replay import card_of
+
+from ..ui.runs import until
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The page as `python app.py` serves it, and its address."""
+    app = build_app()
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield app.page, address
+    app.close(verbose=False)
+
+
+def linked_run(page) -> RunCard:
+    """The card of a quick run that somebody else has made here."""
+    from playground.ui.runs import Source
+    from playground.ui.tabs.train import form
+
+    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
+    spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)
+    job = page.jobs.start("somebody-" + "e" * 20, spec)
+    until(lambda: job.settled)
+    return card_of(job.view(), job.spec)
+
+
+def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_page, tmp_path):
+    house, address = served
+    page = open_page(permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
+    letters = linked_run(house).to_letters()
+    page.goto(f"{address}?run={letters}")
+    page.wait_for_selector("#linked .notice:has-text('Twenty sentences, Tiny, 20 steps, seed 11')")
+    page.click("#train-button")
+    page.wait_for_selector("#match .notice-good:has-text('Matched to 4 decimals')")
+    page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    page.click("#copy-run")
+    page.wait_for_selector("#copy-run[data-said='Link copied']")
+    assert page.evaluate("navigator.clipboard.readText()") == f"{address}?run={letters}"
+
+    page.click("#take > button")
+    with page.expect_download() as download:
+        page.click("#take-model")
+    download.value.save_as(tmp_path / "mine.zip")
+    page.set_input_files("#take-upload input[type=file]", tmp_path / "mine.zip")
+    page.wait_for_selector("#take-uploaded .notice-good:has-text('205,696 parameters')")
+    page.wait_for_function("document.querySelector('#model input').value.endsWith('(uploaded)')")
+    page.wait_for_selector("#status:has-text('came with the model: 20 steps')")
+
+
+def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
+    _, address = served
+    page = open_page()
+    page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
+    page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
+    query = View("generate", model="prose", prompt="Mara <b>went</b> ").to_query()
+    page.goto(f"{address}?" + "&".join(f"{name}={value}" for name, value in query.items()))
+    page.wait_for_function("document.querySelector('#generate-prompt textarea')?.value === 'Mara <b>went</b> '")
+    page.wait_for_function("document.querySelector('#model input').value.startsWith('The lighthouse')")

@@ -1,0 +1,193 @@
+"""Links on the page: what they set, what they may not, and whether a repeated run is known as one."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+
+from playground import links
+from playground.links import LinkError, RunCard, text_hash
+from playground.model import PRESETS
+from playground.training import RECIPES
+from playground.ui.jobs import Jobs
+from playground.ui.limits import LOCAL, PUBLIC
+from playground.ui.links import broken, copying, linked_prompt, query_of
+from playground.ui.registry import Registry
+from playground.ui.runs import HUB_FILE, OWN_TEXT, Source
+from playground.ui.tabs.train import form
+from playground.ui.tabs.train.replay import (
+    _beyond_the_form,
+    card_of,
+    form_values,
+    has_link,
+    linked_html,
+    match,
+    run_letters,
+)
+
+from .runs import ANNA, TEXT, small_limits, small_spec, until
+
+
+class Asked:
+    """What gradio hands to a handler, as far as links read it."""
+
+    def __init__(self, **query: str):
+        self.query_params = query
+
+
+def finished(jobs: Jobs, spec, **options):
+    """A run, over."""
+    job = jobs.start(ANNA, spec, **options)
+    until(lambda: job.settled)
+    return job
+
+
+@pytest.fixture
+def jobs(tmp_path) -> Jobs:
+    """Jobs and an empty registry."""
+    limits = small_limits(jobs=50)
+    return Jobs(Registry(limits, shipped=tmp_path / "none"), limits)
+
+
+# ---- a run and its link ----------------------------------------------------------------------------------------------
+
+
+def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
+    first = finished(jobs, small_spec(steps=30, seed=3))
+    letters = run_letters(first.view(), first.spec)
+    assert has_link(first.view(), first.spec)
+    card = RunCard.from_letters(letters)
+    assert card.text_hash == text_hash(TEXT) and [row[0] for row in card.losses] == [0, 10, 20, 30]
+    again = finished(jobs, small_spec(steps=30, seed=3), repeats=card)
+    said = match(again.view(), again.spec)
+    assert "notice-good" in said and "Matched to 4 decimals" in said and "4 evaluations" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"seed": 4}, "since you changed Seed"),
+        ({"steps": 20}, "since you changed Steps"),
+        ({"text": TEXT + "!"}, "Another text than the link's: its hash is " + text_hash(TEXT + "!")),
+    ],
+)
+def test_a_run_that_is_not_the_links_is_not_said_to_differ_by_itself(jobs, changes, complaint):
+    first = finished(jobs, small_spec(steps=30, seed=3))
+    card = card_of(first.view(), first.spec)
+    again = finished(jobs, small_spec(**{"steps": 30, "seed": 3, **changes}), repeats=card)
+    said = html.unescape(match(again.view(), again.spec))
+    assert complaint in said and "need not be the same" in said
+
+
+def test_a_run_stopped_early_links_to_all_its_steps_and_promises_only_what_comes_by(jobs):
+    job = jobs.start(ANNA, small_spec(steps=5000))
+    until(lambda: job.view().history.last_step > 25)
+    jobs.stop(ANNA)
+    until(lambda: job.settled)
+    card = card_of(job.view(), job.spec)
+    assert card.training.steps == 5000 and card.losses and all(step % 10 == 0 for step, _, _ in card.losses)
+
+
+def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
+    job = finished(jobs, small_spec(steps=20))
+    assert card_of(job.view(), job.spec).losses
+    jobs.resume(ANNA, job.id, more_steps=10)
+    until(lambda: job.settled)
+    view = job.view()
+    assert view.lengthened and card_of(view, job.spec).losses == ()
+    again = finished(jobs, small_spec(steps=30), repeats=card_of(view, job.spec))
+    assert "no losses to compare with" in match(again.view(), again.spec)
+
+
+def test_a_link_holds_nothing_of_the_text_itself(jobs):
+    job = finished(jobs, small_spec(text="the secret of the house is under the stairs. " * 40, sample_prompt=""))
+    record = json.dumps(links._unpacked(run_letters(job.view(), job.spec)))
+    assert "secret" not in record and "stairs" not in record
+
+
+# ---- a card in the form ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", [*form.SOURCES])
+@pytest.mark.parametrize("size", ["tiny", "medium"])
+def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
+    values = form.size_values(size, source) | {"steps": 77, "seed": 5, "causal": False, "n_kv_heads": 1, "prompt": "x"}
+    spec = form.run_spec(values | {"source": source}, Source(source), LOCAL)
+    card = RunCard(source, spec.model, spec.training, spec.tokenizer, spec.vocab_size)
+    found = form_values(RunCard.from_letters(card.to_letters()), LOCAL)
+    assert {f.name: found[f.name] for f in form.FIELDS} == {f.name: values[f.name] for f in form.FIELDS}
+    assert found["base"] == size and found["source"] == source and found["prompt"] == "x"
+    model, training = _beyond_the_form(card, LOCAL)
+    assert model == {} and training == {}
+
+
+def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named():
+    model = PRESETS["small"].config.replace(n_experts=4, norm_eps=1e-6)
+    card = RunCard("stories", model, RECIPES["small"].replace(accumulation=2, seed=1, eval_windows=64))
+    model_extra, training_extra = _beyond_the_form(card, LOCAL)
+    assert model_extra == {"n_experts": 4, "norm_eps": 1e-6}
+    assert training_extra == {"accumulation": 2}
+    said = linked_html(card, "small", (model_extra, training_extra), None)
+    assert "n experts 4" in said and "accumulation 2" in said
+
+
+def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
+    hub = RunCard(HUB_FILE, PRESETS["tiny"].config, RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
+    assert form_values(hub, LOCAL)["own_kind"] == "hub" and form_values(hub, LOCAL)["hub_repo"] == "<b>a</b>/b"
+    said = linked_html(hub, "tiny", ({}, {}), None)
+    assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
+    own = RunCard(OWN_TEXT, PRESETS["tiny"].config, RECIPES["tiny"], text_hash="abcdef0123456789")
+    assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
+
+
+@pytest.mark.parametrize(
+    ("model", "training", "complaint"),
+    [
+        ({"n_layers": 30}, {}, "Layers must be from 1 to 12"),
+        ({"context_length": 512}, {}, "Context must be from"),
+        ({"d_model": 1024, "n_layers": 8}, {}, "parameters are too many"),
+        ({}, {"batch_size": 65}, "Batch must be from"),
+        ({}, {"batch_size": 64, "accumulation": 100}, "windows per step"),
+        ({}, {"steps": 5001}, "Steps must be from"),
+        ({"n_experts": 64}, {}, "parameters are too many"),
+        ({"init_std": 3.0}, {}, "First weights must be one of"),
+    ],
+)
+def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
+    card = RunCard("stories", PRESETS["small"].config.replace(**model), RECIPES["small"].replace(**training))
+    with pytest.raises(ValueError, match=complaint):
+        named = form_values(card, PUBLIC)
+        spec = form.run_spec(named, Source("stories"), PUBLIC)
+        extra_model, extra_training = _beyond_the_form(card, PUBLIC)
+        PUBLIC.check_training(spec.model.replace(**extra_model), spec.training.replace(**extra_training))
+
+
+# ---- words of the address --------------------------------------------------------------------------------------------
+
+
+def test_a_prompt_from_the_address_belongs_to_its_tab_and_its_model():
+    asked = Asked(tab="generate", prompt="Mia", model="stories")
+    assert linked_prompt(asked, "generate", "shipped-stories") == "Mia"
+    assert linked_prompt(asked, "generate", "shipped-prose") is None
+    assert linked_prompt(asked, "inspect", "shipped-stories") is None
+    assert linked_prompt(Asked(tab="generate", prompt="Mia"), "generate", "a-run") == "Mia"
+    assert linked_prompt(Asked(tab="generate", prompt="x" * 3000), "generate", "a-run") is None
+    assert linked_prompt(None, "generate", "a-run") is None
+
+
+@pytest.mark.parametrize("request_", [None, object(), type("R", (), {"query_params": None})()])
+def test_a_call_without_an_address_has_no_words(request_):
+    assert query_of(request_) == {}
+
+
+def test_what_is_wrong_with_a_link_is_escaped_and_begins_as_a_sentence():
+    said = broken(LinkError("it names <img src=x onerror=alert(1)>"))
+    assert "<img" not in said and "This link cannot be opened: it names &lt;img" in said
+
+
+def test_the_copying_script_names_its_button_and_its_inputs():
+    script = copying("copy-x", ["model", "run", "prompt"], "generate")
+    assert "#copy-x" in script and '"prompt"' in script and not re.search(r"NAMES|'#ID'", script)
