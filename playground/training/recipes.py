@@ -13,7 +13,7 @@ RECIPES: dict[str, TrainConfig] = {
     ),
     # our quickest for that size
     "fast": TrainConfig(
-        steps=320, batch_size=12, learning_rate=1e-2, muon_momentum=0.9, eval_every=50, eval_windows=240
+        steps=300, batch_size=12, learning_rate=2e-2, muon_momentum=0.9, beta2=0.95, eval_every=50, eval_windows=240
     ),
     # the teaching systems' own settings
     "s2": _ADAM.replace(steps=500, batch_size=32, learning_rate=3e-4, schedule="constant", eval_every=100),
