@@ -65,10 +65,10 @@ class Twins:
         one = matrices * d * f
         everyone = f" + {shared} shared" if shared else ""
         return [
-            ("Dense", f"{matrices} matrices × {d} × {self.dense.ff_width:,}", dense, dense),
-            ("Experts", f"{matrices} matrices × {d} × {f:,}, {E}{everyone} of them, {K}{everyone} used",
+            ("Dense", f"{matrices} × {d} × {self.dense.ff_width:,}", dense, dense),
+            ("Experts", f"{E}{everyone} × {matrices} × {d} × {f:,}, {K}{everyone} used",
              (E + shared) * one, (K + shared) * one),
-            ("Router", f"{d} × {E} experts", d * E, d * E),
+            ("Router", f"{d} × {E}", d * E, d * E),
         ]  # fmt: skip
 
 

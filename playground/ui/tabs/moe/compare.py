@@ -238,16 +238,16 @@ def controls(limits: Limits) -> dict[str, Any]:
         list(settings.EQUAL_CHOICES), value="active", label="What is equal?", elem_classes="pills", elem_id="moe-equal"
     )
     c["equal_note"] = gr.HTML(quiet(settings.EQUAL_NOTES["active"]), padding=False)
-    for field in settings.TOP:
-        c[field.name] = field.build(limits, values[field.name])
-    first = values | {"source": settings.FIRST_SOURCE, "equal": "active"}
-    c["sum"] = gr.HTML(sum_text(first, limits), padding=False, elem_id="moe-sum")
     c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
     c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, elem_id="moe-stop")
     with gr.Row(visible=False, elem_id="moe-stop-one") as c["only"]:
         c["stop_dense"] = gr.Button("Stop dense only", size="sm", min_width=110, elem_id="moe-stop-dense")
         c["stop_moe"] = gr.Button("Stop MoE only", size="sm", min_width=110, elem_id="moe-stop-moe")
     c["why"] = gr.HTML(quiet(watch.why_asleep(None)), padding=False, elem_id="moe-why")
+    for field in settings.TOP:
+        c[field.name] = field.build(limits, values[field.name])
+    first = values | {"source": settings.FIRST_SOURCE, "equal": "active"}
+    c["sum"] = gr.HTML(sum_text(first, limits), padding=False, elem_id="moe-sum")
     with gr.Accordion("Advanced", open=False, elem_id="moe-advanced"):
         for title, fields in settings.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
@@ -264,12 +264,12 @@ def results(opening: PairView | None) -> dict[str, Any]:
         r["verdict"] = gr.HTML(watch.verdict(opening), padding=False, elem_id="moe-verdict")
         with gr.Row(elem_id="moe-axes"):
             r["x"] = gr.Radio(
-                list(watch.X_CHOICES), value="step", label="Along the bottom", elem_classes="pills", min_width=200,
-                elem_id="moe-x",
+                list(watch.X_CHOICES), value="step", label="Along the bottom", elem_classes="pills", min_width=290,
+                scale=3, elem_id="moe-x",
             )  # fmt: skip
             r["y"] = gr.Radio(
-                list(watch.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=160,
-                elem_id="moe-y",
+                list(watch.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=200,
+                scale=2, elem_id="moe-y",
             )  # fmt: skip
         r["curve"] = Chart(show(*watch.curves(opening)), height=380, save_name="dense-vs-moe", elem_id="moe-curve")
         gr.HTML(heading("The difference, seed by seed"), padding=False)

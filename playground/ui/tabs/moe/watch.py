@@ -162,5 +162,5 @@ def why_asleep(view: PairView | None) -> str:
 def sum_of(twins: Twins) -> str:
     """How the two were made equal, as a sentence and a small table of one block's feed-forward part."""
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in twins.sum_per_layer()]
-    shown = table(("one block", "numbers in its matrices", "stored", "used by a token"), rows)
+    shown = table(("one block", "matrices", "stored", "per token"), rows)
     return f"{quiet(twins.in_words())}{shown}"
