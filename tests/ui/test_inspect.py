@@ -19,6 +19,7 @@ from playground.ui.figures.wire import numbers_of
 from playground.ui.limits import PUBLIC
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
 from playground.ui.tabs.inspect.frame import EXAMPLE, Place, best, watched
+from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.pictures import picture
 from playground.ui.tabs.inspect.receipt import receipt_html
 from playground.ui.tabs.inspect.thumbnails import thumbnails
@@ -132,7 +133,7 @@ def test_a_look_is_kept_and_made_anew_when_its_model_was_replaced(tab):
 def test_looks_do_not_pile_up(tab):
     for length in range(1, 30):
         tab.frame.look(VISITOR, tab.model_id, "a" * length)
-    assert len(tab.frame._looks) <= 8
+    assert len(tab.frame._looks) <= KEPT
 
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):

@@ -1,12 +1,14 @@
 """The Inspect tab: one prompt, every number that a model makes of it, explained, proved, changed.
 
-frame.py      prompt and place, which all views share
-walk.py       step by step from tokens to probabilities
-heads.py      all heads at once, one enlarged, two compared
-receipt.py    one cell of one head, term by term
-roles.py      what each head does
+frame.py, place.py, looks.py
+              prompt and place, which all views share, and what models made of the latest prompts
+walk.py       step by step from tokens to probabilities, with pictures.py, words.py, thumbnails.py
+heads.py      one head enlarged, two compared
+receipt.py    one cell of one head, term by term; the head to take home
+roles.py      what each head does, and how to wake one that sleeps
 minds.py, edit.py, learn.py, replay.py, cachewalk.py
               what each layer thinks, what a change costs, how weights learn, through training, through generation
+drawn.py      which part of a long prompt is drawn
 """
 
 from __future__ import annotations

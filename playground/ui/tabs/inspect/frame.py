@@ -27,58 +27,23 @@ A view's own choices reach `draw` by `follow(draw, outputs, extra=[radio])`, and
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
 
-from ....inspection import Look, look
-from ....inspection.example import PROMPT, worked_example
-from ....inspection.heads import head_scores
+from ....inspection import Look
 from ... import theme
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import read_prompt, suggestions
+from ...prompts import suggestions
+from .looks import EXAMPLE_NOTE, Looks
+from .place import Place, best, last, watched, whole
 
-KEPT_LOOKS = 8
-KEPT_BYTES = 256_000_000
+__all__ = ["EXAMPLE", "MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
+
 MODEL, EXAMPLE = "model", "example"
-EXAMPLE_NOTE = (
-    "Not the model chosen above, but an example small enough to check with pencil and paper: the prompt “one two "
-    "three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in float64."
-)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where the visitor looks: all counted from 0."""
-
-    layer: int = 0
-    head: int = 0
-    query: int = 0
-    """The token that asks."""
-    key: int = 0
-    """The token that it looks at."""
-
-    @property
-    def owner(self) -> tuple[int, int]:
-        """Layer and head."""
-        return self.layer, self.head
-
-    def at(self, **changes: int) -> Place:
-        """The same place with some of its numbers changed."""
-        return dataclasses.replace(self, **changes)
-
-    def within(self, look: Look) -> Place:
-        """The nearest place that this prompt and model have; under a causal mask no key after its query."""
-        layer = min(max(self.layer, 0), look.config.n_layers - 1)
-        head = min(max(self.head, 0), look.config.n_heads - 1)
-        query = min(max(self.query, 0), look.length - 1)
-        return Place(layer, head, query, min(max(self.key, 0), look.length - 1))
-
-
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -115,8 +80,9 @@ class Frame:
     _moves: list[tuple[Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
     _redraws: list[tuple[Any, Callable | None]] = field(default_factory=list)
     _rereads: list[Any] = field(default_factory=list)
-    _looks: dict[tuple[str, str], Look] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self._looks = Looks(self.page)
 
     @property
     def pickers(self) -> list[gr.Dropdown]:
@@ -130,26 +96,7 @@ class Frame:
 
     def look(self, visitor: str | None, model_id: str | None, prompt: str, subject: str = MODEL) -> Look:
         """The model's own look at this prompt, from a small memory of the latest ones. Raises ValueError."""
-        if subject == EXAMPLE:
-            checkpoint, model_id, prompt = worked_example(), EXAMPLE, PROMPT
-            ids, notes = checkpoint.tokenizer.encode(PROMPT), [EXAMPLE_NOTE]
-        else:
-            checkpoint = self.page.registry.get(model_id, visitor)
-            ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")
-        name = (str(model_id), prompt)
-        with self._lock:
-            found = self._looks.pop(name, None)
-            if found is not None and found.checkpoint is checkpoint:  # not one that training has replaced since
-                self._looks[name] = found
-                return found
-        found = look(checkpoint, ids[-checkpoint.config.context_length :], notes)
-        with self._lock:
-            self._looks[name] = found
-            while len(self._looks) > 1 and (
-                len(self._looks) > KEPT_LOOKS or sum(kept.nbytes for kept in self._looks.values()) > KEPT_BYTES
-            ):
-                del self._looks[next(iter(self._looks))]
-        return found
+        return self._looks.look(visitor, model_id, prompt, example=subject == EXAMPLE)
 
     def read(self, values: dict[Any, Any]) -> tuple[Look, Place]:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
@@ -279,22 +226,6 @@ class Frame:
         return {p: gr.Dropdown(choices=c, value=n) for p, c, n in zip(self.pickers, choices, numbers)}
 
 
-def best(found: Look, place: Place) -> Place:
-    """The most telling head of this prompt, its last token, and what that one watches most."""
-    layer, head = head_scores(found).ranking()[0]
-    return last(found, place.at(layer=layer, head=head))
-
-
-def last(found: Look, place: Place) -> Place:
-    """The same head, the last token, and what that one watches most."""
-    return watched(found, place.within(found).at(query=found.length - 1))
-
-
-def watched(found: Look, place: Place) -> Place:
-    """The same head and query, and the key that it watches most."""
-    return place.at(key=int(found.pattern(place.layer)[place.head, place.query].argmax()))
-
-
 def _opener(opened: Callable, name: str) -> Callable:
     def open_view(values: dict, request: gr.Request) -> dict:
         return opened(values, request, name)
@@ -352,11 +283,3 @@ def _picker(label: str, elem_id: str) -> gr.Dropdown:
 
 def _numbered(count: int) -> list[tuple[str, int]]:
     return [(str(i), i) for i in range(count)]
-
-
-def whole(value: Any) -> int:
-    """A number that a page sent; 0 for anything that is none."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
