@@ -34,11 +34,10 @@ def build(page: Page) -> None:
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
             results = layout.results(opening)
             accordion = gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take")
-            with gr.Accordion("The Hub", open=False, elem_classes="card", elem_id="hub-accordion"):
-                hub.build(page)
     settings = Settings(page.limits, controls, pace)
     settings.connect()
     running = Running(page, settings, results, pace)
     running.connect()
     with accordion:
         takeaway.build(page, running.view_of)
+        hub.build(page)

@@ -15,6 +15,7 @@ from dataclasses import replace
 import gradio as gr
 
 from ....storage import hub
+from ... import theme
 from ...page import QUIETLY, Page, in_words
 from .watch import quiet
 
@@ -26,7 +27,7 @@ def build(page: Page) -> None:
     """Lay the section out where it is called, and wire it up."""
     on_space = bool(os.environ.get("SPACE_ID"))
     with gr.Column(elem_id="hub"):
-        gr.HTML(quiet(_login_words(on_space)), padding=False)
+        gr.HTML(theme.heading("The Hugging Face Hub", _login_words(on_space)), padding=False)
         if os.environ.get("OAUTH_CLIENT_ID"):  # without it the button would not let the page start
             gr.LoginButton(size="md", elem_id="hub-login")
         name = gr.Textbox(
