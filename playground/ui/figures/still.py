@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from . import palette
+from .still_axis import Axis, plain
 from .wire import numbers_of
 
 WIDTH = 760
 _LETTER = 6.2  # pixels of a letter at 11 px
 _DASHES = {"dash": "7 5", "dot": "2 4", "dashdot": "7 4 2 4", "longdash": "11 6"}
-_MARKUP = re.compile(r"</?(?:b|i|sup|sub|span|br)\b[^>]*>")
 
 
 def still(figure: dict[str, Any], words: str = "", *, width: int = WIDTH) -> str:
     """One figure as an <svg>, as wide as its place at most; `words` is what it shows, for those who cannot see it."""
     traces, layout = figure["data"], figure["layout"]
     height = int(layout.get("height", 320))
-    xs, ys = (_Axis(layout.get(f"{name}axis") or {}, name, traces) for name in "xy")
+    xs, ys = (Axis(layout.get(f"{name}axis") or {}, name, traces) for name in "xy")
     legend = [t for t in traces if t.get("name")] if layout.get("showlegend") else []
     margin = {"l": 10, "r": 12, "t": 12, "b": 40, **layout.get("margin", {})}
     if ys.labelled:
@@ -72,95 +72,10 @@ def colour(value: str) -> str:
     return value if re.fullmatch(r"#[0-9a-fA-F]{3,8}|rgba?\([0-9., ]+\)", value) else "currentColor"
 
 
-# ---- axes ------------------------------------------------------------------------------------------------------------
-
-
-class _Axis:
-    """One axis: from values (numbers or names) to pixels, and its ticks."""
-
-    def __init__(self, spec: dict[str, Any], letter: str, traces: Sequence[dict[str, Any]]):
-        self.spec, self.letter = spec, letter
-        self.title = (spec.get("title") or {}).get("text", "")
-        self.labelled = spec.get("showticklabels", True)
-        self.log = spec.get("type") == "log"
-        self.names: list[str] = []
-        found: list[float] = []
-        for trace in traces:
-            values = trace.get(letter)
-            if isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values):
-                self.names += [v for v in map(str, values) if v not in self.names]
-            else:
-                found += [float(v) for v in self._numbers(values) if math.isfinite(v)]
-            if trace["type"] == "bar" and (trace.get("orientation") == "h") == (letter == "x"):
-                found.append(0.0)
-        if self.names:
-            low, high = -0.5, len(self.names) - 0.5
-        else:
-            low, high = (min(found), max(found)) if found else (0.0, 1.0)
-            maps = any(t["type"] == "heatmap" for t in traces)
-            steps = np.unique(found)
-            pad = float(np.diff(steps).min()) / 2 if maps and len(steps) > 1 else 0.04 * (high - low) or 0.5
-            low, high = low - (0.0 if low == 0.0 and not maps else pad), high + pad
-        if isinstance(spec.get("range"), (list, tuple)) and len(spec["range"]) == 2:
-            low, high = map(float, spec["range"])
-        elif spec.get("autorange") == "reversed":
-            low, high = high, low
-        self.low, self.high = low, high
-        self.first, self.last = 0.0, 1.0
-
-    def _numbers(self, values: Any) -> np.ndarray:
-        array = numbers_of(values)
-        array = np.asarray([], float) if array is None else np.asarray(array, float).ravel()
-        if not self.log:
-            return array
-        return np.log10(np.where(array > 0, array, np.nan))
-
-    def values(self, values: Any) -> list[float]:
-        """Places on the axis before they become pixels; NaN where there is none."""
-        if isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values):
-            return [float(self.names.index(str(v))) for v in values]
-        return [float(v) for v in self._numbers(values)]
-
-    def place(self, first: float, last: float) -> None:
-        """Say which pixels the axis takes."""
-        self.first, self.last = first, last
-
-    def pixel(self, value: float) -> float:
-        """Where a place is."""
-        share = (value - self.low) / ((self.high - self.low) or 1.0)
-        return self.first + share * (self.last - self.first)
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """Places and their labels."""
-        if "tickvals" in self.spec:
-            texts = self.spec.get("ticktext")
-            values = self.values(self.spec["tickvals"])
-            return list(zip(values, map(plain, texts) if texts is not None else map(self._text, values)))
-        if self.names:
-            return [(float(i), plain(name)) for i, name in enumerate(self.names)]
-        low, high = sorted((self.low, self.high))
-        span = high - low
-        if not math.isfinite(span) or span <= 0:
-            return []
-        raw = span / 5
-        power = 10.0 ** math.floor(math.log10(raw))
-        step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
-        first = math.ceil(low / step - 1e-9)
-        return [(i * step, self._text(i * step)) for i in range(first, first + 12) if i * step <= high + 1e-9 * span]
-
-    def _text(self, value: float) -> str:
-        if self.log:
-            return f"{10**value:.3g}"
-        form = str(self.spec.get("tickformat", ""))
-        if form.endswith("%"):
-            return f"{100 * value:.0f} %"
-        return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
-
-
 # ---- marks -----------------------------------------------------------------------------------------------------------
 
 
-def _grid(xs: _Axis, ys: _Axis, left: float, right: float, top: float, bottom: float) -> str:
+def _grid(xs: Axis, ys: Axis, left: float, right: float, top: float, bottom: float) -> str:
     parts = []
     for value, label in ys.ticks():
         y = ys.pixel(value)
@@ -190,7 +105,7 @@ def _grid(xs: _Axis, ys: _Axis, left: float, right: float, top: float, bottom: f
     return "".join(parts)
 
 
-def _lines(trace: dict[str, Any], xs: _Axis, ys: _Axis) -> str:
+def _lines(trace: dict[str, Any], xs: Axis, ys: Axis) -> str:
     points = list(zip(xs.values(trace.get("x")), ys.values(trace.get("y"))))
     mode, line = trace.get("mode", "lines"), trace.get("line") or {}
     ink = line.get("color") or (trace.get("marker") or {}).get("color") or palette.DENSE
@@ -222,7 +137,7 @@ def _lines(trace: dict[str, Any], xs: _Axis, ys: _Axis) -> str:
     return "".join(parts)
 
 
-def _bars(trace: dict[str, Any], xs: _Axis, ys: _Axis, index: int, count: int, gap: float) -> str:
+def _bars(trace: dict[str, Any], xs: Axis, ys: Axis, index: int, count: int, gap: float) -> str:
     lying = trace.get("orientation") == "h"
     along, across = (xs, ys) if lying else (ys, xs)
     lengths, places = along.values(trace.get("x" if lying else "y")), across.values(trace.get("y" if lying else "x"))
@@ -247,7 +162,7 @@ def _bars(trace: dict[str, Any], xs: _Axis, ys: _Axis, index: int, count: int, g
     return "".join(parts)
 
 
-def _map(trace: dict[str, Any], xs: _Axis, ys: _Axis) -> str:
+def _map(trace: dict[str, Any], xs: Axis, ys: Axis) -> str:
     z = np.asarray(numbers_of(trace["z"]), float)
     columns, rows = xs.values(trace["x"]), ys.values(trace["y"])
     finite = z[np.isfinite(z)]
@@ -288,10 +203,10 @@ def _mixed(scale: Sequence[Sequence[Any]], share: float) -> str:
     return colour(scale[-1][1])
 
 
-def _shape(shape: dict[str, Any], xs: _Axis, ys: _Axis, box: tuple[float, float, float, float]) -> str:
+def _shape(shape: dict[str, Any], xs: Axis, ys: Axis, box: tuple[float, float, float, float]) -> str:
     left, right, top, bottom = box
 
-    def at(axis: _Axis, name: str, first: float, last: float) -> float:
+    def at(axis: Axis, name: str, first: float, last: float) -> float:
         value = float(shape[name])
         return first + value * (last - first) if shape.get(f"{axis.letter}ref") == "paper" else axis.pixel(value)
 
@@ -307,7 +222,7 @@ def _shape(shape: dict[str, Any], xs: _Axis, ys: _Axis, box: tuple[float, float,
     return _line(x0, y0, x1, y1, line.get("color", palette.FAINT), line.get("width", 1), line.get("dash", "solid"))
 
 
-def _note(note: dict[str, Any], xs: _Axis, ys: _Axis, box: tuple[float, float, float, float]) -> str:
+def _note(note: dict[str, Any], xs: Axis, ys: Axis, box: tuple[float, float, float, float]) -> str:
     left, right, top, bottom = box
     x, y = float(note.get("x", 0)), float(note.get("y", 0))
     x = left + x * (right - left) if note.get("xref") == "paper" else xs.pixel(x)
@@ -347,8 +262,3 @@ def _words(x: float, y: float, text: str, ink: str, anchor: str, size: int = 11)
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" '
         f'style="fill: {colour(ink)}; font-size: {size}px">{html.escape(text)}</text>'
     )
-
-
-def plain(text: Any) -> str:
-    """The words that plotly would show: its few tags and entities undone."""
-    return html.unescape(_MARKUP.sub("", str(text)))

@@ -34,7 +34,8 @@ p { margin: 6px 0; } .quiet-line, .note { color: var(--muted); font-size: 0.875r
 section {
   background: var(--paper); border: 1px solid var(--edge); border-radius: 14px; padding: 18px 20px; margin-top: 16px;
 }
-.still { display: block; width: 100%; height: auto; font-family: inherit; }
+.picture { overflow-x: auto; }
+.still { display: block; width: 100%; min-width: 620px; height: auto; font-family: inherit; }
 .stats { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 10px; margin: 16px 0 0; }
 .stat { background: var(--paper); border: 1px solid var(--edge); border-radius: 12px; padding: 10px 14px; }
 .stat dt, .stat-note { font-size: 0.75rem; color: var(--muted); } .stat dd { margin: 0; }
@@ -88,7 +89,10 @@ def _section(title: str, *parts: str) -> str:
 
 
 def _picture(figure: dict[str, Any] | None, words: str) -> tuple[str, str]:
-    return (still(figure, words) if figure else "", f"<p class='note'>{html.escape(words)}</p>" if words else "")
+    return (
+        f'<div class="picture">{still(figure, words)}</div>' if figure else "",
+        f"<p class='note'>{html.escape(words)}</p>" if words else "",
+    )
 
 
 def _pictured(title: str, shown: tuple[dict[str, Any] | None, str], *parts: str) -> str:

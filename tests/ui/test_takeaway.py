@@ -1,0 +1,84 @@
+"""Models from elsewhere: within this place's limits, their visitor's alone, gone from the disk once they are read."""
+
+from __future__ import annotations
+
+import zipfile
+from types import SimpleNamespace
+
+import gradio as gr
+import pytest
+
+from playground.data.tokenizers import CharTokenizer
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint
+from playground.storage.archive import pack
+from playground.training import History
+from playground.ui.registry import Registry
+from playground.ui.tabs.train.takeaway import _giving, received
+
+from .runs import ANNA, BERT, small_limits
+
+
+def zipped(tmp_path, name: str = "mine.zip", **config):
+    """A model's zip, as another page would have made it."""
+    made = ModelConfig(**{"vocab_size": 6, "context_length": 8, "n_layers": 1, "d_model": 8, "n_heads": 2, **config})
+    return pack(Checkpoint(Transformer(made), CharTokenizer("abcde"), History(), "Anna's"), tmp_path / name)
+
+
+def place(**limits):
+    """As much of a page as is needed."""
+    return SimpleNamespace(limits=small_limits(**limits))
+
+
+def test_an_uploaded_model_is_its_visitors_own_and_the_file_is_gone(tmp_path):
+    path = zipped(tmp_path)
+    checkpoint = received(path, place())
+    assert checkpoint.name == "Anna's (uploaded)" and not path.exists()
+    registry = Registry(small_limits(models_per_visitor=2), shipped=tmp_path / "none")
+    ids = [registry.add(ANNA, checkpoint) for _ in range(3)]
+    assert [registry.has(i, ANNA) for i in ids] == [False, True, True], "as many as a visitor may keep"
+    assert not any(registry.has(i, BERT) for i in ids)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "limits", "complaint"),
+    [
+        ("model.safetensors", {}, {}, "Upload a zip file"),
+        ("mine.zip", {"n_layers": 3}, {"layers": 2}, "3 layers are too many"),
+        ("mine.zip", {"context_length": 32}, {"context": 16}, "32 tokens of context"),
+        ("mine.zip", {"vocab_size": 60}, {"vocabulary": 50}, "60 different tokens"),
+        ("mine.zip", {}, {"parameters": 500}, "parameters are too many"),
+        ("mine.zip", {}, {"parameters": -2_499_900}, "MB; this machine takes at most"),
+    ],
+)
+def test_models_beyond_a_limit_are_refused_and_their_file_is_gone_as_well(tmp_path, name, config, limits, complaint):
+    path = zipped(tmp_path, name, **config)
+    with pytest.raises(ValueError, match=complaint):
+        received(path, place(**limits))
+    assert not path.exists()
+
+
+def test_what_is_made_to_be_taken_away_does_not_stay(tmp_path):
+    seen = []
+
+    def make(visitor, model_id, folder):
+        path = folder / "x.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a", "b")
+        seen.append(path)
+        return path, "here it is"
+
+    for path, words in _giving(make)(ANNA, "a-model"):
+        assert zipfile.is_zipfile(path) and "Here it is." in words
+    assert not seen[0].exists() and not seen[0].parent.exists()
+
+
+def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
+    registry = Registry(small_limits(), shipped=tmp_path / "none")
+    model_id = registry.add(ANNA, received(zipped(tmp_path), place()))
+
+    def make(visitor, wanted, folder):
+        return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
+
+    with pytest.raises(gr.Error, match="no longer here"):
+        list(_giving(make)(BERT, model_id))
