@@ -80,9 +80,9 @@ def turn(look: Look, layer: int, head: int, query: int, key: int) -> Step:
     angles = query * config.rotary_base ** (-np.arange(0, D, 2) / D)
     full = int((angles >= 2 * np.pi).sum())
     sentence = (
-        f"At position {query} the first pair of “{look.tokens[query]}” turns by {np.degrees(angles[0]):,.0f}°, the last "
-        f"by {np.degrees(angles[-1]):.1f}°; {full} of {D // 2} pairs have gone full circle. Lengths stay, so {{q:q}} · "
-        "{k:k} depends on the distance between two tokens and not on where they stand."
+        f"At position {query} the first pair of “{look.tokens[query]}” turns by {np.degrees(angles[0]):,.0f}°, the "
+        f"last by {np.degrees(angles[-1]):.1f}°; {full} of {D // 2} pairs have gone full circle. Lengths stay, so "
+        "{q:q} · {k:k} depends on the distance between two tokens and not on where they stand."
     )
     angle = f"p · {config.rotary_base:,.0f}^(−2i/{D})"
     formula = f"pair i of {{q:q}} and {{k:k}} at position p turns by {angle}, i = 0 … {D // 2 - 1}"
