@@ -1,4 +1,4 @@
-"""train --on hf-jobs: the same command, on hardware of the Hub that is paid by the second."""
+"""train --on hf-jobs: the same command, on hardware of the Hub that is paid by the minute."""
 
 from __future__ import annotations
 
