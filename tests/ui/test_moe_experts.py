@@ -191,7 +191,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     checkpoint = next(iter([mixture()]))
     ids = LETTERS.encode("the ")
     for how, last in (("off", False), ("silent", False), ("force", True)):
-        cards, picture = tab.call("breaking-prompt", "submit", ANNA, tab.ids["dialects"], "the ", how, 1, [2], last)
+        cards, picture, _ = tab.call("breaking-prompt", "submit", ANNA, tab.ids["dialects"], "the ", how, 1, [2], last)
         before = numbers_of(picture["figure"]["data"][0]["x"])
         truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
         assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
@@ -200,7 +200,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)
     assert seen.experts[1, 0, 3, 0] == 2 and seen.weights[1, 0, 3].tolist() == [1.0, 0.0]
     unchanged = mixture().model.state_dict()
-    entry = tab.call("breaking-worth", "click", ANNA, tab.ids["dialects"])
+    entry, _ = tab.call("breaking-worth", "click", ANNA, tab.ids["dialects"])
     assert numbers_of(entry["figure"]["data"][0]["z"]).shape == (2, 4)
     stored = next(e for e in tab.on_load[2].__closure__ if isinstance(e.cell_contents, Page)).cell_contents
     kept = stored.registry.get(tab.ids["dialects"], ANNA).model.state_dict()

@@ -116,7 +116,7 @@ def information_lines(
 ) -> dict[str, Any]:
     """One measure over training, a line per layer; the dashed line is the largest of the layers' chance levels."""
     dashes = ("solid", "dash", "dot", "dashdot")
-    colors = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS)
+    colors = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:])
     lines = [
         {
             "type": "scatter",

@@ -17,8 +17,9 @@ from ....inspection.rerouting import (
     silenced_experts,
     without_experts,
 )
-from ....inspection.routing import expert_layers
+from ....inspection.routing import Station, expert_layers, routing_of
 from ....model import Tap, Transformer
+from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
@@ -60,6 +61,7 @@ def build(frame: Frame) -> None:
                 [("0", 0)], value=[], label="Experts", info="Or click a cell of the map below.",
                 elem_id="breaking-experts",
             )  # fmt: skip
+            visited = gr.HTML(elem_id="breaking-visited")
             last_only = gr.Checkbox(False, label="Force the prompt's last token only")
         with gr.Column(scale=3, min_width=320):
             cards = gr.HTML(elem_id="breaking-cards")
@@ -67,7 +69,8 @@ def build(frame: Frame) -> None:
     for choice in (layer, experts):
         choice.preprocess = lambda payload: payload  # its choices are the chosen model's; the edits check them
     worth = gr.Button("What is each expert worth? Switch off each in turn", elem_id="breaking-worth")
-    costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")
+    with gr.Column(visible=False) as worth_shown:
+        costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")
     gr.HTML(
         heading(
             "What each balance term asks of the routers",
@@ -77,7 +80,7 @@ def build(frame: Frame) -> None:
     pulls = gr.HTML(elem_id="breaking-pulls")
     unbalanced.build(frame)
 
-    def change(visitor, model_id, words: str, how: str, number: Any, chosen: Any, last: bool) -> tuple[str, Any]:
+    def change(visitor, model_id, words: str, how: str, number: Any, chosen: Any, last: bool) -> tuple[str, Any, str]:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
             model = checkpoint.model
@@ -87,7 +90,7 @@ def build(frame: Frame) -> None:
             effect = effect_on_next(model, ids, edit)
             top = torch.cat([effect.after.topk(CANDIDATES // 2).indices, effect.before.topk(CANDIDATES).indices])
             kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -effect.before[t].item())[:CANDIDATES]
-            labels = [visible(checkpoint.tokenizer.token_text(t)) for t in kept]
+            labels = labels_of(checkpoint, kept)
             after, before = effect.after[kept].tolist(), effect.before[kept].tolist()
             picture = show(
                 next_tokens(labels, after, before, names=("as it is", "changed")),
@@ -99,7 +102,13 @@ def build(frame: Frame) -> None:
             everywhere = edit if not last or how != "force" else edit_for(model, how, number, chosen, None)
             plain = loss_under(model, windows[:, :-1], windows[:, 1:])
             changed = loss_under(model, windows[:, :-1], windows[:, 1:], everywhere)
-            return _cards(plain, changed, effect.divergence, what), picture
+            stations = routing_of(model, torch.tensor([ids])).stations(len(ids) - 1)
+            station = next(s for s in stations if s.layer == number)
+            return (
+                _cards(plain, changed, effect.divergence, what),
+                picture,
+                _way_of_last(labels_of(checkpoint, ids), station),
+            )
 
     def another_model(visitor, model_id) -> dict:
         try:
@@ -107,13 +116,21 @@ def build(frame: Frame) -> None:
             layers = expert_layers(checkpoint.config)
         except ValueError as problem:
             empty = {cards: "", chances: None, costs: None, pulls: ""}
-            return {note: notice(f"{problem}.", "warning"), **empty}
-        E, known = checkpoint.config.n_experts, suggestions(page, model_id, visitor)[0]
+            return {note: notice(f"{problem}.", "warning"), visited: "", worth_shown: gr.Column(visible=False), **empty}
+        E, K, known = (
+            checkpoint.config.n_experts,
+            checkpoint.config.experts_per_token,
+            suggestions(page, model_id, visitor)[0],
+        )
         start, numbers = layers[-1], [(str(e), e) for e in range(E)]
-        shown = dict(zip((cards, chances), change(visitor, model_id, known, "off", start, [0], False)))
+        ids = checkpoint.tokenizer.encode(known)[-checkpoint.config.context_length :]
+        first = routing_of(checkpoint.model, torch.tensor([ids])).stations(len(ids) - 1)[-1].experts[0]
+        how = "off" if K < E else "silent"  # where every expert is visited, none can take over
+        shown = dict(zip(drawn, change(visitor, model_id, known, how, start, [first], False)))
         answer = {
-            note: "", prompt: known, costs: None, way: "off", last_only: False,
-            layer: gr.Radio([(str(n), n) for n in layers], value=start), experts: gr.CheckboxGroup(numbers, value=[0]),
+            note: "", prompt: known, costs: None, way: how, last_only: False, worth_shown: gr.Column(visible=False),
+            layer: gr.Radio([(str(n), n) for n in layers], value=start),
+            experts: gr.CheckboxGroup(numbers, value=[first]),
         }  # fmt: skip
         return {**answer, **shown, pulls: _pulls(visitor, model_id, checkpoint, layers)}
 
@@ -125,22 +142,24 @@ def build(frame: Frame) -> None:
         windows = windows[:8]
         return pulls_table(pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers)
 
-    def each(visitor, model_id) -> Any:
+    def each(visitor, model_id) -> tuple[Any, Any]:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
             windows, _ = text_for(page, visitor, model_id, checkpoint)
             windows = windows[:COST_WINDOWS]
             layers = expert_layers(checkpoint.config)
             plain, found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
-            return show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
+            picture = show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
+            return picture, gr.Column(visible=True)
 
+    drawn = [cards, chances, visited]
     inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]
     frame.on_change(
-        another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, cards, chances, costs, pulls]
+        another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, worth_shown, pulls]
     )
     for event in (prompt.submit, prompt.blur, way.input, layer.input, experts.input, last_only.input):
-        event(change, inputs, [cards, chances], **QUIETLY)
-    worth.click(each, inputs[:2], costs, concurrency_limit=2, api_visibility="private")
+        event(change, inputs, drawn, **QUIETLY)
+    worth.click(each, inputs[:2], [costs, worth_shown], concurrency_limit=2, api_visibility="private")
 
     def clicked(visitor, model_id, event: gr.SelectData):
         with in_words():
@@ -148,7 +167,7 @@ def build(frame: Frame) -> None:
             row, column = (int(i) for i in event.index)
             return layers[min(max(row, 0), len(layers) - 1)], [column]
 
-    costs.select(clicked, inputs[:2], [layer, experts], **QUIETLY).success(change, inputs, [cards, chances], **QUIETLY)
+    costs.select(clicked, inputs[:2], [layer, experts], **QUIETLY).success(change, inputs, drawn, **QUIETLY)
 
 
 def edit_for(model: Transformer, how: str, layer: Any, experts: Any, positions: list[int] | None) -> Tap:
@@ -187,6 +206,17 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
         '<div class="scroll-x"><table class="plain-table"><thead><tr><th>term</th><th>its value</th>'
         f"{head}</tr></thead><tbody>{rows}</tbody></table></div>{notice(words)}"
     )
+
+
+def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
+    """Tokens as visible text."""
+    return [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
+
+
+def _way_of_last(tokens: list[str], station: Station) -> str:
+    """Where the prompt's last token goes by itself, which is what to break."""
+    visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(station.experts, station.weights))
+    return notice(f"By itself, the last token “{tokens[-1]}” visits expert {visits} in layer {station.layer}.")
 
 
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:

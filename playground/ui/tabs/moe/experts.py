@@ -85,21 +85,27 @@ def build(frame: Frame) -> None:
             layers = expert_layers(checkpoint.config)
         except ValueError as problem:
             return {note: notice(f"{problem}.", "warning"), table: "", **hidden}
-        radio = gr.Radio([(str(n), n) for n in layers], value=layers[-1])
-        favourite = _favourites(visitor, model_id, checkpoint, "", layers[-1])
-        shared = {layer: radio, pasted: "", table: favourite}
+        found, said = None, ""
         try:
             found = found_in(checkpoint)
         except ValueError as problem:
-            return {note: notice(f"{problem}."), **shared, **hidden}
+            said = notice(f"{problem}.")
+        telling = max(found.layers, key=lambda x: x.bits["beyond"]).layer if found else layers[-1]
+        shared = {
+            layer: gr.Radio([(str(n), n) for n in layers], value=telling),
+            pasted: "",
+            table: _favourites(visitor, model_id, checkpoint, "", telling),
+            note: said,
+        }
+        if found is None:
+            return {**shared, **hidden}
         return {
             **shared,
-            note: "",
             known: gr.Column(visible=True),
             by_source: gr.Column(visible=True),
             bars: _bars(found),
             **_lines(checkpoint, found, visitor, model_id, chosen),
-            sources: _sources(found, layers[-1]),
+            sources: _sources(found, telling),
         }
 
     def _lines(checkpoint: Checkpoint, found: Found, visitor: Any, model_id: Any, chosen: str) -> dict:
