@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 import pytest
 
 from playground.links import RunCard, View
@@ -63,6 +65,6 @@ def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
     page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
     page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
     query = View("generate", model="prose", prompt="Mara <b>went</b> ").to_query()
-    page.goto(f"{address}?" + "&".join(f"{name}={value}" for name, value in query.items()))
+    page.goto(f"{address}?{urlencode(query)}")
     page.wait_for_function("document.querySelector('#generate-prompt textarea')?.value === 'Mara <b>went</b> '")
     page.wait_for_function("document.querySelector('#model input').value.startsWith('The lighthouse')")
