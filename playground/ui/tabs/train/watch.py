@@ -34,11 +34,21 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     rungs = view.ladder.rungs() if view and view.ladder else []
     run = _as_run(view) if view else None
     figure = loss.loss_curve(
-        run, rungs, [_as_run(other) for other in beside], planned_steps=_axis_end(view, beside) if view else None
+        run,
+        rungs,
+        [_as_run(other) for other in beside],
+        planned_steps=_axis_end(view, beside) if view else None,
+        log_y=_floor_is_low(view),
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
     return figure, loss.describe_loss(run, rungs)
+
+
+def _floor_is_low(view: RunView | None) -> bool:
+    """Whether the floor lies so far down the ladder that on an even axis the way to it would be a flat line."""
+    ladder = view.ladder if view else None
+    return ladder is not None and ladder.floor is not None and 0 < 8 * ladder.floor < ladder.uniform
 
 
 def _as_run(view: RunView) -> loss.Run:
