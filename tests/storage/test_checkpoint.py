@@ -164,7 +164,7 @@ def test_shipped_checkpoints_are_small_good_and_say_what_they_are():
     folders = [p.parent for p in root.glob("*/config.json")]
     assert sum(f.stat().st_size for folder in folders for f in folder.iterdir()) <= 20e6
     names = {folder.name for folder in folders}
-    assert {"stories", "sentences", "prose", "induction"} <= names
+    assert {"stories", "sentences", "prose", "induction", "dialects-dense", "dialects-moe"} <= names
     for folder in folders:
         checkpoint = load(folder)
         assert checkpoint.history.val_loss < checkpoint.about["ladder"]["bigram"]
