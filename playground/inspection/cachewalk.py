@@ -69,7 +69,8 @@ def cache_walk(model: Transformer, prompt: Sequence[int], new_tokens: int) -> It
 
 
 def _steps(model: Transformer, text: list[int], new_tokens: int) -> Iterator[WalkStep]:
-    config, cache = model.config, KVCache.allocate(model.config)
+    config = model.config
+    cache = KVCache.allocate(config, dtype=next(model.parameters()).dtype)
     rotary = config.positions == "rotary"
     made = without = 0
     read = tuple(text)

@@ -1,7 +1,11 @@
-"""A run looked back at: losses above, what heads do below, on one axis of optimizer steps, with the moment marked."""
+"""A run looked back at: losses above, what heads do below, on one axis of optimizer steps, with the moment marked.
+
+The axis goes with the square root of the step, as the kept moments do: early steps change most.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +33,8 @@ def timeline(
         evaluations: columns `step` and `val_loss` of the run's history; may be empty.
         steps: the M kept moments; prompt_losses: (M,) nats; scores: (M, L, H).
         moment: the step to mark; chosen: (layer, head) of the line to stress.
+
+    A click's x is a square root: `step_at` makes it a step.
     """
     M, L, H = scores.shape
     lines = [
@@ -39,7 +45,7 @@ def timeline(
     for layer in range(L):
         for head in range(H):
             mine = (layer, head) == chosen
-            color = palette.SCORES if mine else palette.OTHERS[layer % len(palette.OTHERS)]
+            color = palette.SCORES if mine else palette.OTHERS[(layer + 1) % len(palette.OTHERS)]
             line = _line(
                 steps, scores[:, layer, head], f"L{layer} H{head}", color, 3.0 if mine else 1.4,
                 dash="solid" if mine else dashes[head % len(dashes)],
@@ -48,7 +54,7 @@ def timeline(
                           "marker": {"size": 5}, "opacity": 1.0 if mine else 0.75,
                           "showlegend": mine or L * H <= 8})  # fmt: skip
     shapes = [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": moment, "x1": moment, "y0": 0, "y1": 1,
+        {"type": "line", "xref": "x", "yref": "paper", "x0": math.sqrt(moment), "x1": math.sqrt(moment), "y0": 0, "y1": 1,
          "line": {"color": palette.HIGHLIGHT, "width": 2}},
         *({"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": value, "y1": value, "layer": "below",
            "line": {"color": palette.FAINT, "width": 1, "dash": "dash"}} for rung, value in rungs),
@@ -70,7 +76,7 @@ def timeline(
             440,
             margin={"l": 52, "r": 12, "t": 40, "b": 40},
             narrow={"margin.l": 40, "legend.font.size": 9, "margin.t": 76},
-            xaxis=axis("optimizer steps", anchor="y2"),
+            xaxis=axis("optimizer steps (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
             yaxis=axis("nats per token", domain=[0.56, 1], rangemode="tozero", fixedrange=True),
             yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], fixedrange=True),
             shapes=shapes,
@@ -84,6 +90,11 @@ def timeline(
     }  # fmt: skip
 
 
+def step_at(x: float) -> float:
+    """The optimizer step at this place of the timeline's axis."""
+    return max(x, 0.0) ** 2
+
+
 def describe_appearance(name: str, found: Any, last: int) -> str:
     """When a habit appeared; `found` is inspection.replay's Appearance or None."""
     if found is None:
@@ -95,15 +106,27 @@ def describe_appearance(name: str, found: Any, last: int) -> str:
     )
 
 
+def _ticks(last: int) -> dict[str, Any]:
+    """Round steps that stand about a tenth of the axis apart."""
+    unit = 10 ** max(math.floor(math.log10(max(last, 1))) - 2, 0)
+    shown: list[int] = [0]
+    for share in range(1, 11):
+        step = round(last * (share / 10) ** 2 / unit) * unit if share < 10 else last
+        if math.sqrt(step) - math.sqrt(shown[-1]) > 0.06 * math.sqrt(last):
+            shown.append(int(step))
+    return {"tickvals": [math.sqrt(step) for step in shown], "ticktext": [f"{step:,}" for step in shown]}
+
+
 def _line(
     x: Sequence[float], y: Sequence[float], name: str, color: str, width: float, *, dash: str = "solid"
 ) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": numbers(x),
+        "x": numbers(np.sqrt(np.asarray(x, dtype=np.float64))),
+        "customdata": numbers(x),
         "y": numbers(y),
         "name": name,
         "line": {"color": color, "width": width, "dash": dash},
-        "hovertemplate": f"{name} %{{y:.4f}} at step %{{x:,}}<extra></extra>",
+        "hovertemplate": f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
     }

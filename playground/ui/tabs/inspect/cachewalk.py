@@ -167,7 +167,7 @@ def step_table(look: Look, steps: list[WalkStep], index: int) -> str:
         cells = [step.index, read, 3 * len(step.read), 2 * step.held_before, shape, f"{step.nbytes:,}",
                  step.projections, step.projections_without_cache,
                  html.escape(look.token_label(step.chosen))]  # fmt: skip
-        mark = ' class="chosen"' if step.index == index else ""
+        mark = ' class="now"' if step.index == index else ""
         rows.append(f"<tr>{''.join(f'<td{mark}>{cell}</td>' for cell in cells)}</tr>")
     heads = ("step", "reads", "made", "reused", "K per layer", "bytes", "made so far", "without cache", "writes")
     table = (

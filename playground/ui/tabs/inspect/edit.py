@@ -115,7 +115,7 @@ def build(frame: Frame) -> None:
             isinstance(e, RemoveMask) and e.layer in (None, place.layer) for e in listed
         )
         return {
-            edits: gr.Dropdown(choices=[(edit.words(), coded(edit)) for edit in listed], value=[*map(coded, listed)]),
+            edits: in_force(listed),
             cards: effect_cards(found, listed),
             bars: show(figure, words),
             cost: "",
@@ -171,15 +171,12 @@ def build(frame: Frame) -> None:
 
     survey.click(survey_all, frame.inputs, worth, **slow)
 
-    def switch(values: dict, event: gr.SelectData) -> list:
+    def switch(values: dict, event: gr.SelectData) -> dict:
         with in_words():
             look, _ = frame.read(values)
             edit = removed_part(int(event.index[0]), int(event.index[1]), look.config.n_heads)
             edit.check(look.config)
-            return gr.Dropdown(
-                choices=[(e.words(), coded(e)) for e in (*parsed(values[edits]), edit)],
-                value=[*dict.fromkeys([*values[edits], coded(edit)])],
-            )
+            return in_force([*dict.fromkeys([*parsed(values[edits]), edit])])
 
     switched = worth.select(switch, {*frame.inputs, edits}, edits, show_progress="hidden", api_visibility="private")
     frame.redraws(switched.success)
@@ -197,6 +194,12 @@ def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:
         scale = name == "scale"
         return EditCell(place.layer, place.head, place.query, place.key, float(value), scale, renormalise)
     return RemoveMask(None if name == "mask" else place.layer)
+
+
+def in_force(listed: list[Edit]) -> dict:
+    """The list as its drop-down shows it."""
+    # gr.update, since gr.Dropdown warns of every value that the list did not have when the page was built
+    return gr.update(choices=[(edit.words(), coded(edit)) for edit in listed], value=[*map(coded, listed)])
 
 
 def coded(edit: Edit) -> str:

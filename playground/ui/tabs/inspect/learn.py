@@ -200,6 +200,9 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
     limit = float(np.abs(part.of(tensors["before"]).numpy()).max()) if name == "after" else None
     figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit or None, height=280)
+    for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
+        ticks = list(range(0, length, 8 if length > 12 else 1))
+        figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
     typical = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
     words = {
         "before": f"{part.title} before: {values.shape[0]} × {values.shape[1]} weights, typically ±{typical:.3g}.",

@@ -17,7 +17,7 @@ from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import describe_pattern, pattern_map
 from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.replay import describe_appearance, timeline
+from ...figures.replay import describe_appearance, step_at, timeline
 from ...page import QUIETLY
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -100,7 +100,7 @@ def build(frame: Frame) -> None:
         except ValueError:
             return gr.skip()
         x = event.x if isinstance(getattr(event, "x", None), (int, float)) else 0
-        return int(np.abs(np.array(steps) - x).argmin())
+        return int(np.abs(np.array(steps) - step_at(x)).argmin())
 
     picked = lines.select(clicked, [frame.page.visitor, frame.page.model], slider, **QUIETLY)
     frame.redraws(picked.then)
@@ -176,7 +176,8 @@ def prediction(look: Look, then: Look, place: Place, step: int, last: int) -> tu
     before = then.trace["logits"][0, place.query].float().softmax(-1)
     best = (now + before).topk(min(CANDIDATES, len(now))).indices
     labels = [look.token_label(int(token)) for token in best]
+    words = f"After {place.query} “{look.tokens[place.query]}”, at step {step:,}. "
+    if step == last:
+        return next_tokens(labels, now[best].tolist()), words + describe_next_tokens(labels, now[best].tolist())
     figure = next_tokens(labels, now[best].tolist(), before[best].tolist(), names=(f"step {step:,}", "in the end"))
-    return figure, f"After {place.query} “{look.tokens[place.query]}”. " + describe_next_tokens(
-        labels, now[best].tolist(), before[best].tolist()
-    )
+    return figure, words + describe_next_tokens(labels, now[best].tolist(), before[best].tolist())

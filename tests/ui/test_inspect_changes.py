@@ -1,0 +1,234 @@
+"""The views on minds, changes, learning, training and the cache: what they draw, and what they say to bad input."""
+
+import html
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data import corpus_from_language
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
+from playground.model import Transformer
+from playground.storage import Checkpoint
+from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.training import History, TrainConfig, evaluate
+from playground.ui.figures.replay import step_at
+from playground.ui.figures.wire import numbers_of
+from playground.ui.limits import LOCAL
+from playground.ui.tabs.inspect import edit, learn, validation
+from playground.ui.tabs.inspect.frame import EXAMPLE, Place
+from tests.model.configs import TINY, VARIANTS
+from tests.ui.inspecting import Inspecting
+
+LETTERS = CharTokenizer("ab<>&cde\n ")
+VIEWS = ("minds", "edit", "learn", "replay", "cachewalk")
+TOO_LITTLE = {"learn": "nothing after it to learn from", "replay": "moments of this model's training were kept"}
+
+
+def checkpoint(config=TINY, seed=1, **more) -> Checkpoint:
+    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory) -> Checkpoint:
+    folder, last = tmp_path_factory.mktemp("run"), checkpoint(seed=3)
+    for step, seed in ((0, 1), (10, 2), (30, 3)):
+        keep_snapshot(folder, step, checkpoint(seed=seed).model.state_dict())
+    about = {"training": TrainConfig(optimizer="adamw").to_dict(), "language": "copy", "recorded": True}
+    return Checkpoint(last.model, LETTERS, History(), "watched", about, find_snapshots(folder, last.config))
+
+
+@pytest.fixture(scope="module")
+def tab(watched) -> Inspecting:
+    return Inspecting(watched, LOCAL)
+
+
+def drawn(updates: dict, component, trace: int = 0) -> np.ndarray:
+    return numbers_of(updates[component]["figure"]["data"][trace]["z"])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("name", ["rotary", "post-norm", "one key head, qk-norm, relu2", "separate heads", "experts"])
+def test_every_kind_of_model_has_every_view(name, view):
+    import plotly.graph_objects as go
+
+    tab = Inspecting(checkpoint(VARIANTS[name]), LOCAL)
+    updates = tab.frame.update(tab.at("abcabc", view=view, place=(1, 2, 4, 1)))
+    notice = html.unescape(updates[tab.frame.notice])
+    assert notice == "" or TOO_LITTLE.get(view, "?") in notice
+    figures = [u["figure"] for u in updates.values() if isinstance(u, dict) and "figure" in u]
+    assert figures or view == "replay"
+    for figure in figures:
+        layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
+        go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(tab, view):
+    updates = tab.frame.update(tab.at("a", view=view))
+    notice = html.unescape(updates[tab.frame.notice])
+    assert (TOO_LITTLE["learn"] in notice) if view == "learn" else notice == ""
+    worked = tab.frame.update(tab.at("", view=view, subject=EXAMPLE))
+    assert "worked" not in html.unescape(worked[tab.frame.notice]) or view == "replay"
+    open_tab = Inspecting(checkpoint(TINY.replace(causal=False)), LOCAL)
+    notice = html.unescape(open_tab.frame.update(open_tab.at("abc", view=view))[open_tab.frame.notice])
+    expected = {"cachewalk": "nothing can be kept", "replay": TOO_LITTLE["replay"]}.get(view, "")
+    assert expected in notice and bool(expected) == bool(notice)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_texts_of_tokens_are_escaped(tab, view):
+    updates = tab.frame.update(tab.at("<b>&<b>", view=view))
+    for update in updates.values():
+        text = json.dumps(update if not hasattr(update, "constructor_args") else "")
+        assert "<b>&" not in text
+
+
+def test_the_lens_draws_the_models_own_probabilities(tab):
+    updates = tab.frame.update(tab.at("abcabcab", view="minds", place=(1, 0, 5, 0)))
+    cells = drawn(updates, tab.component("minds_lens"))
+    seen, _ = tab.frame.read(tab.at("abcabcab"))
+    logits = seen.model(torch.tensor([seen.ids])).logits[0].detach().double().numpy()
+    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    assert np.allclose(cells[-1], chances.max(1), atol=1e-5)
+    receipt = updates[tab.component("minds_receipt")]
+    assert f"{logits[5].max():+.4f}".replace("-", "−") in receipt  # the sum and the model's own score
+    other = int(np.argsort(logits[5])[-3])
+    updates = tab.frame.update(tab.at("abcabcab", view="minds", place=(1, 0, 5, 0), minds_answer=str(other)))
+    assert np.allclose(drawn(updates, tab.component("minds_lens"))[-1, 5], chances[5, other], atol=1e-5)
+
+
+def test_changes_travel_as_codes_and_their_bars_are_the_changed_models(tab):
+    place = Place(1, 2, 5, 3)
+    made = {
+        "head": SwitchOff(1, "head", 2), "attention": SwitchOff(1, "attention"), "layer": SwitchOff(1, "layer"),
+        "feed-forward": SwitchOff(1, "feed-forward"), "uniform": SwapPattern(1, 2, "uniform"),
+        "previous": SwapPattern(1, 2, "previous"), "set": EditCell(1, 2, 5, 3, 0.75), "mask": RemoveMask(),
+        "scale": EditCell(1, 2, 5, 3, 0.75, scale=True), "mask here": RemoveMask(1),
+    }  # fmt: skip
+    assert set(made) == set(edit.CHANGES)
+    for name, expected in made.items():
+        assert edit.made(name, place, 0.75, True) == expected
+        assert edit.parsed([edit.coded(expected)]) == [expected]
+    codes = [edit.coded(made["head"]), edit.coded(made["set"])]
+    updates = tab.frame.update(tab.at("abcabcab", view="edit", place=(1, 2, 5, 3), edit_list=codes))
+    seen, _ = tab.frame.read(tab.at("abcabcab"))
+    tap = edits_tap([made["head"], made["set"]], seen.config)
+    after = seen.model(torch.tensor([seen.ids]), tap=tap).logits[0, 5].softmax(-1)
+    bars = updates[tab.component("edit_bars")]["figure"]["data"]
+    assert np.allclose(np.sort(numbers_of(bars[1]["x"]))[-1], after.max().item(), atol=1e-5)
+    assert "head 2 of layer 1 switched off" in updates[tab.component("edit_cards")]
+
+
+@pytest.mark.parametrize(
+    ("codes", "said"),
+    [
+        ([edit.coded(EditCell(0, 0, 2, 5, 0.5))], "comes after it"),
+        ([edit.coded(EditCell(0, 0, 7, 2, 0.5))], "outside this prompt of 6"),
+        ([edit.coded(SwitchOff(9, "head", 0))], "no layer 9"),
+        (["{}"], "cannot be used"),
+        (["[" * 5000], "cannot be used"),
+        ([7], "cannot be used"),
+        ([edit.coded(SwitchOff(0, "head", 0))] * 99, "cannot be used"),
+    ],
+)
+def test_changes_that_do_not_fit_are_a_sentence(tab, codes, said):
+    notice = tab.frame.update(tab.at("abcabc", view="edit", edit_list=codes))[tab.frame.notice]
+    assert said in html.unescape(notice) and "Traceback" not in notice
+
+
+def test_a_change_without_a_number_is_a_sentence():
+    for value in (None, "x", float("nan"), True):
+        with pytest.raises(ValueError, match="Type a number first"):
+            edit.made("set", Place(), value, True)
+
+
+def test_models_are_judged_by_text_they_never_saw_or_it_says_what_stands_in(tab, watched):
+    seen, _ = tab.frame.read(tab.at("abcabc"))
+    judged = validation.held_out(tab.page, seen)
+    assert "never trained on" in judged.words and judged.inputs.shape[1] == TINY.context_length
+    bare = Inspecting(checkpoint(), LOCAL)
+    seen, _ = bare.frame.read(bare.at("abcabc"))
+    judged = validation.held_out(bare.page, seen)
+    assert judged.words.startswith("the prompt itself") and judged.inputs.tolist() == [list(seen.ids[:-1])]
+    seen, _ = bare.frame.read(bare.at("a"))
+    with pytest.raises(ValueError, match="one token predicts nothing"):
+        validation.held_out(bare.page, seen)
+
+
+def test_a_shipped_model_is_judged_by_its_own_validation_text():
+    from pathlib import Path
+
+    from playground.inspection import look
+    from playground.storage import load
+
+    shipped = load(Path(__file__).resolve().parents[2] / "checkpoints" / "induction")
+    tab = Inspecting(shipped, LOCAL)
+    judged = validation.held_out(tab.page, look(shipped, shipped.tokenizer.encode("cage c")))
+    assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
+    own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
+    assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
+
+
+def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
+    for which, name in (("q", "blocks.1.attention.qkv.weight"), ("head.weight", "head.weight")):
+        updates = tab.frame.update(
+            tab.at("abcabc", view="learn", place=(1, 2, 5, 0), learn_matrix=which, learn_row=2, learn_column=99)
+        )
+        receipt = updates[tab.component("learn_weight")]
+        assert "row 2, column 15" in receipt  # the nearest there is
+        difference = receipt.split("by hand − in the model</td><td>")[1].split("<")[0].replace("−", "-")
+        assert abs(float(difference)) < 1e-7
+        assert name in html.unescape(updates[tab.component("learn_table")])
+    before, after = (drawn(updates, tab.component(f"learn_{part}")) for part in ("before", "after"))
+    step = drawn(updates, tab.component("learn_step"))
+    assert np.allclose(after - before, step, atol=1e-6) and np.abs(step).max() > 0
+
+
+def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
+    updates = tab.frame.update(tab.at("abcabc", view="replay", place=(1, 2, 5, 1), replay_slider=0))
+    then = checkpoint(seed=1).model
+    then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
+    from playground.model import trace
+
+    seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
+    cells = drawn(updates, tab.component("replay_pattern"))
+    assert np.allclose(np.nan_to_num(cells), seen["pattern", 1][0, 2].numpy(), atol=1e-5)
+    lines = updates[tab.component("replay_timeline")]["figure"]["data"]
+    mine = next(line for line in lines if line["name"] == "L1 H2")
+    assert numbers_of(mine["customdata"]).tolist() == [0, 10, 30]
+    assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
+    # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
+    expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
+    assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
+    for nonsense in (None, "x", float("nan"), -5, 10**9):
+        updates = tab.frame.update(tab.at("abcabc", view="replay", replay_slider=nonsense))
+        assert updates[tab.frame.notice] == ""
+
+
+def test_the_walks_panels_hold_the_real_keys_and_values(tab):
+    updates = tab.frame.update(tab.at("abca", view="cachewalk", place=(1, 2, 3, 0), walk_slider=2))
+    q, k, v = (drawn(updates, tab.component("walk_panels"), i) for i in range(3))
+    from playground.inspection.cachewalk import cache_walk
+
+    seen, _ = tab.frame.read(tab.at("abca"))
+    steps = list(cache_walk(seen.model, seen.ids, 8))
+    from playground.model import trace
+
+    text = [t for step in steps[:3] for t in step.read]
+    whole = trace(seen.model, torch.tensor([text]))
+    assert np.allclose(k[:6], whole["k", 1][0, :, 2], atol=1e-5) and np.isnan(k[6:]).all()
+    assert np.allclose(v[:6], whole["v", 1][0, :, 2], atol=1e-5)
+    assert np.allclose(q[5], whole["q", 1][0, 5, 2], atol=1e-5) and np.isnan(np.delete(q, 5, axis=0)).all()
+    assert "18 instead of 45" in updates[tab.component("walk_cards")]
+    full = tab.frame.update(tab.at("abcdeabcdeab", view="cachewalk"))
+    assert "context of 12 tokens is full" in full[tab.component("walk_table")]
+
+
+def test_a_model_too_large_for_a_view_is_told_so(tab, monkeypatch):
+    monkeypatch.setattr(learn, "MOST_PARAMETERS", 10)
+    notice = tab.frame.update(tab.at("abc", view="learn"))[tab.frame.notice]
+    assert "a step is taken here for models of up to 10" in html.unescape(notice)
