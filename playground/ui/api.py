@@ -10,7 +10,7 @@ endpoints are tools for language models, described by these docstrings.
 T = tokens of a prompt, D = d_head.
 """
 
-# no postponed annotations here: gradio reads the types themselves
+# no postponed annotations here: gradio reads the types themselves. It joins the lines of Returns with commas.
 
 import math
 import time
@@ -97,9 +97,12 @@ class Endpoints:
             visitor: the visitor id of an earlier /train, to keep models together; empty for a new one.
 
         Returns:
-            Events, one after the other, losses in nats per token. accepted {visitor, model}; ladder {uniform,
-            unigram, bigram, floor}; stepped {step, loss, tokens_per_second}; evaluated {step, train_loss, val_loss};
-            sampled {step, prompt, text}; and last finished {reason, message, val_loss, visitor, model}.
+            Events, one after the other, losses in nats per token: accepted {visitor, model}
+            ladder {uniform, unigram, bigram, floor}
+            stepped {step, loss, tokens_per_second}
+            evaluated {step, train_loss, val_loss}
+            sampled {step, prompt, text}
+            and last finished {reason, message, val_loss, visitor, model}.
         """
         with in_words():
             visitor = self.page.known(visitor) if visitor else new_id()
@@ -134,8 +137,8 @@ class Endpoints:
             visitor: the visitor id that /train answered, for a model trained under it.
 
         Returns:
-            The text so far, again and again, as {text, new_tokens, done}; the last one also has tokens, a list of
-            {token, probability}, and notes.
+            The text so far, again and again, as {text, new_tokens, done}
+            the last one also with tokens (a list of {token, probability}) and notes.
         """
         with in_words():
             checkpoint = self._model(model, visitor)
@@ -172,9 +175,9 @@ class Endpoints:
             visitor: the visitor id that /train answered, for a model trained under it.
 
         Returns:
-            {tokens, pattern, attends_most, n_layers, n_heads, notes}. pattern[i][j] is how much token i attends to
-            token j; every row sums to 1, and future tokens get 0. With vectors also scores (before the mask),
-            queries, keys and values, one row per token.
+            {tokens, pattern, attends_most, n_layers, n_heads, notes}
+            where pattern[i][j] is how much token i attends to token j (every row sums to 1 and future tokens get 0)
+            with vectors also scores (before the mask), queries, keys and values, one row per token.
         """
         with in_words():
             checkpoint = self._model(model, visitor)
@@ -212,9 +215,10 @@ class Endpoints:
             visitor: the visitor id that /train answered, for models trained under it.
 
         Returns:
-            {sentence, models}. For each model its id, name, parameters and the val_loss of its training, and for
-            this text loss (nats per token), nats_per_character (which can be compared across different tokens; lower
-            is less surprised), scored_tokens, next (a list of {token, probability}) and notes.
+            {sentence, models}
+            for each model its id, name, parameters and the val_loss of its training
+            and for this text loss (nats per token), scored_tokens, next (a list of {token, probability}) and notes
+            and nats_per_character, which can be compared across different tokens (lower is less surprised).
         """
         with in_words():
             text, n = _text("text", text), _whole("candidates", candidates, 1, MOST_CANDIDATES)
