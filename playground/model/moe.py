@@ -49,14 +49,14 @@ class MixtureOfExperts(nn.Module):
         K = self.config.experts_per_token
         visits = routing.experts.reshape(-1)  # (N·K,) which expert each visit goes to
         order = visits.argsort(stable=True)  # visits sorted by expert
-        counts = torch.bincount(visits, minlength=self.config.n_experts)
-        rows_per_expert = counts.tolist()
+        rows_per_expert = torch.bincount(visits, minlength=self.config.n_experts).tolist()
+        tokens = order // K  # (N·K,) which token each row belongs to
+        places = _inverse(order).view(-1, K)  # (N, K) which rows belong to each token
 
-        rows = _Dispatch.apply(x.reshape(-1, d), order, K)  # (N·K, d), one run of rows per expert
+        rows = _Dispatch.apply(x.reshape(-1, d), tokens, places)  # (N·K, d), one run of rows per expert
         hidden = self._hidden(rows, rows_per_expert)  # (N·K, f)
-        done = _GroupedLinear.apply(hidden, self.down, getattr(self, "down_bias", None), rows_per_expert)  # (N·K, d)
-        back = _Unsort.apply(done, order).view(B, T, K, d)
-        out = (routing.weights.unsqueeze(-1) * back).sum(dim=2)  # (B, T, d)
+        done = _grouped_linear(hidden, self.down, getattr(self, "down_bias", None), rows_per_expert)  # (N·K, d)
+        out = _Combine.apply(done, routing.weights.reshape(-1, K), order, tokens, places).view(B, T, d)
         if self.config.shared_expert:
             out = out + self.shared.down(self.shared.hidden(x))
         return tap("ff_out", layer, out), routing
@@ -74,15 +74,14 @@ class MixtureOfExperts(nn.Module):
             preference = probabilities.detach() + self.selection_bias
         experts = preference.topk(self.config.experts_per_token, dim=-1).indices
         experts = tap("experts", layer, experts)  # (B, T, K)
-        chosen = probabilities.gather(-1, experts)
-        weights = tap("expert_weights", layer, chosen / chosen.sum(dim=-1, keepdim=True))  # (B, T, K)
+        weights = tap("expert_weights", layer, _Renormalised.apply(probabilities, experts))  # (B, T, K)
         return Routing(logits, probabilities, experts, weights)
 
     def _hidden(self, rows: torch.Tensor, rows_per_expert: list[int]) -> torch.Tensor:
         """Hidden layer (N·K, f) of rows (N·K, d) that are sorted by expert."""
-        up = _GroupedLinear.apply(rows, self.up, getattr(self, "up_bias", None), rows_per_expert)
+        up = _grouped_linear(rows, self.up, getattr(self, "up_bias", None), rows_per_expert)
         if self.config.activation == "swiglu":
-            gate = _GroupedLinear.apply(rows, self.gate, getattr(self, "gate_bias", None), rows_per_expert)
+            gate = _grouped_linear(rows, self.gate, getattr(self, "gate_bias", None), rows_per_expert)
             return F.silu(gate) * up
         return bend(up, self.config)
 
@@ -120,40 +119,78 @@ def router_z_loss(routing: Routing) -> torch.Tensor:
     return routing.logits.logsumexp(dim=-1).square().mean()
 
 
+class _Renormalised(torch.autograd.Function):
+    """Probabilities (B, T, E) of the chosen experts (B, T, K), divided by their sum: (B, T, K)."""
+
+    @staticmethod
+    def forward(ctx, probabilities, experts):
+        chosen = probabilities.gather(-1, experts)
+        total = chosen.sum(dim=-1, keepdim=True)
+        weights = chosen.div_(total)
+        ctx.n_experts = probabilities.shape[-1]
+        ctx.save_for_backward(weights, total, experts)
+        return weights
+
+    @staticmethod
+    def backward(ctx, grad):
+        weights, total, experts = ctx.saved_tensors
+        grad_chosen = (grad - torch.linalg.vecdot(grad, weights).unsqueeze(-1)).div_(total)
+        grad_probabilities = grad.new_zeros(*experts.shape[:-1], ctx.n_experts)
+        # added, not written: a forced route may name an expert twice
+        return grad_probabilities.scatter_add_(-1, experts, grad_chosen), None
+
+
 class _Dispatch(torch.autograd.Function):
-    """x (N, d) → rows (N·K, d) in the order given; the gradient comes back by a gather instead of a scatter."""
+    """x (N, d) → rows (N·K, d) sorted by expert; the gradient comes back as one gather and sum instead of a scatter."""
 
     @staticmethod
-    def forward(ctx, x, order, visits_per_token):
-        ctx.save_for_backward(order)
-        ctx.visits_per_token = visits_per_token
-        return x.index_select(0, order // visits_per_token)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (order,) = ctx.saved_tensors
-        in_visit_order = grad.index_select(0, _inverse(order))
-        return in_visit_order.unflatten(0, (-1, ctx.visits_per_token)).sum(dim=1), None, None
-
-
-class _Unsort(torch.autograd.Function):
-    """Rows (N·K, d) sorted by expert → back in visit order; forward and backward are each one gather."""
-
-    @staticmethod
-    def forward(ctx, rows, order):
-        ctx.save_for_backward(order)
-        return rows.index_select(0, _inverse(order))
+    def forward(ctx, x, tokens, places):
+        ctx.save_for_backward(places)
+        return x.index_select(0, tokens)
 
     @staticmethod
     def backward(ctx, grad):
-        (order,) = ctx.saved_tensors
-        return grad.index_select(0, order), None
+        (places,) = ctx.saved_tensors
+        return F.embedding_bag(places, grad, mode="sum"), None, None
+
+
+class _Combine(torch.autograd.Function):
+    """Rows (N·K, d) sorted by expert, weights (N, K) → each token's weighted sum (N, d), without unsorting in between.
+
+    A bag of an embedding is the sum of some rows of a table, each times its weight: one pass over the rows.
+    """
+
+    @staticmethod
+    def forward(ctx, rows, weights, order, tokens, places):
+        weights = weights.to(rows.dtype)
+        ctx.save_for_backward(rows, weights, order, tokens, places)
+        return F.embedding_bag(places, rows, mode="sum", per_sample_weights=weights)
+
+    @staticmethod
+    def backward(ctx, grad):
+        rows, weights, order, tokens, places = ctx.saved_tensors
+        per_row = grad.index_select(0, tokens)  # (N·K, d)
+        grad_weights = torch.linalg.vecdot(rows, per_row).index_select(0, places.flatten()).view_as(weights)
+        grad_rows = per_row.mul_(weights.flatten().index_select(0, order).unsqueeze(1))
+        return grad_rows, grad_weights, None, None, None
+
+
+def _grouped_linear(
+    rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, rows_per_expert: list[int]
+) -> torch.Tensor:
+    """See `_GroupedLinear`; under autocast in its dtype, like any other linear layer."""
+    device = rows.device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+        rows, weight, bias = rows.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+    return _GroupedLinear.apply(rows, weight, bias, rows_per_expert)
 
 
 class _GroupedLinear(torch.autograd.Function):
     """rows (R, n) sorted by expert, weight (E, n, m), bias (E, m) or None → (R, m), one product per expert.
 
-    Written out with its backward because slices of one output buffer cost a third of autograd's split and cat.
+    Written out with its backward because slices of one output buffer cost a third of autograd's split and cat. All
+    slices of a tensor are made by one call: at these sizes, making them one by one takes a tenth of the time.
     """
 
     @staticmethod
@@ -161,38 +198,39 @@ class _GroupedLinear(torch.autograd.Function):
         ctx.save_for_backward(rows, weight)
         ctx.rows_per_expert, ctx.has_bias = rows_per_expert, bias is not None
         out = rows.new_empty(rows.shape[0], weight.shape[2])
-        for expert, a, b in _runs(rows_per_expert):
+        for expert, x, w, y in _used(rows_per_expert, rows.split(rows_per_expert), weight.unbind(),
+                                     out.split(rows_per_expert)):  # fmt: skip
             if bias is None:
-                torch.mm(rows[a:b], weight[expert], out=out[a:b])
+                torch.mm(x, w, out=y)
             else:
-                torch.addmm(bias[expert], rows[a:b], weight[expert], out=out[a:b])
+                torch.addmm(bias[expert], x, w, out=y)
         return out
 
     @staticmethod
     def backward(ctx, grad):
         rows, weight = ctx.saved_tensors
-        grad = grad.contiguous()
-        grad_rows = torch.empty_like(rows)
-        grad_weight = torch.empty_like(weight)
-        grad_bias = grad.new_zeros(weight.shape[0], weight.shape[2]) if ctx.has_bias else None
-        for expert, count in enumerate(ctx.rows_per_expert):
+        counts, grad = ctx.rows_per_expert, grad.contiguous()
+        grad_rows, grad_weight = torch.empty_like(rows), torch.empty_like(weight)
+        for expert, count in enumerate(counts):
             if count == 0:
                 grad_weight[expert].zero_()
-        for expert, a, b in _runs(ctx.rows_per_expert):
-            torch.mm(grad[a:b], weight[expert].T, out=grad_rows[a:b])
-            torch.mm(rows[a:b].T, grad[a:b], out=grad_weight[expert])
-            if grad_bias is not None:
-                torch.sum(grad[a:b], dim=0, out=grad_bias[expert])
+        for _, g, w, x, to_rows, to_weight in _used(
+            counts, grad.split(counts), weight.mT.unbind(), rows.T.split(counts, dim=1), grad_rows.split(counts),
+            grad_weight.unbind(),
+        ):  # fmt: skip
+            torch.mm(g, w, out=to_rows)
+            torch.mm(x, g, out=to_weight)
+        grad_bias = None
+        if ctx.has_bias:
+            grad_bias = grad.new_zeros(weight.shape[0], weight.shape[2])
+            for expert, g in _used(counts, grad.split(counts)):
+                torch.sum(g, dim=0, out=grad_bias[expert])
         return grad_rows, grad_weight, grad_bias, None
 
 
-def _runs(rows_per_expert: list[int]):
-    """(expert, first row, row after last) of every expert that has rows."""
-    start = 0
-    for expert, count in enumerate(rows_per_expert):
-        if count:
-            yield expert, start, start + count
-        start += count
+def _used(rows_per_expert: list[int], *parts: tuple[torch.Tensor, ...]):
+    """(expert, its slice of each of the parts) of every expert that has rows."""
+    return (each for each in zip(range(len(rows_per_expert)), *parts) if rows_per_expert[each[0]])
 
 
 def _inverse(order: torch.Tensor) -> torch.Tensor:
