@@ -73,13 +73,14 @@ class Frame:
     """One sentence on how the prompt was read, or what is wrong with it."""
     view: gr.Textbox
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
+    seen: gr.Textbox
+    """Hidden; value: which model and prompt were drawn last."""
     building: str = ""
     """The view being built."""
     _followers: list[_Follower] = field(default_factory=list)
     _outputs: list[Any] = field(default_factory=list)
     _moves: list[tuple[Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
     _redraws: list[tuple[Any, Callable | None]] = field(default_factory=list)
-    _rereads: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._looks = Looks(self.page)
@@ -122,40 +123,28 @@ class Frame:
         """On this event draw again; `alter(look, place, values)` may return values to be taken instead."""
         self._redraws.append((event, alter))
 
-    def rereads(self, event: Any) -> None:
-        """On this event, which has changed the prompt, read it and draw again."""
-        self._rereads.append(event)
-
     # ---- wiring ----------------------------------------------------------------------------------------------------
 
     def connect(self, tabs: dict[str, gr.Tab]) -> None:
         """Wire everything, once all views are built."""
         page = self.page
-        everything = list(dict.fromkeys([self.notice, self.view, *self.pickers, *self._outputs]))
+        everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *self._outputs]))
         extras = [component for follower in self._followers for component in follower.extra]
-        inputs = {*self.inputs, self.view, *extras}
+        inputs = {*self.inputs, self.view, self.seen, *extras}
         quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 4,
                  "concurrency_id": "inspect", "trigger_mode": "always_last"}  # fmt: skip
 
         def on(event: Any, handler: Callable) -> Any:
             return event(handler, inputs, everything, **quick)
 
-        def opened(values: dict, request: gr.Request, name: str) -> dict:
-            linked = query_of(request).keys() & {"layer", "head", "cell"}
-            where = None if values[self.view] or linked else best
-            return self.update({**values, self.view: name}, where=where)
-
-        def other_prompt(values: dict) -> dict:
-            return self.update(values, where=last) if values[self.view] else gr.skip()
-
-        def other_model(values: dict) -> dict:
-            return self.update(values, where=best) if values[self.view] else gr.skip()
+        def renewed(values: dict) -> dict:
+            return self.update(values, where=self._rule(values)) if values[self.view] else gr.skip()
 
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
-            on(tab.select, _opener(opened, name))
-        for event in (self.prompt.input, self.prompt.submit, *self._rereads):
-            on(event, other_prompt)
-        on(self.subject.input, other_model)
+            on(tab.select, self._opener(name))
+        # `change`, because `input` says nothing when a text is pasted with the mouse
+        for event in (self.prompt.change, self.prompt.submit, self.subject.input):
+            on(event, renewed)
         for picker in self.pickers:
             per = "head" if picker in (self.layer, self.head) else "place"
             on(picker.input, lambda values, per=per: self.update(values, lists=False, changed=per))
@@ -164,13 +153,31 @@ class Frame:
         for event, alter in self._redraws:
             on(event, self._redrawer(alter))
 
-        def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple[str, gr.Dataset]:
+        def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
             return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
-        on(chosen.then, other_model)
-        on(self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY).then, other_prompt)
+        on(chosen.then, renewed)
+        self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY)
+
+    def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
+        """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
+        before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
+        if before[0] != now[0]:
+            linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
+            return None if linked else best
+        return last if before != now else None
+
+    def _name(self, values: dict) -> str:
+        """Model and subject, a line break, the prompt."""
+        return f"{values[self.page.model]} {values[self.subject]}\n{values[self.prompt]}"
+
+    def _opener(self, name: str) -> Callable:
+        def open_view(values: dict, request: gr.Request) -> dict:
+            return self.update({**values, self.view: name}, where=self._rule(values, request))
+
+        return open_view
 
     def _mover(self, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
         def move(values: dict, event: gr.SelectData) -> dict:
@@ -205,7 +212,7 @@ class Frame:
             return {self.notice: theme.notice(sentence(str(problem)), "error"), self.view: values[self.view]}
         if changed == "place" and place.owner != before.owner:
             changed = "head"
-        shown = {self.view: values[self.view]}
+        shown = {self.view: values[self.view], self.seen: self._name(values)}
         notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
         problems = []
         for follower in self._followers:
@@ -224,13 +231,6 @@ class Frame:
         tokens = [(label, i) for i, label in enumerate(found.labels())]
         choices = (_numbered(found.config.n_layers), _numbered(found.config.n_heads), tokens, tokens)
         return {p: gr.Dropdown(choices=c, value=n) for p, c, n in zip(self.pickers, choices, numbers)}
-
-
-def _opener(opened: Callable, name: str) -> Callable:
-    def open_view(values: dict, request: gr.Request) -> dict:
-        return opened(values, request, name)
-
-    return open_view
 
 
 def build(page: Page) -> Frame:
@@ -267,11 +267,11 @@ def build(page: Page) -> Frame:
                     key = _picker("Looks at (key)", "inspect-key")
                 copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
-        view = gr.Textbox("", visible=False)
+        view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
-    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view, seen)
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:

@@ -87,7 +87,7 @@ def build(frame: Frame) -> None:
 
     waker.click(find, frame.inputs, [proposal, taker, found], show_progress="minimal", api_visibility="private",
                 concurrency_limit=2)  # fmt: skip
-    frame.rereads(taker.click(lambda text: text, found, frame.prompt, **QUIETLY).then)
+    taker.click(lambda text: text, found, frame.prompt, **QUIETLY)
 
 
 def repeated(seen: Look) -> Look:
