@@ -3,6 +3,7 @@
 import html
 import json
 
+import gradio as gr
 import numpy as np
 import pytest
 import torch
@@ -20,7 +21,7 @@ from playground.ui.limits import LOCAL
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import EXAMPLE, Place
 from tests.model.configs import TINY, VARIANTS
-from tests.ui.inspecting import Inspecting
+from tests.ui.inspecting import VISITOR, Inspecting
 
 LETTERS = CharTokenizer("ab<>&cde\n ")
 VIEWS = ("minds", "edit", "learn", "replay", "cachewalk")
@@ -46,17 +47,22 @@ def tab(watched) -> Inspecting:
     return Inspecting(watched, LOCAL)
 
 
+def of_model(tab: Inspecting, checkpoint: Checkpoint, prompt: str, **more) -> dict:
+    """A handler's values with another model chosen; a tab takes a second to build, a model none."""
+    model_id = tab.page.registry.add(VISITOR, checkpoint, model_id="another")
+    return {**tab.at(prompt, **more), tab.page.model: model_id}
+
+
 def drawn(updates: dict, component, trace: int = 0) -> np.ndarray:
     return numbers_of(updates[component]["figure"]["data"][trace]["z"])
 
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("name", ["rotary", "post-norm", "one key head, qk-norm, relu2", "separate heads", "experts"])
-def test_every_kind_of_model_has_every_view(name, view):
+def test_every_kind_of_model_has_every_view(tab, name, view):
     import plotly.graph_objects as go
 
-    tab = Inspecting(checkpoint(VARIANTS[name]), LOCAL)
-    updates = tab.frame.update(tab.at("abcabc", view=view, place=(1, 2, 4, 1)))
+    updates = tab.frame.update(of_model(tab, checkpoint(VARIANTS[name]), "abcabc", view=view, place=(1, 2, 4, 1)))
     notice = html.unescape(updates[tab.frame.notice])
     assert notice == "" or TOO_LITTLE.get(view, "?") in notice
     figures = [u["figure"] for u in updates.values() if isinstance(u, dict) and "figure" in u]
@@ -73,8 +79,8 @@ def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(
     assert (TOO_LITTLE["learn"] in notice) if view == "learn" else notice == ""
     worked = tab.frame.update(tab.at("", view=view, subject=EXAMPLE))
     assert "worked" not in html.unescape(worked[tab.frame.notice]) or view == "replay"
-    open_tab = Inspecting(checkpoint(TINY.replace(causal=False)), LOCAL)
-    notice = html.unescape(open_tab.frame.update(open_tab.at("abc", view=view))[open_tab.frame.notice])
+    unmasked = of_model(tab, checkpoint(TINY.replace(causal=False)), "abc", view=view)
+    notice = html.unescape(tab.frame.update(unmasked)[tab.frame.notice])
     expected = {"cachewalk": "nothing can be kept", "replay": TOO_LITTLE["replay"]}.get(view, "")
     assert expected in notice and bool(expected) == bool(notice)
 
@@ -82,9 +88,8 @@ def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(
 @pytest.mark.parametrize("view", VIEWS)
 def test_texts_of_tokens_are_escaped(tab, view):
     updates = tab.frame.update(tab.at("<b>&<b>", view=view))
-    for update in updates.values():
-        text = json.dumps(update if not hasattr(update, "constructor_args") else "")
-        assert "<b>&" not in text
+    shown = [update for component, update in updates.items() if isinstance(component, gr.HTML)]
+    assert shown and "<b>" not in json.dumps(shown)
 
 
 def test_the_lens_draws_the_models_own_probabilities(tab):
@@ -150,23 +155,21 @@ def test_models_are_judged_by_text_they_never_saw_or_it_says_what_stands_in(tab,
     seen, _ = tab.frame.read(tab.at("abcabc"))
     judged = validation.held_out(tab.page, seen)
     assert "never trained on" in judged.words and judged.inputs.shape[1] == TINY.context_length
-    bare = Inspecting(checkpoint(), LOCAL)
-    seen, _ = bare.frame.read(bare.at("abcabc"))
-    judged = validation.held_out(bare.page, seen)
+    seen, _ = tab.frame.read(of_model(tab, checkpoint(), "abcabc"))
+    judged = validation.held_out(tab.page, seen)
     assert judged.words.startswith("the prompt itself") and judged.inputs.tolist() == [list(seen.ids[:-1])]
-    seen, _ = bare.frame.read(bare.at("a"))
+    seen, _ = tab.frame.read(of_model(tab, checkpoint(), "a"))
     with pytest.raises(ValueError, match="one token predicts nothing"):
-        validation.held_out(bare.page, seen)
+        validation.held_out(tab.page, seen)
 
 
-def test_a_shipped_model_is_judged_by_its_own_validation_text():
+def test_a_shipped_model_is_judged_by_its_own_validation_text(tab):
     from pathlib import Path
 
     from playground.inspection import look
     from playground.storage import load
 
     shipped = load(Path(__file__).resolve().parents[2] / "checkpoints" / "induction")
-    tab = Inspecting(shipped, LOCAL)
     judged = validation.held_out(tab.page, look(shipped, shipped.tokenizer.encode("cage c")))
     assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
     own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
@@ -232,3 +235,43 @@ def test_a_model_too_large_for_a_view_is_told_so(tab, monkeypatch):
     monkeypatch.setattr(learn, "MOST_PARAMETERS", 10)
     notice = tab.frame.update(tab.at("abc", view="learn"))[tab.frame.notice]
     assert "a step is taken here for models of up to 10" in html.unescape(notice)
+
+
+def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(tmp_path):
+    from playground.inspection.replay import replay
+    from playground.ui.jobs import Jobs
+    from playground.ui.registry import Registry
+    from tests.ui.runs import ANNA, small_spec, until
+
+    registry = Registry(LOCAL, shipped=tmp_path)
+    jobs = Jobs(registry, LOCAL)
+    job = jobs.start(ANNA, small_spec(steps=20))
+    until(lambda: job.settled)
+    made = registry.get(job.id, ANNA)
+    assert made.snapshots.steps[0] == 0 and made.snapshots.steps[-1] == 20 and len(made.snapshots.steps) > 10
+    found = replay(made, made.tokenizer.encode("the cat sat"))
+    assert found.losses[-1] < found.losses[0]
+    ids = torch.tensor([made.tokenizer.encode("the cat sat")])
+    assert torch.allclose(made.snapshots.model(20)(ids).logits, made.model(ids).logits, atol=0.05)
+    assert jobs.spec_of(made) is job.spec and jobs.spec_of(checkpoint()) is None
+    keep_snapshot(job.folder, 25, made.model.state_dict())  # as if a longer run had been interrupted
+    jobs.resume(ANNA, job.id, more_steps=10)
+    until(lambda: job.settled)
+    steps = registry.get(job.id, ANNA).snapshots.steps
+    assert steps[-1] == 30 and set(made.snapshots.steps) <= set(steps)
+    assert "the last tenth of your text" in validation._of_run(_page(registry, jobs), job.checkpoint)[1]
+
+
+def _page(registry, jobs):
+    from types import SimpleNamespace
+
+    return SimpleNamespace(registry=registry, jobs=jobs)
+
+
+def test_fewer_moments_are_kept_of_larger_models():
+    from playground.model import PRESETS
+    from playground.ui.limits import PUBLIC
+
+    assert PUBLIC.snapshots(PRESETS["small"].config) == 40
+    assert 4 <= PUBLIC.snapshots(PRESETS["medium"].config) < 20
+    assert PUBLIC.snapshots(PRESETS["gpt2-small"].config) == 0

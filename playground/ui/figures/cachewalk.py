@@ -64,7 +64,7 @@ def cache_panels(
         )
         notes.append(
             {
-                "text": f"<b>{title}</b>",
+                "text": title,
                 "xref": "paper",
                 "yref": "paper",
                 "x": left,

@@ -53,8 +53,9 @@ def timeline(
             lines.append({**line, "yaxis": "y2", "mode": "lines+markers" if mine else "lines",
                           "marker": {"size": 5}, "opacity": 1.0 if mine else 0.75,
                           "showlegend": mine or L * H <= 8})  # fmt: skip
+    now = math.sqrt(moment)
     shapes = [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": math.sqrt(moment), "x1": math.sqrt(moment), "y0": 0, "y1": 1,
+        {"type": "line", "xref": "x", "yref": "paper", "x0": now, "x1": now, "y0": 0, "y1": 1,
          "line": {"color": palette.HIGHLIGHT, "width": 2}},
         *({"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": value, "y1": value, "layer": "below",
            "line": {"color": palette.FAINT, "width": 1, "dash": "dash"}} for rung, value in rungs),
