@@ -308,6 +308,8 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, expert: int, least: int 
     kinds, number, counts = np.unique(tokens, return_inverse=True, return_counts=True)
     shares = np.bincount(number.ravel(), taken) / counts
     found = [
-        Lift(int(t), float(s), float(s / base), int(n)) for t, s, n in zip(kinds, shares, counts) if n >= least and s > base
+        Lift(int(t), float(s), float(s / base), int(n))
+        for t, s, n in zip(kinds, shares, counts)
+        if n >= least and s > base
     ]
     return sorted(found, key=lambda lift: (-lift.lift, -lift.count))[:most]
