@@ -12,10 +12,11 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..model import ModelConfig
 from .card import TAG, model_card
 from .checkpoint import (
     MAX_HEADER_BYTES,
@@ -109,12 +110,14 @@ def pull(
     endpoint: str | None = None,
     cache: str | Path | None = None,
     max_parameters: int = MAX_PARAMETERS,
+    check: Callable[[ModelConfig], None] = lambda config: None,
 ) -> Checkpoint:
     """The checkpoint of a model repository: one of this project, or a GPT-2, Llama or Mixtral of Transformers.
 
     Sizes are asked for before anything is fetched, and files are checked before memory is allocated for them. `cache`
     is where downloads are kept (default: the Hub's own cache). Without a token the stored login is used, if there is
-    one; False uses none. Raises HubError or CheckpointError.
+    one; False uses none. `check` may raise a ValueError of its own for a config that is too much for
+    this place. Raises HubError or CheckpointError.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -128,7 +131,7 @@ def pull(
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
         for name in names:
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
-    checkpoint = _open(Path(path).parent, max_parameters)
+    checkpoint = _open(Path(path).parent, max_parameters, check)
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     checked = regular(replace(checkpoint, name=name))
     return replace(checked, about={**checked.about, "pulled_from": repo_id, "revision": info.sha})
@@ -268,13 +271,13 @@ def _check_sizes(sizes: dict[str, int], max_parameters: int, repo_id: str) -> No
         raise HubError(f"{large} of {repo_id} is too large to be what it says")
 
 
-def _open(folder: Path, max_parameters: int) -> Checkpoint:
+def _open(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None]) -> Checkpoint:
     values = read_json(folder / "config.json")
     if isinstance(values, dict) and "model_type" in values and "format" not in values:
         from .transformers_io import import_folder
 
-        return import_folder(folder, max_parameters=max_parameters)
-    return load(folder, max_parameters=max_parameters)
+        return import_folder(folder, max_parameters=max_parameters, check=check)
+    return load(folder, max_parameters=max_parameters, check=check)
 
 
 def _message(checkpoint: Checkpoint) -> str:

@@ -73,8 +73,9 @@ def build(page: Page) -> None:
             with tempfile.TemporaryDirectory() as temporary:
                 # visitors must not fill the Space's disk; one's own machine keeps what it has fetched
                 cache = temporary if on_space else None
-                checkpoint = hub.pull(repo, token=token, cache=cache, max_parameters=page.limits.parameters)
-            page.limits.check_model(checkpoint.config)
+                checkpoint = hub.pull(
+                    repo, token=token, cache=cache, max_parameters=page.limits.parameters, check=page.limits.check_model
+                )
             new_id = page.registry.add(visitor, replace(checkpoint, name=repo))  # so that lists tell it from others
         loss = checkpoint.history.val_loss
         quality = f", validation loss {loss:.4f}" if loss is not None else ""
