@@ -1,0 +1,95 @@
+"""A visitor finds a head that looks at the token before, checks a weight by hand, and sees what the head is worth."""
+
+import math
+import re
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from playground.ui.app import build_app
+
+# the middle of a cell of the map in a chart, in pixels of the window
+CELL = """([id, row, column]) => {
+  const plot = document.querySelector(`#${id} .chart-plot`), box = plot.getBoundingClientRect(), at = plot._fullLayout;
+  const x = at.xaxis, y = at.yaxis;
+  return [box.left + x._offset + x.d2p(column), box.top + y._offset + y.d2p(row)];
+}"""
+
+
+def click_cell(page, chart: str, row: int, column: int) -> None:
+    """Move to a cell, wait for plotly to notice, click."""
+    page.locator(f"#{chart}").scroll_into_view_if_needed()
+    x, y = page.evaluate(CELL, [chart, row, column])
+    page.mouse.move(x - 2, y - 2)
+    page.mouse.move(x, y, steps=3)
+    page.locator(f"#{chart} .hoverlayer .hovertext").wait_for(state="attached")
+    page.mouse.click(x, y)
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
+    page = chromium_page
+    page.set_default_timeout(120_000)
+    page.goto(serve(build_app()))
+    page.get_by_role("tab", name="Inspect QKV").click()
+    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]", timeout=60_000)
+    page.locator("#inspect-prompt textarea").fill("Mia sat on a hill. Tom sat by the sea.")
+    words = page.locator("#inspect-heads-grid .chart-words")
+    grid = "() => document.querySelector('#inspect-heads-grid .chart-plot')?._fullData?.[0].z.length"
+    page.wait_for_function(f"({grid})() === 38", timeout=60_000)
+
+    # the head with the highest score for the token before, from the map of all heads
+    page.get_by_role("tab", name="What heads do").click()
+    page.wait_for_selector("#inspect-roles-chart [data-state=drawn]")
+    said = page.locator("#inspect-roles-chart .chart-words").inner_text()
+    layer, head = map(int, re.search(r"most of all layer (\d+), head (\d+)", said).groups())
+    click_cell(page, "inspect-roles-chart", layer, head)
+    expect(page.locator("#inspect-role")).to_contain_text(f"Layer {layer}, head {head}", timeout=60_000)
+    expect(page.locator("#inspect-role")).to_contain_text("looks at the token before", timeout=60_000)
+
+    # its pattern, and the receipt of one of its cells
+    page.get_by_role("tab", name="Step by step").click()
+    page.locator("#inspect-steps label", has_text="softmax").click()
+    expect(page.locator("#inspect-step")).to_contain_text("scores become shares", timeout=60_000)
+    expect(words).to_contain_text(f"layer {layer}, head {head}", timeout=60_000)
+    page.wait_for_function(
+        "document.querySelector('#inspect-step-chart .chart-plot')._fullLayout.yaxis.ticktext?.length === 38"
+    )
+    click_cell(page, "inspect-step-chart", 5, 4)
+    paper = page.locator("#inspect-walk .block.receipt-paper")
+    expect(paper).to_contain_text("“5 a” looks at “4 s”", timeout=60_000)
+
+    # by hand: the products add up to the sum, and the sum leads to the weight that the picture shows
+    header, *terms = [row.split("\t") for row in paper.locator(".receipt-terms table").inner_text().splitlines()]
+    products = [number(row[header.index("q · k")]) for row in terms if len(row) == len(header)]
+    sums = {row.split("\t")[0]: row.split("\t")[1] for row in paper.locator(".receipt-sums").inner_text().splitlines()}
+    values = [number(v) for v in sums.values() if re.search(r"\d", v)]
+    assert len(products) == 32 and abs(sum(products) - values[0]) < 1e-6
+    assert abs(values[0] / math.sqrt(32) - values[1]) < 1e-6
+    largest = number(re.search(r"exp\(score − (−?[\d.]+)", " ".join(sums))[1])
+    total = number(re.search(r"÷ ([\d.]+), the row's sum", " ".join(sums))[1])
+    weight = math.exp(values[1] - largest) / total
+    drawn = page.evaluate("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z[5][4]")
+    assert abs(weight - values[3]) < 1e-6 and abs(weight - drawn) < 1e-4
+    expect(paper).to_contain_text(
+        re.compile(r"Largest difference from the model's own forward: \d\.\de-0[5-9]"), timeout=60_000
+    )
+
+    # the same by drop-downs, and as a table to keep
+    with page.expect_download() as kept:
+        paper.get_by_role("button", name="Save as CSV").click()
+    assert kept.value.suggested_filename == "receipt.csv"
+    with page.expect_download() as kept:
+        page.locator("#inspect-step-chart [data-chart=csv]").click()
+    rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()
+    assert len(rows) == 39 and abs(float(rows[6].split(",")[5]) - drawn) < 1e-6
+
+    # without it, something else is expected next, and unseen text costs more
+    page.get_by_role("tab", name="Change it").click()
+    page.locator("#edit-apply").click()
+    expect(page.locator("#edit-list")).to_contain_text(f"head {head}", timeout=60_000)
+    page.locator("#edit-measure").click()
+    expect(page.locator("#edit-cost")).to_contain_text("nats", timeout=60_000)
