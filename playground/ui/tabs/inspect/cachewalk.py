@@ -64,7 +64,7 @@ def build(frame: Frame) -> None:
         labels = [look.token_label(token) for token in best]
         chances = step.probabilities[best].tolist()
         return {
-            slider: gr.Slider(maximum=max(len(steps) - 1, 1), value=index),
+            slider: gr.update(maximum=max(len(steps) - 1, 1), value=index),
             onward: gr.Button(interactive=index + 1 < len(steps)),
             cards: step_cards(look, step, steps),
             panels: show(figure, words),
@@ -75,7 +75,7 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [slider, onward, cards, panels, bars, table], extra=[slider])
-    frame.redraws(slider.release)
+    frame.redraws(slider.input)
     frame.redraws(onward.click, lambda look, place, values: {slider: _within(values[slider], NEW_TOKENS) + 1})
 
 

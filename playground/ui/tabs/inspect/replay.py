@@ -76,7 +76,7 @@ def build(frame: Frame) -> None:
         tokens = look.tokens[part]
         return {
             lines: show(figure, describe_appearance(TITLES[wanted], found.appearance(wanted), found.steps[-1])),
-            slider: gr.Slider(maximum=len(found.steps) - 1, value=index),
+            slider: slid(position, index, len(found.steps)),
             moment: moment_cards(look, found, index, place, wanted),
             pattern: show(
                 pattern_map(
@@ -92,7 +92,7 @@ def build(frame: Frame) -> None:
 
     frame.follow(draw, [lines, slider, moment, pattern, bars], extra=[habit, slider])
     frame.redraws(habit.input)
-    frame.redraws(slider.release)
+    frame.redraws(slider.input)
 
     def clicked(visitor: str | None, model_id: str | None, event: gr.SelectData) -> Any:
         try:
@@ -145,6 +145,11 @@ def _within(position: Any, count: int) -> int:
     if not isinstance(position, (int, float)) or position != position:
         return count - 1
     return int(min(max(position, 0), count - 1))
+
+
+def slid(position: Any, index: int, count: int) -> dict[str, Any]:
+    """The slider's new range; its value only where it moves, so that nobody's hand is pushed."""
+    return gr.update(maximum=max(count - 1, 1), **({} if position == index else {"value": index}))
 
 
 def moment_cards(look: Look, found: Replay, index: int, place: Place, wanted: str) -> str:
