@@ -1,0 +1,228 @@
+"""Comparisons live in the server like runs: found again, stopped together or one by one, both kept, nobody else's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint
+from playground.training import TrainConfig
+from playground.training.comparison import Judged, Trained
+from playground.ui.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
+from playground.ui.jobs import Jobs
+from playground.ui.limits import LimitError
+from playground.ui.pairs import pair_of
+from playground.ui.registry import Registry
+from playground.ui.runs import Laddered, Source
+from playground.ui.tabs.moe import settings, watch
+from playground.ui.tabs.moe.sidebyside import both_texts, divergence
+from playground.ui.tabs.moe.table import decoding_speeds, pair_table
+
+from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+
+DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
+MOE = DENSE.replace(n_experts=4, d_expert=16)
+TRAINING = TrainConfig(steps=12, batch_size=4, eval_every=4, eval_windows=8, warmup_steps=2, seed=5)
+
+
+def spec(**changes) -> ComparisonSpec:
+    plain = ComparisonSpec(Source("text", text=TEXT), DENSE, MOE, TRAINING, seeds=2, tokenizer="char")
+    return dataclasses.replace(plain, **changes)
+
+
+def house(tmp_path, **limits) -> Jobs:
+    bounds = small_limits(**limits)
+    return Jobs(Registry(bounds, shipped=tmp_path / "none"), bounds)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A whole comparison: the jobs, the job, its view."""
+    jobs = house(tmp_path_factory.mktemp("comparison"))
+    job = jobs.compare(ANNA, spec())
+    until(lambda: job.settled)
+    return jobs, job, job.view()
+
+
+def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finished):
+    jobs, _, view = finished
+    assert view.state == "finished" and view.message == "All 2 pairs are trained: Dense 12, MoE 12 steps each."
+    assert view.verdict.seeds == 2 and view.withheld == "" and view.share_done == 1.0
+    assert view.ladder.uniform > view.ladder.bigram
+    for side, experts in (("dense", 0), ("moe", 4)):
+        part = view.sides[side]
+        checkpoint = jobs.registry.get(part.model_id, ANNA)
+        assert checkpoint.config.n_experts == experts and checkpoint.history.last_step == 12
+        assert checkpoint.about["ladder"] == view.ladder.to_dict()
+        assert checkpoint.snapshots.steps[-1] == 12  # for pictures over training
+        assert [h.last_step for h in part.histories] == [12, 12]
+    assert [entry.has_experts for entry in jobs.registry.models(ANNA)] == [True, False]
+    mean = sum(m - d for d, m in zip(view.sides["dense"].val_losses, view.sides["moe"].val_losses)) / 2
+    assert math.isclose(mean, view.verdict.difference, abs_tol=1e-5)
+
+
+def test_it_is_its_visitors_own(finished):
+    jobs, job, view = finished
+    assert jobs.find(ANNA, job.id, kind=ComparisonJob) is job and jobs.find(BERT, job.id, kind=ComparisonJob) is None
+    assert not jobs.registry.has(view.sides["moe"].model_id, BERT) and jobs.of(BERT, kind=ComparisonJob) == []
+    assert jobs.of(ANNA) == [] and jobs.find(ANNA, job.id) is None  # the Train tab does not meet it
+
+
+def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
+    jobs = house(tmp_path)
+    long = spec(training=TRAINING.replace(steps=100_000), seeds=1)
+    job = jobs.compare(ANNA, long)
+    with pytest.raises(LimitError, match="A comparison of yours is going on"):
+        jobs.start(ANNA, small_spec())
+    assert jobs.stop(ANNA) is None  # Train's Stop is not this one's
+    assert jobs.stop(ANNA, kind=ComparisonJob) is job
+    until(lambda: job.settled)
+    with pytest.raises(LimitError, match="seeds"):
+        jobs.compare(ANNA, spec(seeds=99))
+    with pytest.raises(LimitError, match="parameters"):
+        jobs.compare(ANNA, spec(moe=MOE.replace(n_experts=30_000, d_expert=128), equal="active"))
+    with pytest.raises(ValueError, match="there is no mixture"):
+        narrow = {"dense": DENSE.replace(d_ff=8), "moe": MOE.replace(n_experts=32)}
+        jobs.compare(ANNA, spec(**narrow, adapts="moe", equal="total"))
+
+
+def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
+    until(lambda: _steps(job) > 4)
+    jobs.stop(ANNA, kind=ComparisonJob)
+    until(lambda: job.settled)
+    view = job.view()
+    assert view.state == "finished" and view.verdict is None
+    assert "both are kept" in view.withheld and "no verdict on unequal training; at step" in view.withheld
+    assert all(jobs.registry.has(part.model_id, ANNA) for part in view.sides.values())
+
+
+def _steps(job: ComparisonJob) -> int:
+    """How many both have done."""
+    return min((s.histories[0].last_step if s.histories else 0 for s in job.view().sides.values()), default=0)
+
+
+def test_stopping_one_lets_the_other_finish(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=150)))
+    until(lambda: job.state == "training")
+    job.stop_side("moe")
+    until(lambda: job.settled)
+    view = job.view()
+    assert view.sides["dense"].histories[0].last_step == 150 > view.sides["moe"].histories[0].last_step
+    assert view.withheld.startswith("Stopped: MoE after step ") and "both are kept" in view.withheld
+    assert len(job.checkpoints) == 2 and view.verdict is None
+
+
+def test_a_text_that_is_too_short_fails_with_a_sentence(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.compare(ANNA, spec(source=Source("text", text="far too short")))
+    until(lambda: job.settled)
+    assert job.view().state == "failed" and "tokens" in job.view().message
+    assert "notice-error" in watch.status(job.view())
+
+
+def test_the_runner_finds_the_twins_for_the_real_vocabulary():
+    events = list(run_comparison(spec(seeds=1), small_limits()))
+    paired = events[0]
+    assert isinstance(paired, Paired) and paired.twins.dense.vocab_size == paired.prepared.tokenizer.vocab_size
+    kinds = [type(event) for event in events]
+    assert kinds.count(Trained) == 2 and kinds.count(Judged) == kinds.count(Laddered) == 1
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------
+
+
+def test_every_axis_puts_the_points_where_they_belong(finished):
+    view = finished[2]
+    last = {}
+    for _, x in watch.X_CHOICES:
+        figure, _ = watch.curves(view, x)
+        names = [trace["name"] for trace in figure["data"] if trace["showlegend"]]
+        assert sorted(names) == ["Dense", "MoE"] and len(figure["data"]) == 4  # two seeds each
+        last[x] = max(watch._along(view.sides["moe"], view.sides["moe"].histories[0], x))
+    moe = view.sides["moe"]
+    assert last["step"] == 12 and last["tokens"] == 12 * 4 * 16
+    assert last["flops"] == last["tokens"] * moe.config.flops_per_token(training=True)
+    assert last["seconds"] == moe.histories[0].evaluations["seconds"][-1]
+
+
+def test_the_verdict_is_shown_with_its_marks(finished):
+    view = finished[2]
+    assert "over 2 seeds" in watch.verdict(view)
+    assert len(watch.differences(view)) == 2
+    figure, words = watch.verdict_chart(view)
+    assert figure["data"][1]["error_x"]["array"] == [view.verdict.margin] and "by seed" in words
+
+
+def test_the_table_has_each_models_own_numbers(finished):
+    jobs, _, view = finished
+    models = [jobs.registry.get(view.sides[side].model_id, ANNA).model for side in ("dense", "moe")]
+    speeds = decoding_speeds(*models)
+    assert speeds["dense"] > 0 and speeds["moe"] > 0 and decoding_speeds(*models) is speeds
+    html = pair_table(view, speeds)
+    for model in models:
+        assert f"{sum(p.numel() for p in model.parameters()):,}" in html
+        assert f"{model.config.flops_per_token():,}" in html
+    assert "timed at the end" in pair_table(view)
+
+
+def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finished):
+    jobs, _, view = finished
+    dense, moe = (jobs.registry.get(view.sides[side].model_id, ANNA) for side in ("dense", "moe"))
+    pair = pair_of("a", dense, "b", moe, recorded=False)
+    assert pair.verdict is None and "was not kept" in pair.withheld and pair.equal == "active"
+    other = Checkpoint(dense.model, dense.tokenizer, dense.history, "other", {**dense.about, "text_sha256": "x"})
+    assert "did not learn from the same text" in _fresh(other, moe).withheld
+    words = settings.comparison_spec({**settings.first_values(), "equal": "active"}, Source("dialects"), small_limits())
+    assert words.tokenizer == "word"
+
+
+def _fresh(dense: Checkpoint, moe: Checkpoint):
+    """The same weights in a model of its own, so that no earlier verdict is found."""
+    model = Transformer(dense.config)
+    return pair_of("a", dataclasses.replace(dense, model=model), "b", moe, recorded=False)
+
+
+def test_the_form_opens_with_a_pair_that_is_exactly_equal():
+    values = {**settings.first_values(), "equal": "active"}
+    twins = settings.comparison_spec(values, Source("dialects"), small_limits()).twins()
+    assert twins.counted[0] == twins.counted[1]
+    text = watch.sum_of(twins)
+    assert "exactly equal" in text and f"{twins.counted[0]:,}" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"experts_per_token": 9}, "must be from 1 to 8"),
+        ({"n_experts": 2, "experts_per_token": 4}, "cannot visit 4 experts when there are only 2"),
+        ({"n_experts": 1}, "must be from 2 to 32"),
+        ({"equal": "beauty"}, "What is equal"),
+        ({"seeds": 99}, "Seeds must be"),
+        ({"d_expert": 12.5}, "whole number"),
+        ({"balance": "hope"}, "Balance must be"),
+        ({"n_heads": 3}, "not divisible"),
+        ({"tokenizer": "gpt2"}, "characters or words"),
+    ],
+)
+def test_bad_settings_are_sentences(changes, complaint):
+    values = {**settings.first_values(), "equal": "active", **changes}
+    with pytest.raises(ValueError, match=complaint):
+        settings.comparison_spec(values, Source("dialects"), small_limits())
+
+
+def test_texts_side_by_side_mark_where_they_part():
+    html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
+    assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html
+    assert "Both wrote the same" in both_texts(["a", "a"], ["b", "b"])
+
+
+def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
+    p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
+    assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)
