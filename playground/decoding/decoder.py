@@ -125,10 +125,11 @@ def _steps(
             scores = logits.float().cpu()
             distribution = probabilities(scores, text.cpu(), sampling)
             chosen = draw(distribution, rng)
-            text = torch.cat((text, chosen[:, None].to(device)), dim=1)
+            newest = chosen[:, None].to(device)
+            text = torch.cat((text, newest), dim=1)
             full = text.shape[1] - first > T
             if cache is not None and not full:
-                logits = decode_one_token(read, chosen[:, None].to(device), cache)
+                logits = decode_one_token(read, newest, cache)
                 done += 3 * n_samples
             else:
                 logits = None

@@ -80,12 +80,14 @@ class Attention(nn.Module):
     def fused_kernel(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Blend of values (B, H, T, D) without ever holding the pattern."""
         T, S = q.shape[2], k.shape[2]
+        if T == 1:  # decoding: a single query, which may see every key
+            return F.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1])
         if q.device.type == "cpu" and torch.bfloat16 in (q.dtype, v.dtype):
             # the kernel's backward is several times slower in bfloat16 than in fp32 on a CPU
             with torch.autocast("cpu", enabled=False):
                 return self.fused_kernel(q.float(), k.float(), v.float())
         mask = None
-        if self.config.causal and T > 1 and S > T:
+        if self.config.causal and S > T:
             # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
             mask = visible(T, S, q.device)
         return F.scaled_dot_product_attention(
@@ -93,7 +95,7 @@ class Attention(nn.Module):
             k,
             v,
             attn_mask=mask,
-            is_causal=self.config.causal and T > 1 and mask is None,
+            is_causal=self.config.causal and mask is None,
             enable_gqa=self.config.kv_heads != self.config.n_heads,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "none")
@@ -163,12 +164,12 @@ class ModelConfig:
 
     # ---- resolved shapes -------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def d_head(self) -> int:
         """Numbers per head: d_model / n_heads."""
         return self.d_model // self.n_heads
 
-    @property
+    @cached_property
     def kv_heads(self) -> int:
         """Key/value heads per layer, n_heads unless said otherwise."""
         return self.n_kv_heads if self.n_kv_heads is not None else self.n_heads

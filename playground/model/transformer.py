@@ -96,7 +96,7 @@ class Transformer(nn.Module):
                 routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
-        if last_only:
+        if last_only and ids.shape[1] > 1:
             x = x[:, -1:]
         x = tap("final", None, self.final_norm(x))
         logits = tap("logits", None, self.head(x))
@@ -193,4 +193,11 @@ def make_norm(config: ModelConfig) -> nn.Module:
     """The config's kind of normalisation over d_model."""
     if config.norm == "rmsnorm":
         return RMSNorm(config.d_model, config.norm_eps)
-    return nn.LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)
+    return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)
+
+
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation (Ba et al. 2016), called without the detour that takes half the time of a single token's."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
