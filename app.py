@@ -15,7 +15,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1; 0.0.0.0 for the whole network)")
     parser.add_argument("--port", type=_port, help="port to listen on (default: 7860, or the next one that is free)")
     parser.add_argument("--share", action="store_true", help="also make a public link that lasts a week")
-    parser.add_argument("--mcp", action="store_true", help="also offer the page's endpoints to language models as tools")
+    parser.add_argument("--mcp", action="store_true", help="also offer the endpoints to language models as tools")
     return parser.parse_args(arguments)
 
 

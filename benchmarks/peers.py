@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import statistics
 import subprocess
@@ -30,6 +31,8 @@ def nanogpt(checkout: Path, corpus: Corpus, steps: int, *, compile_: bool = Fals
         data.mkdir(parents=True)
         for split in ("train", "val"):
             np.array(getattr(corpus, split).numpy(), dtype=np.uint16).tofile(data / f"{split}.bin")
+        # Without this file nanoGPT would train a head over GPT-2's 50,304 tokens.
+        (data / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": corpus.vocab_size}))
         (place / "configurator.py").symlink_to(checkout.resolve() / "configurator.py")
         settings = SHAPE | {
             "dataset": "corpus", "device": "cpu", "compile": compile_, "eval_interval": 10**9, "eval_iters": 1,

@@ -19,11 +19,11 @@ from playground.training import RECIPES, Stepped, train
 from . import peers
 
 WAYS = {
-    "nanogpt-cpu shape, AdamW": ("nanogpt-cpu", "adamw", False),
-    "fast shape, AdamW": ("fast", "adamw", False),
-    "fast shape, Muon": ("fast", "muon", False),
-    "nanogpt-cpu shape, AdamW, compiled": ("nanogpt-cpu", "adamw", True),
-    "fast shape, AdamW, compiled": ("fast", "adamw", True),
+    "nanoGPT's kind of blocks, AdamW": ("nanogpt-cpu", "adamw", False),
+    "our default blocks, AdamW": ("small", "adamw", False),
+    "our default blocks, Muon": ("small", "muon", False),
+    "nanoGPT's kind of blocks, AdamW, compiled": ("nanogpt-cpu", "adamw", True),
+    "our default blocks, AdamW, compiled": ("small", "adamw", True),
 }
 TOKENS = 12 * 64
 
@@ -73,8 +73,11 @@ def run(options: argparse.Namespace) -> None:
 
 def endless(corpus: Corpus, preset: str, optimizer: str, compile_: bool) -> Iterator:
     """A training run that goes on for as long as somebody asks for events."""
-    model = Transformer(PRESETS[preset].config.replace(vocab_size=corpus.vocab_size))
-    config = RECIPES[preset].replace(steps=10**6, optimizer=optimizer, eval_every=0, compile=compile_, eval_windows=8)
+    model = Transformer(PRESETS[preset].config.replace(vocab_size=corpus.vocab_size, context_length=64))
+    assert (model.config.n_layers, model.config.d_model, model.config.n_heads) == (4, 128, 4)
+    config = RECIPES["nanogpt-cpu"].replace(
+        steps=10**6, optimizer=optimizer, eval_every=0, compile=compile_, eval_windows=8
+    )
     return train(model, corpus, config)
 
 

@@ -39,7 +39,7 @@ class ModelConfig:
     n_kv_heads: int | None = None
     """Key/value heads; fewer than n_heads shares each among several query heads (grouped-query attention)."""
     d_ff: int | None = None
-    """Width of the feed-forward hidden layer; None means 4·d_model."""
+    """Width of the feed-forward hidden layer; None means 4·d_model, or two thirds of that with swiglu."""
 
     positions: str = "learned"
     """How order is told: learned | sinusoidal (both added to the embedding), rotary (turns Q and K), none."""
@@ -176,8 +176,14 @@ class ModelConfig:
 
     @property
     def ff_width(self) -> int:
-        """Hidden width of the feed-forward layer, 4·d_model unless said otherwise."""
-        return self.d_ff if self.d_ff is not None else 4 * self.d_model
+        """Hidden width of the feed-forward layer, 4·d_model unless said otherwise.
+
+        SwiGLU has three matrices instead of two, so its default is 8/3·d_model, rounded up to a multiple of 8, which
+        makes about as many parameters (Shazeer 2020).
+        """
+        if self.d_ff is not None:
+            return self.d_ff
+        return -(-self.d_model // 3) * 8 if self.activation == "swiglu" else 4 * self.d_model
 
     @property
     def expert_width(self) -> int:

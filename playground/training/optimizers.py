@@ -62,10 +62,38 @@ def orthogonalise(stack: torch.Tensor, steps: int = NEWTON_SCHULZ_STEPS) -> torc
     """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations."""
     x = stack.bfloat16() if has_fast_bf16(stack.device) else stack.float()
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
+    wide = x.shape[-1] >= 2 * x.shape[-2]
+    # bfloat16 has too few digits for the square of a matrix to stand for it
+    x = _orthogonalise_wide(x, steps) if wide and x.dtype == torch.float32 else _orthogonalise(x, steps)
+    return x.to(stack.dtype)
+
+
+def _orthogonalise(x: torch.Tensor, steps: int) -> torch.Tensor:
+    """`steps` times x ← (A + B·G + C·G²)·x, where G = x·xᵀ."""
     for _ in range(steps):
         gram = x @ x.mT
-        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C), x, beta=_A)
-    return x.to(stack.dtype)
+        x = torch.baddbmm(x, _polynomial(gram), x, beta=_A)
+    return x
+
+
+def _orthogonalise_wide(x: torch.Tensor, steps: int) -> torch.Tensor:
+    """The same, with products of (n, n) only: every step multiplies x from the left, so the factors are gathered first.
+
+    A step with factor Q turns G = x·xᵀ into Q·G·Q, since both are polynomials of the first G: symmetric, and commuting.
+    """
+    gram, gathered = x @ x.mT, None
+    for step in range(steps):
+        factor = _polynomial(gram)
+        factor.diagonal(dim1=-2, dim2=-1).add_(_A)
+        gathered = factor if gathered is None else factor @ gathered
+        if step < steps - 1:
+            gram = factor @ gram @ factor
+    return x if gathered is None else gathered @ x
+
+
+def _polynomial(gram: torch.Tensor) -> torch.Tensor:
+    """B·G + C·G²."""
+    return torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C)
 
 
 def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
