@@ -1,4 +1,4 @@
-"""Import a GPT-2, Llama or Mixtral, from a folder that Transformers has saved or from the Hub, as a checkpoint."""
+"""Import a GPT-2, Llama, Mixtral or Qwen3, from a folder that Transformers saved or from the Hub, as a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pull a model repository of the Hub into a checkpoint folder: one of this project, or a GPT-2, Llama or Mixtral."""
+"""Pull a model of the Hub into a checkpoint folder: one of this project, or a GPT-2, Llama, Mixtral or Qwen3."""
 
 from __future__ import annotations
 

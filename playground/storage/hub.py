@@ -4,7 +4,7 @@
     checkpoint = pull("anna/tales")
 
 A repository holds the files of a checkpoint, a model card and the curve's picture: safetensors and JSON only. A pulled
-one may also be a GPT-2, Llama or Mixtral of Transformers.
+one may also be a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def pull(
     max_parameters: int = MAX_PARAMETERS,
     check: Callable[[ModelConfig], None] = lambda config: None,
 ) -> Checkpoint:
-    """The checkpoint of a model repository: one of this project, or a GPT-2, Llama or Mixtral of Transformers.
+    """The checkpoint of a model repository: one of this project, or a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
 
     Sizes are asked for before anything is fetched, and files are checked before memory is allocated for them. `cache`
     is where downloads are kept (default: the Hub's own cache). Without a token the stored login is used, if there is

@@ -55,14 +55,14 @@ class Parity:
 
 def family_for(config: ModelConfig) -> Family:
     """The family a config belongs to. Raises CheckpointError that names every setting in the way of the nearest one."""
-    found = {family.name: family.obstacles(config) for family in FAMILIES}
-    for family in FAMILIES:
-        if not found[family.name]:
-            return family
-    nearest = min(found, key=lambda name: len(found[name]))
-    raise CheckpointError(
-        f"this model has no home in Transformers; nearest is {nearest}, but for {', '.join(found[nearest])}"
-    )
+    # among equally near ones the later, which has more of what a model may have
+    nearest = min(reversed(FAMILIES), key=lambda family: len(family.obstacles(config)))
+    in_the_way = nearest.obstacles(config)
+    if in_the_way:
+        raise CheckpointError(
+            f"this model has no home in Transformers; nearest is {nearest.title}, but for {', '.join(in_the_way)}"
+        )
+    return nearest
 
 
 def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = None) -> Parity:
@@ -138,7 +138,7 @@ def import_folder(
     max_parameters: int = MAX_PARAMETERS,
     check: Callable[[ModelConfig], None] = lambda config: None,
 ) -> Checkpoint:
-    """Read a GPT-2, Llama or Mixtral that Transformers has saved as safetensors, in one file or in several.
+    """Read a model of one of the FAMILIES that Transformers has saved as safetensors, in one file or in several.
 
     `check` may raise a ValueError of its own for a config that is too much for this place.
     """
@@ -151,7 +151,7 @@ def import_folder(
     family = next((f for f in FAMILIES if isinstance(values, dict) and values.get("model_type") == f.name), None)
     if family is None:
         kind = values.get("model_type") if isinstance(values, dict) else None
-        names = ", ".join(f.name for f in FAMILIES)
+        names = ", ".join(f.title for f in FAMILIES)
         raise CheckpointError(f"models of type {kind!r} cannot be opened here; known are {names}")
     try:
         config = family.config_in(values)

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from playground.cli import main
 from playground.data import TextError
 from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
-from playground.model import ModelConfig, Transformer
+from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_io
 from playground.storage.transformers_io import export, family_for, import_folder
 from playground.training import History
@@ -44,6 +44,20 @@ HOMES = {
     ),
     "mixtral": ("mixtral", ROTARY.replace(n_experts=4, n_kv_heads=2)),
     "mixtral, narrow experts": ("mixtral", ROTARY.replace(n_experts=3, experts_per_token=1, d_expert=24)),
+    "qwen3": ("qwen3", ROTARY.replace(qk_norm=True)),
+    "qwen3, grouped, biased, tied": (
+        "qwen3",
+        ROTARY.replace(qk_norm=True, n_kv_heads=2, qkv_bias=True, attention_output_bias=True, tie_embeddings=True),
+    ),
+    "qwen3, our own tiny size": (
+        "qwen3",
+        PRESETS["tiny"].config.replace(vocab_size=BPE.vocab_size, activation="swiglu"),
+    ),
+    "qwen3_moe": ("qwen3_moe", ROTARY.replace(qk_norm=True, n_experts=4, n_kv_heads=2)),
+    "qwen3_moe, narrow experts in every second block": (
+        "qwen3_moe",
+        ROTARY.replace(qk_norm=True, n_layers=4, n_experts=5, experts_per_token=3, d_expert=24, moe_every=2),
+    ),
 }
 
 
@@ -103,7 +117,7 @@ def test_a_published_encoding_exports_its_merges(tmp_path):
     assert theirs(text)["input_ids"] == gpt2.encode(text)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3_moe"])
 def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     torch.manual_seed(0)
     sizes = {"vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -114,12 +128,19 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
         model = transformers.LlamaForCausalLM(
             transformers.LlamaConfig(**sizes, intermediate_size=44, num_key_value_heads=2, max_position_embeddings=40)
         )
-    else:
+    elif kind == "mixtral":
         model = transformers.MixtralForCausalLM(
             transformers.MixtralConfig(
                 **sizes, intermediate_size=24, num_key_value_heads=2, max_position_embeddings=40, num_local_experts=3
             )
         )
+    elif kind == "qwen3":
+        model = transformers.Qwen3ForCausalLM(qwen3(**sizes))
+    else:
+        model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**sizes))
+    with torch.no_grad():
+        for parameter in model.parameters():  # no gain stays at one, no bias at zero
+            parameter.add_(0.05 * torch.randn(parameter.shape))
     model.eval().save_pretrained(tmp_path / "m")
     for name, values in export_tokenizer_files().items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
@@ -128,6 +149,43 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     with torch.no_grad():
         assert (checkpoint.model(ids).logits - model(ids).logits).abs().max() <= 1e-4
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
+
+
+def qwen3(**sizes):
+    return transformers.Qwen3Config(
+        **sizes,
+        intermediate_size=44,
+        num_key_value_heads=2,
+        max_position_embeddings=40,
+        head_dim=8,
+        attention_bias=True,
+    )
+
+
+def qwen3_moe(**changes):
+    settings = {
+        "vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "max_position_embeddings": 40, "head_dim": 8, "intermediate_size": 44,
+        "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
+        "decoder_sparse_step": 2,
+    }  # fmt: skip
+    return transformers.Qwen3MoeConfig(**settings | changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"norm_topk_prob": False}, "weights do not sum to 1"),
+        ({"mlp_only_layers": [0]}, "mlp_only_layers"),
+        ({"head_dim": 16}, "heads whose width"),
+        ({"use_sliding_window": True, "sliding_window": 8}, "sliding-window"),
+    ],
+)
+def test_what_would_compute_something_else_is_not_opened(tmp_path, changes, words):
+    model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**changes))
+    model.save_pretrained(tmp_path / "m")
+    with pytest.raises(CheckpointError, match=f"cannot be built here: .*{words}"):
+        import_folder(tmp_path / "m")
 
 
 def export_tokenizer_files():
@@ -150,6 +208,28 @@ def test_a_model_without_a_home_is_told_what_stands_in_the_way(tmp_path, changes
     with pytest.raises(CheckpointError, match=f"no home in Transformers; nearest is .*{words}"):
         export(checkpoint_of(BASE.replace(**changes)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+OURS = ROTARY.replace(qk_norm=True)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (OURS.replace(activation="relu2"), "nearest is Qwen3, but for squared ReLU instead of SwiGLU"),
+        (OURS.replace(feedforward_bias=True), "nearest is Qwen3, but for biases in the feed-forward layer"),
+        (OURS.replace(qkv_bias=True), "nearest is Qwen3, but for biases on only some attention projections"),
+        (OURS.replace(n_experts=3, shared_expert=True), "nearest is Qwen3-MoE, but for a shared expert"),
+        (OURS.replace(n_experts=3, balance="bias"), "nearest is Qwen3-MoE, but for balancing by a selection bias"),
+        (ROTARY.replace(n_experts=3, moe_every=2), "nearest is Qwen3-MoE, but for the missing QK-norm"),
+        (ROTARY.replace(n_experts=3, shared_expert=True), "nearest is Mixtral, but for a shared expert"),
+        (ROTARY.replace(positions="none"), "nearest is Llama, but for no positions"),
+        (ROTARY.replace(norm="layernorm", activation="gelu"), "nearest is GPT-2, but for rotary positions"),
+    ],
+)
+def test_the_sentence_names_all_that_parts_a_model_from_the_nearest_family(config, words):
+    with pytest.raises(CheckpointError, match=words):
+        family_for(config)
 
 
 @pytest.mark.parametrize(

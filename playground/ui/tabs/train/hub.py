@@ -45,7 +45,7 @@ def build(page: Page) -> None:
         repo = gr.Dropdown(
             [],
             label="Pull",
-            info="A model by its name, user/name: one made with this page, or a GPT-2, Llama or Mixtral small enough.",
+            info="A model by its name, user/name: made with this page, or a small GPT-2, Llama, Mixtral or Qwen3.",
             allow_custom_value=True,
             value="",
             elem_id="hub-repo",

@@ -53,8 +53,8 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
     why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
     made = gr.DownloadButton(visible=False)
     words = (
-        "A zip that was made here, or the zipped folder of a small GPT-2, Llama or Mixtral saved by Transformers, "
-        f"of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
+        f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
     gr.HTML(theme.heading("Bring a model", words), padding=False)
     upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=96, elem_id="take-upload")

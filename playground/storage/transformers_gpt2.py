@@ -1,0 +1,121 @@
+"""GPT-2 in Transformers: which models of ours it can hold, and how settings and tensors translate.
+
+"Language Models are Unsupervised Multitask Learners" (Radford et al. 2019).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from ..model import ModelConfig
+from ..model.positions import sinusoidal
+
+State = dict[str, torch.Tensor]
+
+_ACTIVATIONS = ("relu", "relu2", "gelu")
+
+
+def obstacles(config: ModelConfig) -> dict[str, bool]:
+    return {
+        "rotary positions": config.positions == "rotary",
+        "RMSNorm": config.norm != "layernorm",
+        "post-norm": config.norm_placement != "pre",
+        "SwiGLU": config.activation == "swiglu",
+        "grouped-query heads": config.kv_heads != config.n_heads,
+        "QK-norm": config.qk_norm,
+        "a bias on the output head": config.head_bias,
+        "experts": config.n_experts > 0,
+        "the missing causal mask": not config.causal,
+        "scaled embeddings that are tied to the head": config.scale_embeddings and config.tie_embeddings,
+    }
+
+
+def config_out(config: ModelConfig) -> dict[str, Any]:
+    activation = "gelu_new" if config.activation == "gelu" and config.gelu_tanh else config.activation
+    return {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "vocab_size": config.vocab_size,
+        "n_positions": config.context_length,
+        "n_embd": config.d_model,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "n_inner": config.ff_width,
+        "activation_function": activation,
+        "layer_norm_epsilon": config.norm_eps,
+        "tie_word_embeddings": config.tie_embeddings,
+        "resid_pdrop": config.dropout,
+        "embd_pdrop": config.dropout,
+        "attn_pdrop": config.dropout,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+
+
+def config_in(values: dict[str, Any]) -> ModelConfig:
+    activation = values.get("activation_function", "gelu_new")
+    if activation not in ("relu", "relu2", "gelu", "gelu_new", "gelu_pytorch_tanh"):
+        raise ValueError(f"the activation {activation!r} is not known")
+    for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention"):
+        if values.get(name):
+            raise ValueError(f"{name} is not known")
+    return ModelConfig(
+        vocab_size=values["vocab_size"],
+        context_length=values.get("n_positions", 1024),
+        n_layers=values["n_layer"],
+        d_model=values["n_embd"],
+        n_heads=values["n_head"],
+        d_ff=values.get("n_inner"),
+        activation=activation if activation in _ACTIVATIONS else "gelu",
+        gelu_tanh=activation in ("gelu_new", "gelu_pytorch_tanh"),
+        norm_eps=values.get("layer_norm_epsilon", 1e-5),
+        tie_embeddings=values.get("tie_word_embeddings", True),
+    )
+
+
+_PARTS = {
+    "attention_norm": "ln_1",
+    "attention.qkv": "attn.c_attn",
+    "attention.out": "attn.c_proj",
+    "feedforward_norm": "ln_2",
+    "feedforward.up": "mlp.c_fc",
+    "feedforward.down": "mlp.c_proj",
+}
+
+
+def state_out(state: State, config: ModelConfig) -> State:
+    d = config.d_model
+    scale = math.sqrt(d) if config.scale_embeddings else 1.0
+    out = {"transformer.wte.weight": state["embedding.weight"] * scale}
+    if config.positions == "learned":
+        out["transformer.wpe.weight"] = state["position_embedding.weight"]
+    elif config.positions == "sinusoidal":
+        out["transformer.wpe.weight"] = sinusoidal(config.context_length, d)
+    else:
+        out["transformer.wpe.weight"] = torch.zeros(config.context_length, d)
+    if not config.tie_embeddings:
+        out["lm_head.weight"] = state["head.weight"]
+    for ours, theirs in [("final_norm", "ln_f")] + [
+        (f"blocks.{i}.{a}", f"h.{i}.{b}") for i in range(config.n_layers) for a, b in _PARTS.items()
+    ]:
+        weight = state[f"{ours}.weight"]
+        matrix = weight.ndim == 2
+        out[f"transformer.{theirs}.weight"] = weight.T if matrix else weight  # theirs are (in, out)
+        # biases that our config leaves out are zeros there
+        out[f"transformer.{theirs}.bias"] = state.get(f"{ours}.bias", torch.zeros(weight.shape[0]))
+    return out
+
+
+def state_in(found: State, config: ModelConfig) -> State:
+    state = {"embedding.weight": found["wte.weight"], "position_embedding.weight": found["wpe.weight"]}
+    state["head.weight"] = found["wte.weight"] if config.tie_embeddings else found["lm_head.weight"]
+    for ours, theirs in [("final_norm", "ln_f")] + [
+        (f"blocks.{i}.{a}", f"h.{i}.{b}") for i in range(config.n_layers) for a, b in _PARTS.items()
+    ]:
+        weight = found[f"{theirs}.weight"]
+        state[f"{ours}.weight"] = weight.T if weight.ndim == 2 else weight
+        state[f"{ours}.bias"] = found[f"{theirs}.bias"]
+    return state
