@@ -12,8 +12,10 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
+from playground.storage.transformers_io import family_for
 from playground.training import History
 from playground.ui.registry import Registry
+from playground.ui.tabs.train import form
 from playground.ui.tabs.train.takeaway import _giving, received
 
 from .runs import ANNA, BERT, small_limits
@@ -68,7 +70,9 @@ def test_what_is_made_to_be_taken_away_does_not_stay(tmp_path):
         seen.append(path)
         return path, "here it is"
 
-    for path, words in _giving(make)(ANNA, "a-model"):
+    giving = _giving(make, "Wait …")(ANNA, "a-model")
+    assert "Wait …" in next(giving)[1] and not seen
+    for path, words in giving:
         assert zipfile.is_zipfile(path) and "Here it is." in words
     assert not seen[0].exists() and not seen[0].parent.exists()
 
@@ -80,5 +84,14 @@ def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
     def make(visitor, wanted, folder):
         return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
 
+    said = []
     with pytest.raises(gr.Error, match="no longer here"):
-        list(_giving(make)(BERT, model_id))
+        for _, words in _giving(make, "Wait …")(BERT, model_id):
+            said.append(words)
+    assert "Wait …" in said[0] and "Wait" not in said[-1], "nobody waits for what has failed"
+
+
+@pytest.mark.parametrize("source", form.SOURCES)
+@pytest.mark.parametrize("size", form.SIZES)
+def test_every_size_as_it_is_has_a_home_in_transformers(size, source):
+    family_for(form.model_config(form.size_values(size, source) | {"source": source}))  # raises where there is none

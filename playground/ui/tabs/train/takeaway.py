@@ -57,7 +57,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
         f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
     gr.HTML(theme.heading("Bring a model", words), padding=False)
-    upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=96, elem_id="take-upload")
+    upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=132, elem_id="take-upload")
     uploaded = gr.HTML(padding=False, elem_id="take-uploaded")
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
@@ -94,9 +94,13 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
         )
 
     chosen = [page.visitor, page.model]
-    buttons = ((model, pack_model), (history, write_history), (report, write_report), (transformers, pack_export))
-    for button, make in buttons:
-        button.click(_giving(make), chosen, [made, said], **_WORKING).success(None, made, None, js=_SAVE)
+    for button, give in (
+        (model, _giving(pack_model)),
+        (history, _giving(write_history)),
+        (report, _giving(write_report)),
+        (transformers, _giving(pack_export, "Writing it down, reading it back and comparing: some seconds …")),
+    ):
+        button.click(give, chosen, [made, said], **_WORKING).success(None, made, None, js=_SAVE)
 
     def take_in(visitor: str, chosen_now: str, path: str | None) -> tuple[Any, ...]:
         if not path:
@@ -144,13 +148,18 @@ def received(path: Path, page: Page) -> Checkpoint:
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 
 
-def _giving(make: Make) -> Callable[..., Iterator[tuple[str, str]]]:
-    """A handler that makes a file, hands it to gradio, which copies it, and takes its own away."""
+def _giving(make: Make, waiting: str = "Making the file …") -> Callable[..., Iterator[tuple[Any, str]]]:
+    """A handler that says it has begun, makes a file, hands it to gradio, which copies it, and takes its own away."""
 
-    def give(visitor: str, model_id: str) -> Iterator[tuple[str, str]]:
+    def give(visitor: str, model_id: str) -> Iterator[tuple[Any, str]]:
+        yield gr.skip(), quiet(waiting)
         with tempfile.TemporaryDirectory(prefix="playground-take-") as folder:
-            with in_words():
-                path, words = make(visitor, model_id, Path(folder))
+            try:
+                with in_words():
+                    path, words = make(visitor, model_id, Path(folder))
+            except gr.Error:
+                yield gr.skip(), quiet(_FIRST_WORDS)
+                raise
             yield str(path), quiet(sentence(words))
 
     return give
@@ -169,7 +178,7 @@ def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
         return quiet(
-            f"“For Transformers” sleeps: {problem}. Train one with that changed under Advanced, or start from the "
-            "preset GPT-2 small."
+            f"“For Transformers” sleeps: {problem}. Whatever you train with the sizes as they are has one; or change "
+            "that under Advanced."
         )
     return ""
