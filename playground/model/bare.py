@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import torch
 from torch import nn
 
 
@@ -18,6 +19,8 @@ def bare(module: nn.Module) -> Any:
     """
     if isinstance(module, nn.ModuleList):
         return [bare(part) for part in module]
+    if type(module) is nn.Linear and module.bias is None:
+        return _BareLinear(module)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))
     vars(twin).update(module._parameters)
@@ -30,3 +33,14 @@ def bare(module: nn.Module) -> Any:
 def _bare_class(kind: type[nn.Module]) -> type[nn.Module]:
     """A subclass, so that isinstance still answers, whose instances are called without nn.Module's detour."""
     return type(kind.__name__, (kind,), {"__call__": kind.forward})
+
+
+class _BareLinear(nn.Linear):
+    """A linear layer without bias, whose weight is turned once instead of in every call."""
+
+    def __init__(self, module: nn.Linear):
+        vars(self).update(vars(module))
+        vars(self).update(weight=module.weight, bias=None, turned=module.weight.detach().t())
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.turned
