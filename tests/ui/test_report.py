@@ -126,6 +126,25 @@ def test_points_lie_where_their_numbers_are():
     assert abs(ys[2] - a) < 0.2 and abs(ys[1] - b) < 0.2, "2.0 and 3.0 lie on their grid lines"
 
 
+@pytest.mark.parametrize("log_y", [False, True])
+def test_the_ladder_stands_where_its_numbers_are_and_within_the_picture(log_y):
+    """A curve that passes through 2 must meet a rung at 2, on either kind of axis, and see rungs that it never met."""
+    steps = {"step": [1, 2, 3], "loss": [4.0, 2.0, 1.0]}
+    run = Run("run", steps, {"step": [], "train_loss": [], "val_loss": []})
+    svg = picture(loss_curve(run, [("uniform", 8.0), ("bigram", 2.0), ("floor", 0.25)], planned_steps=3, log_y=log_y))
+    (_, high), (_, middle), (_, low) = points(svg)[0]
+    across = [e for e in svg.iter() if e.tag.endswith("line") and e.get("y1") == e.get("y2")]
+    dashed = [float(e.get("y1")) for e in across if "dasharray: 7" in e.get("style")]
+    floor = [float(e.get("y1")) for e in across if palette.HIGHLIGHT in e.get("style")]
+    assert len(dashed) == 2 and len(floor) == 1
+    assert max(dashed) == pytest.approx(middle, abs=0.2), "the rung at 2"
+    assert 0 < min(dashed) < high < middle < low < floor[0] < float(svg.get("viewBox").split()[3])
+    if log_y:  # equal ratios, equal distances
+        assert floor[0] - low == pytest.approx(2 * (low - middle), abs=0.3)
+        ticks = [e.text for e in svg.iter() if e.tag.endswith("text") and e.get("text-anchor") == "end"]
+        assert {"0.5", "1", "2", "5"} <= set(ticks)
+
+
 def test_a_gap_is_a_gap():
     lines = points(picture(curve()))
     assert len(lines) == 4, "batch and training in one piece, validation in two"

@@ -27,7 +27,8 @@ def still(figure: dict[str, Any], words: str = "", *, width: int = WIDTH) -> str
     """One figure as an <svg>, as wide as its place at most; `words` is what it shows, for those who cannot see it."""
     traces, layout = figure["data"], figure["layout"]
     height = int(layout.get("height", 320))
-    xs, ys = (Axis(layout.get(f"{name}axis") or {}, name, traces) for name in "xy")
+    drawn = layout.get("shapes", ())
+    xs, ys = (Axis(layout.get(f"{name}axis") or {}, name, traces, drawn) for name in "xy")
     legend = [t for t in traces if t.get("name")] if layout.get("showlegend") else []
     margin = {"l": 10, "r": 12, "t": 12, "b": 40, **layout.get("margin", {})}
     if ys.labelled:
@@ -39,7 +40,7 @@ def still(figure: dict[str, Any], words: str = "", *, width: int = WIDTH) -> str
     xs.place(left, right)
     ys.place(bottom, top)
     parts = [_grid(xs, ys, left, right, top, bottom)]
-    shapes = [_shape(s, xs, ys, (left, right, top, bottom)) for s in layout.get("shapes", ())]
+    shapes = [_shape(s, xs, ys, (left, right, top, bottom)) for s in drawn]
     parts += shapes
     bars = [t for t in traces if t["type"] == "bar"]
     for trace in traces:
@@ -207,8 +208,9 @@ def _shape(shape: dict[str, Any], xs: Axis, ys: Axis, box: tuple[float, float, f
     left, right, top, bottom = box
 
     def at(axis: Axis, name: str, first: float, last: float) -> float:
-        value = float(shape[name])
-        return first + value * (last - first) if shape.get(f"{axis.letter}ref") == "paper" else axis.pixel(value)
+        if shape.get(f"{axis.letter}ref") == "paper":
+            return first + float(shape[name]) * (last - first)
+        return axis.pixel(axis.values([shape[name]])[0])  # shapes, unlike notes, are placed by numbers on a log axis
 
     x0, x1 = at(xs, "x0", left, right), at(xs, "x1", left, right)
     y0, y1 = at(ys, "y0", bottom, top), at(ys, "y1", bottom, top)

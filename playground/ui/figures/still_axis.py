@@ -18,7 +18,13 @@ _MARKUP = re.compile(r"</?(?:b|i|sup|sub|span|br)\b[^>]*>")
 class Axis:
     """One axis: from values (numbers or names) to pixels, and its ticks."""
 
-    def __init__(self, spec: dict[str, Any], letter: str, traces: Sequence[dict[str, Any]]):
+    def __init__(
+        self,
+        spec: dict[str, Any],
+        letter: str,
+        traces: Sequence[dict[str, Any]],
+        shapes: Sequence[dict[str, Any]] = (),
+    ):
         self.spec, self.letter = spec, letter
         self.title = (spec.get("title") or {}).get("text", "")
         self.labelled = spec.get("showticklabels", True)
@@ -38,6 +44,10 @@ class Axis:
         else:
             low, high = (min(found), max(found)) if found else (0.0, 1.0)
             maps = any(t["type"] == "heatmap" for t in traces)
+            if found and not maps:  # lines across the picture have to be in it
+                ends = [s[f"{letter}{i}"] for s in shapes if s.get(f"{letter}ref") != "paper" for i in (0, 1)]
+                found += [float(v) for v in self._numbers(ends) if math.isfinite(v)]
+                low, high = min(found), max(found)
             steps = np.unique(found)
             pad = float(np.diff(steps).min()) / 2 if maps and len(steps) > 1 else 0.04 * (high - low) or 0.5
             low, high = low - (0.0 if low == 0.0 and not maps else pad), high + pad
@@ -82,6 +92,10 @@ class Axis:
         span = high - low
         if not math.isfinite(span) or span <= 0:
             return []
+        if self.log and span > 0.5:  # 1, 2 and 5 of each power of ten, or only the powers
+            marks = (1, 2, 5) if span < 4 and self.spec.get("dtick") != 1 else (1,)
+            places = [p + math.log10(m) for p in range(math.floor(low), math.ceil(high) + 1) for m in marks]
+            return [(place, self._text(place)) for place in places if low <= place <= high]
         raw = span / 5
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * 0.999)
