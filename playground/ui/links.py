@@ -116,15 +116,19 @@ def _holding(component: Any, value: Any) -> Any:
     return value
 
 
-def copy_link(page: Page, tab: str, **button: Any) -> gr.Button:
-    """A button that copies a link to what this tab shows: its model, and the controls it has shared."""
+def copy_link(page: Page, tab: str, *, model: gr.Dropdown | None = None, **button: Any) -> gr.Button:
+    """A button that copies a link to what this tab shows: its model, and the controls it has shared.
+
+    `model` is the tab's own picker, where it does not look at the page's model.
+    """
     made = gr.Button(
         "Copy link", **{"size": "sm", "min_width": 100, "elem_id": f"copy-{tab}", "elem_classes": "copy-link"} | button
     )
 
     def wire() -> None:
         found = {name: page.shared(f"{tab}.{name}") for name in (*CONTROLS, "view")}
-        inputs = {"model": page.model, "run": page.shared("train.letters"), **found}
+        whose = {"model": page.model, "run": page.shared("train.letters")} if model is None else {"model": model}
+        inputs = {**whose, **found}
         inputs = {name: component for name, component in inputs.items() if component is not None}
         made.click(None, list(inputs.values()), None, js=copying(made.elem_id, list(inputs), tab))
 
@@ -140,14 +144,25 @@ def copying(elem_id: str, names: list[str], tab: str | None = None) -> str:
 
 def linked_prompt(request: gr.Request | None, tab: str, model_id: str | None) -> str | None:
     """The prompt that the page's own address asks for in this tab with this model, if it does and may."""
+    view = _linked_view(request, tab, model_id)
+    return view.prompt if view else None
+
+
+def linked_layer(request: gr.Request | None, tab: str, model_id: str | None) -> int | None:
+    """The layer that the page's own address asks for in this tab with this model, likewise."""
+    view = _linked_view(request, tab, model_id)
+    return view.layer if view else None
+
+
+def _linked_view(request: gr.Request | None, tab: str, model_id: str | None) -> View | None:
     query = query_of(request)
-    if query.get("tab") != tab or "prompt" not in query:
+    if query.get("tab") != tab:
         return None
     try:
         view = View.from_query(query, (tab,))
     except LinkError:
         return None
-    return view.prompt if view.model is None or model_id == f"shipped-{view.model}" else None
+    return view if view.model is None or model_id == f"shipped-{view.model}" else None
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

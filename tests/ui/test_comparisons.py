@@ -20,7 +20,7 @@ from playground.ui.registry import Registry
 from playground.ui.runs import Laddered, Source
 from playground.ui.tabs.moe import settings, watch
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
-from playground.ui.tabs.moe.table import decoding_speeds, pair_table
+from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
 
 from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
 
@@ -170,6 +170,12 @@ def test_the_table_has_each_models_own_numbers(finished):
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html
         assert f"{model.config.flops_per_token():,}" in html
     assert "timed at the end" in pair_table(view)
+    # beside records of different hours, both are timed anew, and their times are no ratio
+    timed = training_speeds(*models)
+    assert timed["dense"] > 0 and timed["moe"] > 0 and training_speeds(*models) is timed
+    assert all(p.grad is None for model in models for p in model.parameters())
+    assert f"{timed['moe']:,.0f}" in pair_table(view, speeds, timed)
+    assert "not comparable" in pair_table(view, speeds, timed) and "not comparable" not in html
 
 
 def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finished):

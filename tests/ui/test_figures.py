@@ -23,6 +23,7 @@ from playground.ui.figures import (
     wire,
 )
 from playground.ui.figures.loss import Run, describe_loss, loss_curve
+from playground.ui.figures.side_by_side import both_expect
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -272,3 +273,10 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
     assert len(json.dumps(attention.head_grid(patterns, titles, quantised=False))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
+
+
+def test_stripes_lie_on_the_bars_own_colour():
+    """Plotly draws only the stripes otherwise: white ones, on a white page."""
+    _, moe = both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3])["data"]
+    pattern = moe["marker"]["pattern"]
+    assert pattern["fillmode"] == "overlay" and moe["marker"]["color"] == palette.MOE != pattern["fgcolor"]

@@ -14,7 +14,7 @@ from playground.model import PRESETS
 from playground.training import RECIPES
 from playground.ui.jobs import Jobs
 from playground.ui.limits import LOCAL, PUBLIC
-from playground.ui.links import broken, copying, linked_prompt, query_of
+from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
 from playground.ui.registry import Registry
 from playground.ui.runs import HUB_FILE, OWN_TEXT, Source
 from playground.ui.tabs.train import form
@@ -176,6 +176,10 @@ def test_a_prompt_from_the_address_belongs_to_its_tab_and_its_model():
     assert linked_prompt(Asked(tab="generate", prompt="Mia"), "generate", "a-run") == "Mia"
     assert linked_prompt(Asked(tab="generate", prompt="x" * 3000), "generate", "a-run") is None
     assert linked_prompt(None, "generate", "a-run") is None
+    routed = Asked(tab="moe", model="dialects-moe", layer="2")
+    assert linked_layer(routed, "moe", "shipped-dialects-moe") == 2 and linked_prompt(routed, "moe", "a-run") is None
+    assert linked_layer(routed, "inspect", "shipped-dialects-moe") is None
+    assert linked_layer(routed, "moe", "shipped-stories") is None
 
 
 @pytest.mark.parametrize("request_", [None, object(), type("R", (), {"query_params": None})()])

@@ -62,7 +62,7 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     busiest = int(visits.argmax())
     words = (
         f"In layer {layer} these {T:,} tokens use {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets "
-        f"{100 * visits[busiest] / visits.sum():.0f} % of the visits (even would be {100 / E:.0f} %)."
+        f"{100 * visits[busiest] / visits.sum():.0f} % of the visits (even would be {100 / E:.3g} %)."
     )
     if K > 1:
         t = int(weights[:, 0].argmin())

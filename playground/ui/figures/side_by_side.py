@@ -22,7 +22,8 @@ def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[flo
     below["marker"] = {
         "color": palette.MOE,
         "line": {"width": 0},
-        "pattern": {"shape": "/", "size": 5, "solidity": 0.25, "fgcolor": palette.PAPER},
+        # plotly paints the bar's own colour under the stripes only if told to
+        "pattern": {"shape": "/", "size": 5, "solidity": 0.25, "fgcolor": palette.PAPER, "fillmode": "overlay"},
     }
     return figure
 

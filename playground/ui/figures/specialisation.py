@@ -226,8 +226,17 @@ def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
     base = table[:, s].sum() / table.sum()
     return (
         f"Expert {e} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
-        f"writes {100 * base:.0f} % of the text (×{enough[e, s]:.2f})."
+        f"writes {100 * base:.0f} % of the text (×{enough[e, s]:.2f}).{_nobodys_first(table)}"
     )
+
+
+def _nobodys_first(table: np.ndarray) -> str:
+    """Why rows of the table are empty: an expert may take many tokens and still be nobody's first choice."""
+    empty = [str(e) for e in np.flatnonzero(table.sum(axis=1) == 0)]
+    if not empty:
+        return ""
+    who = f"Expert {empty[0]} is" if len(empty) == 1 else f"Experts {', '.join(empty[:-1])} and {empty[-1]} are"
+    return f" {who} no token's first choice here, so there is nothing to count."
 
 
 def lift_of(table: np.ndarray) -> np.ndarray:

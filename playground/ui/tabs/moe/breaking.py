@@ -25,7 +25,7 @@ from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...page import QUIETLY, in_words
 from ...prompts import read_prompt, suggestions
-from ...theme import heading, notice, stat_cards
+from ...theme import heading, notice, saved_table, stat_cards
 from . import unbalanced
 from .frame import Frame
 from .texts import text_for
@@ -202,10 +202,11 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
         f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. "
         f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
     )
-    return (
-        '<div class="scroll-x"><table class="plain-table"><thead><tr><th>term</th><th>its value</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>{notice(words)}"
+    shown = (
+        '<table class="plain-table"><thead><tr><th>term</th><th>its value</th>'
+        f"{head}</tr></thead><tbody>{rows}</tbody></table>"
     )
+    return saved_table(shown, "balance-gradients") + notice(words)
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:

@@ -18,7 +18,7 @@ from ...theme import heading, notice
 from ..train.watch import quiet
 from . import settings, watch
 from .frame import Frame, first_choice, models_of
-from .table import decoding_speeds, pair_table
+from .table import decoding_speeds, pair_table, training_speeds
 
 TICK = 0.4  # seconds between looks at a comparison
 # on a phone the results stand below the controls
@@ -208,15 +208,17 @@ class Compare:
         return out
 
     def table_of(self, view: PairView | None, visitor: str | None) -> str:
-        """The table; decoding is timed once both models are there and nothing else is going on."""
+        """The table; what has to be timed is timed once both models are there and nothing else is going on."""
         ids = [part.model_id for part in view.sides.values()] if view else []
-        speeds = None
+        decoding = training = None
         if len(ids) == 2 and all(ids) and not view.active:
             try:
-                speeds = decoding_speeds(*(self.page.registry.get(model_id, visitor).model for model_id in ids))
+                pair = [self.page.registry.get(model_id, visitor).model for model_id in ids]
+                decoding = decoding_speeds(*pair)
+                training = None if view.twins else training_speeds(*pair)
             except ValueError:
-                speeds = None  # one of them has left the registry meanwhile
-        return pair_table(view, speeds)
+                decoding = training = None  # one of them has left the registry meanwhile
+        return pair_table(view, decoding, training)
 
 
 # ---- the layout ------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ...figures.specialisation import (
     source_map,
 )
 from ...page import QUIETLY, in_words
-from ...theme import heading, notice
+from ...theme import heading, notice, saved_table
 from .expert_text import expert_badge
 from .frame import Frame
 from .measured import Found, found_in, has_sources, over_training
@@ -61,7 +61,7 @@ def build(frame: Frame) -> None:
         gr.HTML(
             heading(
                 "Experts by true source",
-                "How many tokens of each speaker chose each expert first, and how that compares with the average.",
+                "Counts of first choices; × compares them with the speaker’s share of the text.",
             )
         )
         sources = Chart(height=320, save_name="experts-by-source", elem_id="experts-sources")
@@ -166,12 +166,13 @@ def favourites_table(checkpoint: Checkpoint, routing: Routing, tokens: np.ndarra
             f"<tr><td>{expert_badge(expert)}</td><td>{100 * routing.load[i, expert]:.1f} %</td>"
             f'<td style="text-align: left">{words or "nothing: this expert is not visited"}</td></tr>'
         )
-    return (
-        f"<p>Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times.</p>"
-        '<div class="scroll-x"><table class="plain-table"><thead><tr><th>expert</th><th>share of visits</th>'
+    shown = (
+        '<table class="plain-table"><thead><tr><th>expert</th><th>share of visits</th>'
         f'<th style="text-align: left">takes most, and how much more often than its share (lift)</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
     )
+    words = f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times."
+    return f"<p>{words}</p>{saved_table(shown, 'favourite-tokens')}"
 
 
 def _bars(found: Found) -> Any:

@@ -22,9 +22,10 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
+from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words
 from ...prompts import read_prompt, suggestions
-from ...theme import heading, notice
+from ...theme import heading, notice, saved_table
 from .expert_text import ExpertText, expert_badge, expert_text
 from .frame import SHIPPED_MOE, Frame
 
@@ -51,7 +52,11 @@ def build(frame: Frame) -> None:
             elem_id="routing-token",
         )  # fmt: skip
     layer.preprocess = lambda payload: payload  # its choices are the chosen model's, and checked against it below
-    ideas = gr.Dataset(components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values")
+    with gr.Row(equal_height=False):
+        ideas = gr.Dataset(
+            components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values"
+        )
+        copy_link(page, "moe", model=frame.moe)
     gr.HTML(
         heading(
             "Text coloured by first-choice expert",
@@ -85,7 +90,7 @@ def build(frame: Frame) -> None:
             routing = routing_of(checkpoint.model, torch.tensor([ids]))
             return _pictures(checkpoint, routing, ids, notes, layer_number, position)
 
-    def another_model(visitor: str | None, model_id: str | None) -> dict:
+    def another_model(visitor: str | None, model_id: str | None, request: gr.Request | None) -> dict:
         """New suggestions and layers; or one sentence where there is no mixture to look at."""
         try:
             checkpoint = page.registry.get(model_id, visitor)
@@ -93,10 +98,13 @@ def build(frame: Frame) -> None:
         except ValueError as problem:
             return {note: notice(f"{problem}.", "warning"), **{part: None for part in drawn if part is not note}}
         known = texts_to_route(page, model_id, visitor)
-        opening = layers[min(1, len(layers) - 1)]  # the first layer's router has read little but the token itself
-        pictures = draw(visitor, model_id, known[0], opening, 0)
+        words, opening = linked_prompt(request, "moe", model_id), linked_layer(request, "moe", model_id)
+        words = known[0] if words is None else words
+        if opening not in layers:
+            opening = layers[min(1, len(layers) - 1)]  # the first layer's router has read little but the token itself
+        pictures = draw(visitor, model_id, words, opening, 0)
         return {
-            prompt: known[0],
+            prompt: words,
             ideas: gr.Dataset(samples=[[s] for s in known]),
             layer: gr.Radio([(str(n), n) for n in layers], value=opening),
             token: 0,
@@ -192,9 +200,10 @@ def scores_table(stations: list[Station]) -> str:
             for e, x in enumerate(s.logits)
         )
         rows.append(f"<tr><td>{s.layer}</td><td>{visits}</td><td>{margin}</td>{scores}</tr>")
-    return (
-        '<div class="scroll-x"><table class="plain-table"><caption>The router’s scores (logits) of this token'
+    return saved_table(
+        '<table class="plain-table"><caption>The router’s scores (logits) of this token'
         "</caption><thead><tr><th>layer</th><th>visits, weight</th>"
         f'<th title="by how much the last one chosen beat the best one left out">margin</th>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<tbody>{''.join(rows)}</tbody></table>",
+        "router-scores",
     )

@@ -36,7 +36,7 @@ EQUAL_CHOICES = (
     ("training time", "seconds"),
 )
 EQUAL_NOTES = {
-    "active": "What one token uses: two experts of the mixture count, the other six do not.",
+    "active": "What one token uses: the experts it visits count, the others do not.",
     "total": "Everything that is stored: the dense model gets as many numbers as all experts together.",
     "flops": "What one token costs to compute. Without biases this asks for the same width as active parameters do: "
     "every number of a matrix costs one multiply and one add.",

@@ -1,15 +1,20 @@
-"""The table: what the two models are, cost and reach, row by row; decoding is timed here, in turns."""
+"""The table: what the two models are, cost and reach, row by row; what a record cannot tell is timed here, in turns."""
 
 from __future__ import annotations
 
+import copy
 import statistics
 import threading
+import time
 import weakref
 from collections.abc import Callable
+
+import torch
 
 from ....decoding import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
 from ....training.comparison import SIDES
+from ....training.trainer import loss_of
 from ... import theme
 from ...figures.wire import bytes_text
 from ...limits import training_memory
@@ -18,29 +23,39 @@ from ..train.watch import duration, table
 
 DECODED = 24
 ROUNDS = 5
+TRAINED_WINDOWS = 8
+"""Windows in a step that is timed."""
 
 
-def pair_table(view: PairView | None, decoding: dict[str, float] | None = None) -> str:
+def pair_table(
+    view: PairView | None, decoding: dict[str, float] | None = None, training: dict[str, float] | None = None
+) -> str:
     """The rows that are known. Everything is escaped.
 
     Args:
         decoding: tokens per second of each side, from `decoding_speeds`; None where it was not timed yet.
+        training: the same of training steps, from `training_speeds`, for two that were not trained in turns: what
+            their records say of time was measured at different hours.
     """
     if view is None or not view.sides:
         return theme.notice("The two models stand here side by side once there are two.")
     dense, moe = view.sides["dense"], view.sides["moe"]
+    per_second = training or {"dense": training_speed(dense), "moe": training_speed(moe)}
     rows = [
         _counted("parameters in all", dense.config.n_parameters, moe.config.n_parameters),
         _counted("active parameters (used by one token)", *(s.config.n_active_parameters for s in (dense, moe))),
         _counted("FLOPs per token", dense.config.flops_per_token(), moe.config.flops_per_token()),
-        _compared("training, tokens/s", training_speed(dense), training_speed(moe), lambda v: f"{v:,.0f}"),
+        _compared("training, tokens/s", per_second["dense"], per_second["moe"], lambda v: f"{v:,.0f}"),
     ]
     if decoding:
         rows.append(_compared("decoding, tokens/s", decoding["dense"], decoding["moe"], lambda v: f"{v:,.0f}"))
     else:
         rows.append(["decoding, tokens/s", "timed at the end", "timed at the end", ""])
+    took = _compared("time in training", seconds(dense), seconds(moe), duration)
+    if training:
+        took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
     rows += [
-        _compared("time in training", seconds(dense), seconds(moe), duration),
+        took,
         _compared("FLOPs of training", spent(dense), spent(moe), lambda v: f"{v:.3g}"),
         _compared("memory of the weights", weights(dense.config), weights(moe.config), bytes_text),
         _compared("… read for one token", active_bytes(dense.config), active_bytes(moe.config), bytes_text),
@@ -80,14 +95,38 @@ def active_bytes(config: ModelConfig) -> float:
 
 def decoding_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
     """Tokens per second of both from the cache, decoded in turns, token by token; the middle of some rounds. Kept."""
+    return _once(_time_decoding, dense, moe)
+
+
+def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
+    """Tokens per second of both, forward and backward on equal tokens in turns; the middle of some rounds. Kept."""
+    return _once(_time_training, dense, moe)
+
+
+def _once(timing: Callable[..., dict[str, float]], dense: Transformer, moe: Transformer) -> dict[str, float]:
     with _lock:
-        known = _timed.setdefault(moe, weakref.WeakKeyDictionary())
-        if dense not in known:
-            known[dense] = _time({"dense": dense, "moe": moe})
-        return known[dense]
+        known = _timed.setdefault(moe, weakref.WeakKeyDictionary()).setdefault(dense, {})
+        if timing not in known:
+            known[timing] = timing({"dense": dense, "moe": moe})
+        return known[timing]
 
 
-def _time(models: dict[str, Transformer]) -> dict[str, float]:
+def _time_training(models: dict[str, Transformer]) -> dict[str, float]:
+    copies = {side: copy.deepcopy(model).train() for side, model in models.items()}  # gradients belong to nobody
+    length = min(model.config.context_length for model in models.values())
+    most = min(model.config.vocab_size for model in models.values())
+    ids = torch.randint(most, (TRAINED_WINDOWS, length), generator=torch.Generator().manual_seed(0))  # (B, T)
+    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    for _ in range(ROUNDS + 1):
+        for side, model in copies.items():
+            began = time.perf_counter()
+            loss_of(model(ids).logits, ids).backward()
+            taken[side].append(time.perf_counter() - began)
+    # the first round also pays for what torch sets up
+    return {side: ids.numel() / statistics.median(taken[side][1:]) for side in SIDES}
+
+
+def _time_decoding(models: dict[str, Transformer]) -> dict[str, float]:
     rates: dict[str, list[float]] = {side: [] for side in SIDES}
     length = max(min(DECODED, min(model.config.context_length for model in models.values()) - 2), 1)
     for _ in range(ROUNDS):
