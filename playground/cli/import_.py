@@ -6,8 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from ..storage import CheckpointError, save
-from ..storage.hub import pull
+from ..storage import Checkpoint, CheckpointError, save
+from ..storage.hub import HubError, pull
 from ..storage.transformers_io import import_folder
 
 
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already: choose another --out")
-    checkpoint = import_folder(options.source) if Path(options.source).exists() else pull(options.source)
+    checkpoint = import_folder(options.source) if Path(options.source).exists() else _pulled(options.source)
     save(out, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=checkpoint.about)
     family = checkpoint.about.get("imported_from")
     if options.json:
@@ -34,3 +34,13 @@ def run(options: argparse.Namespace) -> int:
     print(f"{checkpoint.name}: {family or 'a model of this project'}, {checkpoint.config.n_parameters:,} parameters.")
     print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
     return 0
+
+
+def _pulled(name: str) -> Checkpoint:
+    """From the Hub; a name without an owner, or with more than one slash, was more likely meant as a folder."""
+    try:
+        return pull(name)
+    except HubError as problem:
+        if name.count("/") == 1 and not name.startswith((".", "/", "~")):
+            raise
+        raise CheckpointError(f"there is no folder {name} here, and as a model of the Hub: {problem}") from problem

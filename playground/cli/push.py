@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ..storage import load
-from ..storage.hub import push, write
+from ..storage.hub import check_name, push, write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Push with the stored login (hf auth login, or HF_TOKEN) and print the address."""
+    check_name(options.repo)
     checkpoint = load(options.folder)
     if options.dry_run:
         with tempfile.TemporaryDirectory() as temporary:

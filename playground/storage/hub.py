@@ -72,7 +72,9 @@ def push(
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    repo_id, token = repo_id.strip(), login(token)
+    repo_id = repo_id.strip()
+    check_name(repo_id)
+    token = login(token)
     api = HfApi(endpoint=endpoint, token=token)
     with in_words(repo_id, token):
         if "/" not in repo_id:
@@ -86,6 +88,14 @@ def push(
             additions = [CommitOperationAdd(name, folder / name) for name in files]
             api.create_commit(repo_id, additions, commit_message=_message(checkpoint))
     return Pushed(repo_id, str(address), created, files)
+
+
+def check_name(repo_id: str) -> None:
+    """Raise HubError unless this may be a repository's name, before anybody is asked for a login."""
+    from huggingface_hub.utils import validate_repo_id
+
+    with in_words(repo_id):
+        validate_repo_id(repo_id)
 
 
 def write(checkpoint: Checkpoint, folder: Path, repo_id: str | None = None) -> Path:

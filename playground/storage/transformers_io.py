@@ -8,13 +8,15 @@ the folder is read back by our own importer and the card says so.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -113,7 +115,8 @@ def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = 
     if importlib.util.find_spec("transformers"):
         import transformers
 
-        theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+        with _no_bars(transformers.utils.logging):
+            theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
         with torch.inference_mode():
             logits = theirs(ids).logits
             prefix = torch.tensor([begun])
@@ -130,6 +133,19 @@ def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = 
     with torch.inference_mode():
         difference = (logits - model(ids).logits).abs().max().item()
     return Parity(reader, difference, written == ours, ids.numel())
+
+
+@contextlib.contextmanager
+def _no_bars(logging: Any) -> Iterator[None]:
+    """Keep Transformers from drawing progress bars into our log."""
+    if not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()
 
 
 def import_folder(
@@ -152,6 +168,10 @@ def import_folder(
     if family is None:
         kind = values.get("model_type") if isinstance(values, dict) else None
         names = ", ".join(f.title for f in FAMILIES)
+        if kind is None:
+            ours = isinstance(values, dict) and "n_layers" in values
+            what = "it is a checkpoint of this project already" if ours else "its config.json names no model_type"
+            raise CheckpointError(f"{folder} was not saved by Transformers: {what}")
         raise CheckpointError(f"models of type {kind!r} cannot be opened here; known are {names}")
     try:
         config = family.config_in(values)

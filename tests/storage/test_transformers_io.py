@@ -237,6 +237,8 @@ def test_the_sentence_names_all_that_parts_a_model_from_the_nearest_family(confi
     [
         (lambda f: (f / "config.json").unlink(), "has no config.json"),
         (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "type 'bert' cannot be opened"),
+        (lambda f: (f / "config.json").write_text("{}"), "names no model_type"),
+        (lambda f: (f / "config.json").write_text('{"n_layers": 2}'), "a checkpoint of this project already"),
         (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "cannot be built here"),
         (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "is a pickle"),
         (lambda f: (f / "model.safetensors").write_bytes(b"x" * 64), "do not belong together|damaged"),
@@ -284,7 +286,9 @@ def test_from_the_shell_and_back(tmp_path, capsys):
     saved = checkpoint_of(BASE)
     save(tmp_path / "ours", saved.model, BPE)
     assert main(["export", str(tmp_path / "ours"), "--out", str(tmp_path / "theirs"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    out, err = capsys.readouterr()
+    assert "Loading" not in err
+    told = json.loads(out)
     assert told["family"] == "gpt2" and told["largest_difference"] <= 1e-4 and told["same_text"]
     assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 0
     ids = torch.randint(0, BASE.vocab_size, (2, 48))
@@ -293,3 +297,5 @@ def test_from_the_shell_and_back(tmp_path, capsys):
     assert difference.abs().max() <= 1e-4
     assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 2
     assert "exists already" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")]) == 2
+    assert f"there is no folder {tmp_path / 'nowhere'} here" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import ipaddress
+import json
 import os
 import tempfile
 from dataclasses import replace
@@ -19,8 +20,8 @@ from ... import theme
 from ...page import QUIETLY, Page, in_words
 from .watch import quiet
 
-# for handlers that wait for the network: the queue shows that they work
-_WAITING = {"api_visibility": "private", "concurrency_limit": 4, "concurrency_id": "hub", "show_progress": "minimal"}
+# for handlers that wait for the network; _waits says in words that they work, where gradio's own marks have no room
+_WAITING = {"api_visibility": "private", "concurrency_limit": 4, "concurrency_id": "hub", "show_progress": "hidden"}
 
 
 def build(page: Page) -> None:
@@ -89,10 +90,21 @@ def build(page: Page) -> None:
         return gr.Dropdown(choices=found, value=found[0] if found else ""), quiet(words)
 
     chosen = [page.visitor, page.model]
-    push.click(push_model, [*chosen, name, private], pushed, **_WAITING)
-    pull.click(pull_model, [*chosen, repo], [page.model, pulled], **_WAITING)
-    look.click(look_around, None, [repo, pulled], **_WAITING)
+    _waits(push, pushed, "Sending it to the Hub …")
+    push.click(push_model, [*chosen, name, private], pushed, **_WAITING).failure(None, None, pushed, js=_NOTHING)
+    _waits(pull, pulled, "Fetching it from the Hub …")
+    pull.click(pull_model, [*chosen, repo], [page.model, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
+    _waits(look, pulled, "Asking the Hub …")
+    look.click(look_around, None, [repo, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
     page.model.change(lambda: "", None, pushed, **QUIETLY)
+
+
+_NOTHING = "() => ''"
+
+
+def _waits(button: gr.Button, said: gr.HTML, words: str) -> None:
+    """Let a click write at once, in the browser, that something has begun."""
+    button.click(None, None, said, js=f"() => {json.dumps(quiet(words))}")
 
 
 def at_home(request: gr.Request) -> bool:
