@@ -178,7 +178,7 @@ def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
         return quiet(
-            f"“For Transformers” sleeps: {problem}. Whatever you train with the sizes as they are has one; or change "
-            "that under Advanced."
+            f"“For Transformers” sleeps: {problem}. Train one with Tiny, Small or Medium as they are, or change that "
+            "under Advanced."
         )
     return ""
