@@ -205,10 +205,13 @@ class ComparisonJob(Work):
         """Seconds, from how long the steps so far took."""
         if len(self._latest) < len(SIDES):
             return None
-        left = 0.0
+        left, ended = 0.0, {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
         for side in SIDES:
             done = self._histories[side][-1].last_step
-            whole = self._steps[side] * (self.spec.seeds - len(self._histories[side]))
+            if side in ended:
+                continue
+            # where one was stopped, no further pair begins
+            whole = 0 if ended else self._steps[side] * (self.spec.seeds - len(self._histories[side]))
             remaining = self._steps[side] - done
             left += self._per_step[side] * (whole + remaining)
         return left

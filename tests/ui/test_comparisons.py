@@ -117,6 +117,19 @@ def test_stopping_one_lets_the_other_finish(tmp_path):
     assert view.sides["dense"].histories[0].last_step == 150 > view.sides["moe"].histories[0].last_step
     assert view.withheld.startswith("Stopped: MoE after step ") and "both are kept" in view.withheld
     assert len(job.checkpoints) == 2 and view.verdict is None
+    assert "as far as they came" in pair_table(view)
+    assert watch.is_over(view.sides["moe"], 3) and not watch.is_over(view.sides["dense"], 3)
+
+
+def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished):
+    view = finished[2]
+    sides = {
+        side: dataclasses.replace(part, histories=(*part.histories, part.histories[0]), reasons=("done", "done"))
+        for side, part in view.sides.items()
+    }
+    more = dataclasses.replace(view, sides=sides, seeds=3, state="training")
+    assert "mean of 2 seeds" in pair_table(more) and "mean of 3" not in pair_table(more)
+    assert watch.differences(more) == watch.differences(view)
 
 
 def test_a_text_that_is_too_short_fails_with_a_sentence(tmp_path):

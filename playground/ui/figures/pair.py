@@ -104,7 +104,9 @@ def describe_pair(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = 
     if floor is not None:
         words += f", {dense - floor:.4f} and {moe - floor:.4f} above the floor"
     others = sum(not c.is_first for c in curves) // 2
-    return words + (f"; thin lines are the other {others} seeds." if others else ".")
+    if others:
+        words += "; thin lines are the other seed" + (f"s, {others} of them" if others > 1 else "")
+    return words + "."
 
 
 def verdict_figure(

@@ -20,6 +20,7 @@ from ...theme import heading
 from . import sidebyside
 from .compare import Compare
 from .frame import build_frame
+from .table import pair_table
 
 TITLE = "Dense vs MoE"
 PARTS = ("routing", "experts", "breaking")  # modules of this package with TITLE and build(frame), in this order
@@ -36,7 +37,8 @@ def build(page: Page) -> None:
         with gr.Row(elem_id="moe-pair", equal_height=False):
             frame = build_frame(page)
         table = gr.HTML(
-            compare.table_of(compare.view_of(None, frame.dense.value, frame.moe.value), None),
+            # speeds take seconds to measure: they come with the first visitor
+            pair_table(compare.view_of(None, frame.dense.value, frame.moe.value)),
             padding=False,
             elem_id="moe-table",
         )

@@ -182,7 +182,7 @@ class Compare:
         r, c, state = self.r, self.c, view.state
         kept = {side: part.model_id for side, part in view.sides.items()}
         both = len(kept) == 2 and all(kept.values())
-        asleep = {side: not view.active or len(part.reasons) >= view.seeds for side, part in view.sides.items()}
+        asleep = {side: not view.active or watch.is_over(part, view.seeds) for side, part in view.sides.items()}
         evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
         # component → (what it depends on, how to make it)
         parts = {

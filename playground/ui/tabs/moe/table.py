@@ -163,12 +163,15 @@ def _times(dense: float, moe: float) -> str:
 
 
 def _losses(view: PairView) -> list[list[str]]:
-    found = {side: view.sides[side].val_losses for side in SIDES}
+    # only complete pairs compare: a pair that is under way, or of which one was stopped, would tilt the mean
+    n = view.verdict.seeds if view.verdict else 1
+    found = {side: view.sides[side].val_losses[:n] for side in SIDES}
     if not all(found.values()):
         return []
     means = {side: statistics.fmean(losses) for side, losses in found.items()}
-    n = min(len(losses) for losses in found.values())
     over = f", mean of {n} seeds" if n > 1 else ""
+    if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
+        over = ", as far as they came"
     difference = f"{means['moe'] - means['dense']:+.4f}".replace("-", "−")
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
     if view.ladder is not None and view.ladder.floor is not None:

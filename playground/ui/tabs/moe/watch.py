@@ -87,7 +87,7 @@ def verdict(view: PairView | None) -> str:
 
 
 def _beside_the_gap(view: PairView) -> str:
-    losses = view.sides["dense"].val_losses
+    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # of another pair that is under way, not yet
     gap = sum(losses) / len(losses) - view.ladder.floor if losses else math.nan
     if not gap > 0:
         return ""
@@ -154,6 +154,11 @@ def why_asleep(view: PairView | None) -> str:
     if view is not None and view.active:
         return "Train both wakes up when this comparison is over. You may close this page: it goes on."
     return "Stop wakes up while a comparison is going on."
+
+
+def is_over(side: SideView, seeds: int) -> bool:
+    """Whether this side has nothing left to do: all seeds are done, or it ended early, after which none begins."""
+    return len(side.reasons) >= seeds or any(reason != "done" for reason in side.reasons)
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------
