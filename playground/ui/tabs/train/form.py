@@ -103,7 +103,7 @@ FIELDS: tuple[Field, ...] = (
           least=1, most=32, step=1),
     Field("n_kv_heads", "Key/value heads", "Fewer than heads shares them: a smaller cache. 0: as many as heads.",
           "shape", least=0, most=32),
-    Field("d_ff", "Feed-forward width (d_ff)", "Where most parameters are. 0: four times the width.", "shape",
+    Field("d_ff", "Feed-forward width (d_ff)", "Where most parameters are. 0: four times the width, or 8/3 with SwiGLU.", "shape",
           least=0, most=8192),
     Field("context_length", "Context", "How many tokens it sees at once.", "shape", least=8, most="context", step=8),
     Field("positions", "Positions", "How it knows the order of tokens.", "parts",
