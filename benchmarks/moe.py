@@ -83,7 +83,7 @@ def layer_ratios(device: torch.device, rounds: int, repeats: int) -> tuple[dict[
     dense = FeedForward(LAYER.replace(n_experts=0)).to(device)
     ours = MixtureOfExperts(LAYER).to(device)
     loop = ExpertLoop(LAYER).to(device)
-    for parameter in ours.parameters():
+    for parameter in (*dense.parameters(), *ours.parameters(), *loop.parameters()):
         nn.init.normal_(parameter, 0.0, 0.05)
     contestants: dict[str, tuple[nn.Module, Callable]] = {
         "dense": (dense, lambda x: dense(x, no_tap, 0)),

@@ -18,6 +18,7 @@ from .dropout import dropout
 from .fused import RMSNorm
 from .positions import rotate
 from .trace import Tap, no_tap
+from .undrawn import Linear
 
 
 class Attention(nn.Module):
@@ -32,13 +33,13 @@ class Attention(nn.Module):
         self.config = config
         d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
         if config.attention_layout == "fused":
-            self.qkv = nn.Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, all K, all V
+            self.qkv = Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, all K, all V
         else:
             self.heads = nn.ModuleList(Head(config) for _ in range(H))
         if config.qk_norm:
             self.q_norm = RMSNorm(D, config.norm_eps)
             self.k_norm = RMSNorm(D, config.norm_eps)
-        self.out = nn.Linear(H * D, d, bias=config.attention_output_bias)
+        self.out = Linear(H * D, d, bias=config.attention_output_bias)
 
     def forward(
         self,
@@ -120,9 +121,9 @@ class Head(nn.Module):
 
     def __init__(self, config: ModelConfig):
         super().__init__()
-        self.q = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
-        self.k = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
-        self.v = nn.Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.q = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.k = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.v = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return self.q(x), self.k(x), self.v(x)

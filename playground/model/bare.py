@@ -19,7 +19,7 @@ def bare(module: nn.Module) -> Any:
     """
     if isinstance(module, nn.ModuleList):
         return [bare(part) for part in module]
-    if type(module) is nn.Linear and module.bias is None:
+    if isinstance(module, nn.Linear) and module.bias is None:
         return _BareLinear(module)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))

@@ -9,6 +9,7 @@ from torch import nn
 from .config import ModelConfig
 from .fused import squared_relu
 from .trace import Tap
+from .undrawn import Linear
 
 
 class FeedForward(nn.Module):
@@ -21,10 +22,10 @@ class FeedForward(nn.Module):
         super().__init__()
         self.config = config
         d, width, bias = config.d_model, config.ff_width, config.feedforward_bias
-        self.up = nn.Linear(d, width, bias=bias)
+        self.up = Linear(d, width, bias=bias)
         if config.activation == "swiglu":
-            self.gate = nn.Linear(d, width, bias=bias)
-        self.down = nn.Linear(width, d, bias=bias)
+            self.gate = Linear(d, width, bias=bias)
+        self.down = Linear(width, d, bias=bias)
 
     def forward(self, x: torch.Tensor, tap: Tap, layer: int) -> torch.Tensor:
         hidden = tap("ff_hidden", layer, self.hidden(x))  # (B, T, d_ff)

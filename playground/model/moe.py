@@ -16,6 +16,7 @@ from torch import nn
 from .config import ModelConfig
 from .feedforward import FeedForward, bend
 from .trace import Tap
+from .undrawn import Linear
 
 
 class MixtureOfExperts(nn.Module):
@@ -25,7 +26,7 @@ class MixtureOfExperts(nn.Module):
         super().__init__()
         self.config = config
         E, d, f = config.n_experts, config.d_model, config.expert_width
-        self.router = nn.Linear(d, E, bias=False)
+        self.router = Linear(d, E, bias=False)
         self.up = nn.Parameter(torch.empty(E, d, f))
         if config.activation == "swiglu":
             self.gate = nn.Parameter(torch.empty(E, d, f))

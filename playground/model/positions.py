@@ -9,8 +9,8 @@ from .fused import rotate_pairs
 
 def sinusoidal(length: int, d_model: int) -> torch.Tensor:
     """Fixed position vectors (length, d_model): sines in even columns, cosines in odd (Vaswani et al. 2017, 3.5)."""
-    position = torch.arange(length, dtype=torch.float32)[:, None]
-    frequency = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float32) / d_model)
+    position = _numbers(length)[:, None]
+    frequency = 10_000.0 ** (-_numbers(d_model, 2) / d_model)
     angles = position * frequency  # (length, d_model / 2)
     return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(length, d_model)
 
@@ -22,8 +22,8 @@ def rotary_table(length: int, d_head: int, base: float) -> tuple[torch.Tensor, t
     Su et al. 2021, pairs neighbours, which is the same function with the columns of Q and K reordered). The sine of
     the first half carries the minus sign of the rotation matrix, so that `rotate` is two products and a sum.
     """
-    frequency = base ** (-torch.arange(0, d_head, 2, dtype=torch.float32) / d_head)
-    angles = torch.arange(length, dtype=torch.float32)[:, None] * frequency  # (length, d_head / 2)
+    frequency = base ** (-_numbers(d_head, 2) / d_head)
+    angles = _numbers(length)[:, None] * frequency  # (length, d_head / 2)
     cosines = torch.cat((angles.cos(), angles.cos()), dim=-1)
     sines = torch.cat((-angles.sin(), angles.sin()), dim=-1)
     return cosines[:, None, :], sines[:, None, :]
@@ -32,3 +32,8 @@ def rotary_table(length: int, d_head: int, base: float) -> tuple[torch.Tensor, t
 def rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
     """Turn each pair of numbers of x (B, T, H, D) by its position's angle; cosines and sines are (T, 1, D)."""
     return rotate_pairs(x, cosines, sines)
+
+
+def _numbers(end: int, step: int = 1) -> torch.Tensor:
+    # on the CPU even where a model is built for its shapes alone: sums without memory make torch load its compiler
+    return torch.arange(0, end, step, dtype=torch.float32, device="cpu")

@@ -20,6 +20,7 @@ from .fused import RMSNorm
 from .moe import MixtureOfExperts, Routing, balance_loss, router_z_loss
 from .positions import rotary_table, sinusoidal
 from .trace import Tap, no_tap
+from .undrawn import Embedding, Linear
 
 
 class ModelOutput(NamedTuple):
@@ -41,12 +42,12 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig, seed: int = 0):
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(config.vocab_size, config.d_model)
+        self.embedding = Embedding(config.vocab_size, config.d_model)
         if config.positions == "learned":
-            self.position_embedding = nn.Embedding(config.context_length, config.d_model)
+            self.position_embedding = Embedding(config.context_length, config.d_model)
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.final_norm = make_norm(config)
-        self.head = nn.Linear(config.d_model, config.vocab_size, bias=config.head_bias)
+        self.head = Linear(config.d_model, config.vocab_size, bias=config.head_bias)
         if config.tie_embeddings:
             self.head.weight = self.embedding.weight
         # Tables follow from the config, so checkpoints do not carry them.
@@ -130,6 +131,8 @@ class Transformer(nn.Module):
 
     def initialise(self, seed: int) -> None:
         """Draw all weights anew from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
+        if self.embedding.weight.is_meta:
+            return  # only the shapes are wanted; drawing without memory would make torch load its compiler, for seconds
         rng = torch.Generator().manual_seed(seed)
         for name, parameter in self.named_parameters():  # a tied head is the embedding, listed once
             kind = name.split(".")

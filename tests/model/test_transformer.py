@@ -214,6 +214,7 @@ def test_numpy_attention_of_the_worked_example():
     attention = Attention(config)
     with torch.no_grad():
         attention.qkv.weight.copy_(torch.cat([w.T for w in (wq, wq, wk, wk, wv, wv)]))
+        attention.out.weight.copy_(torch.eye(4))
         recorder = Recorder()
         attention(x, None, None, recorder, 0, None)
     seen = recorder.trace
