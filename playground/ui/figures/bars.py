@@ -43,7 +43,7 @@ def named_bars(
             xaxis=axis(title, zeroline=True, zerolinecolor=palette.GRID),
             yaxis=axis(
                 tickvals=rows,
-                ticktext=[escaped(shortened(name, 18)) for name in names],
+                ticktext=[escaped(shortened(name, 22)) for name in names],
                 autorange="reversed",
                 showgrid=False,
                 fixedrange=True,

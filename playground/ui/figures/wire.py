@@ -100,6 +100,7 @@ def colorbar(title: str = "", **more: Any) -> dict[str, Any]:
     return {
         "thickness": 10,
         "outlinewidth": 0,
+        "exponentformat": "power",
         "tickfont": {"size": 11, "color": palette.MUTED},
         "title": {"text": title, "side": "right", "font": {"size": 11, "color": palette.MUTED}},
         **more,

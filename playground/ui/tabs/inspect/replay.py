@@ -48,16 +48,28 @@ def build(frame: Frame) -> None:
             elem_classes="pills",
             elem_id="replay-habit",
         )
-        lines = Chart(height=440, save_name="through-training", clickable=True, elem_id="replay-timeline")
-        slider = gr.Slider(0, MOST, value=MOST, step=1, label="Moment", elem_id="replay-slider")
-        moment = gr.HTML(padding=False, elem_id="replay-moment")
-    with gr.Row(equal_height=False):
-        with gr.Column(scale=3, min_width=320, elem_classes="card"):
-            pattern = Chart(height=340, save_name="pattern-then", clickable=True, elem_id="replay-pattern")
-        with gr.Column(scale=2, min_width=300, elem_classes="card"):
-            bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
+    with gr.Column(elem_id="replay-body") as body:
+        with gr.Column(elem_classes="card"):
+            lines = Chart(height=440, save_name="through-training", clickable=True, elem_id="replay-timeline")
+            slider = gr.Slider(0, MOST, value=MOST, step=1, label="Moment", elem_id="replay-slider")
+            moment = gr.HTML(padding=False, elem_id="replay-moment")
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=3, min_width=320, elem_classes="card"):
+                pattern = Chart(height=340, save_name="pattern-then", clickable=True, elem_id="replay-pattern")
+            with gr.Column(scale=2, min_width=300, elem_classes="card"):
+                bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
     habit.preprocess = lambda payload: payload if payload in HABITS else "induction"
     slider.preprocess = lambda payload: payload
+
+    def fits(look: Look, place: Place) -> dict[Any, Any]:
+        """Neither empty frames nor another model's pictures where nothing was kept; `draw` says why."""
+        try:
+            kept(look.checkpoint)
+        except ValueError:
+            return {body: gr.Column(visible=False)}
+        return {body: gr.Column(visible=True)}
+
+    frame.follow(fits, [body])
 
     def draw(look: Look, place: Place, wanted: str, position: Any) -> dict[Any, Any]:
         found = memory.replay(look)
