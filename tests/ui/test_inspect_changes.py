@@ -275,3 +275,15 @@ def test_fewer_moments_are_kept_of_larger_models():
     assert PUBLIC.snapshots(PRESETS["small"].config) == 40
     assert 4 <= PUBLIC.snapshots(PRESETS["medium"].config) < 20
     assert PUBLIC.snapshots(PRESETS["gpt2-small"].config) == 0
+
+
+def test_where_no_moments_were_kept_no_empty_frames_are_shown(tab):
+    bare = tab.frame.update(of_model(tab, checkpoint(TINY), "abc", view="replay"))
+    assert [u.visible for c, u in bare.items() if isinstance(c, gr.Column)] == [False]
+    assert TOO_LITTLE["replay"] in html.unescape(bare[tab.frame.notice])
+
+
+def test_a_head_of_the_model_before_is_no_error_after_the_lists_have_changed(tab):
+    for picker in tab.frame.pickers:  # what Gradio does with an update: it builds the component anew for the session
+        anew = picker.__class__(**{**picker.constructor_args, "choices": [("0", 0), ("1", 1)], "render": False})
+        assert anew.preprocess(3) == 3 and anew.preprocess({}) is None and anew.get_block_name() == "dropdown"

@@ -38,6 +38,7 @@ from ... import theme
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import suggestions
+from .lenient import LenientDropdown
 from .looks import EXAMPLE_NOTE, Looks
 from .place import Place, best, last, watched, whole
 
@@ -275,10 +276,8 @@ def build(page: Page) -> Frame:
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:
-    picker = gr.Dropdown([("0", 0)], value=0, label=label, filterable=False, min_width=96, elem_id=elem_id)
-    # a session's own list may have been forgotten: `Place.within` holds every number to what there is
-    picker.preprocess = lambda payload: payload
-    return picker
+    # `Place.within` holds every number to what there is
+    return LenientDropdown([("0", 0)], value=0, label=label, filterable=False, min_width=96, elem_id=elem_id)
 
 
 def _numbered(count: int) -> list[tuple[str, int]]:

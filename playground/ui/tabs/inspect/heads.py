@@ -15,6 +15,7 @@ from ...page import sentence
 from . import receipt
 from .drawn import cell, window, window_words
 from .frame import Frame, Place, whole
+from .lenient import LenientDropdown
 
 TITLE = "Heads side by side"
 SAME, OTHER = "same", "other"
@@ -37,10 +38,8 @@ def build(frame: Frame) -> None:
             whose.preprocess = lambda payload: payload if payload in (SAME, OTHER) else SAME
             model = frame.page.model_picker("Model", visible=False)
             with gr.Row(elem_id="inspect-other"):
-                layer = gr.Dropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
-                head = gr.Dropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
-            for picker in (layer, head):
-                picker.preprocess = lambda payload: payload  # held to what there is below
+                layer = LenientDropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
+                head = LenientDropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
             other_name = gr.HTML(padding=False)
             other = Chart(height=420, save_name="other-head", elem_id="inspect-other-chart")
     receipt.build(frame)

@@ -27,6 +27,7 @@ from ...chart import Chart, show
 from ...figures.attention import signed_map
 from ...figures.bars import named_bars
 from .frame import Frame, Place
+from .lenient import LenientDropdown
 
 TITLE = "How it learns"
 TRAINED = "trained"
@@ -57,7 +58,7 @@ def build(frame: Frame) -> None:
                 [(title, name) for name, title in RULES.items()], value=TRAINED, label="Optimizer",
                 elem_classes="pills", elem_id="learn-rule",
             )  # fmt: skip
-            matrix = gr.Dropdown(
+            matrix = LenientDropdown(
                 [(title, name) for name, title in HEAD_MATRICES.items()], value="q", label="Weights to watch",
                 info="Layer and head are chosen above.", filterable=False, elem_id="learn-matrix",
             )  # fmt: skip
@@ -87,7 +88,6 @@ def build(frame: Frame) -> None:
     with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
         table = gr.HTML(padding=False, elem_id="learn-table")
     rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
-    matrix.preprocess = lambda payload: payload if isinstance(payload, str) else "q"
     row.preprocess = column.preprocess = lambda payload: payload
 
     def draw(look: Look, place: Place, by: str, which: str, i: Any, j: Any) -> dict[Any, Any]:
@@ -296,7 +296,8 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     """Gradient length by part of the model."""
     names, values = list(report.norms), list(report.norms.values())
     most = int(np.argmax(values))
-    names = [f"layer {name}" if name[:1].isdigit() else name.replace("_", " ") for name in names]
+    names = [f"layer {name}" if name[:1].isdigit() else name for name in names]
+    names = [name.replace("feedforward", "feed-forward").replace("_", " ") for name in names]
     return (
         named_bars(names, values, "length of the gradient"),
         f"The prompt pulls hardest on {names[most]} ({values[most]:.3f} of {report.gradient_norm:.3f} in all; lengths "

@@ -19,6 +19,7 @@ from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ...figures.parts import part_map
 from .drawn import window, window_words
 from .frame import Frame, Place
+from .lenient import LenientDropdown
 
 TITLE = "Layers' minds"
 QUESTIONS = {"logit": "its score (logit)", "lead": "its lead over the runner-up"}
@@ -39,7 +40,7 @@ def build(frame: Frame) -> None:
             padding=False,
         )
         with gr.Row():
-            answer = gr.Dropdown(
+            answer = LenientDropdown(
                 [("the model's final choice", "")],
                 value="",
                 label="Answer to follow",
@@ -47,7 +48,6 @@ def build(frame: Frame) -> None:
                 filterable=False,
                 elem_id="minds-answer",
             )
-            answer.preprocess = lambda payload: payload if isinstance(payload, str) else ""
         lens_chart = Chart(height=280, save_name="logit-lens", clickable=True, elem_id="minds-lens")
         caveat = gr.HTML(padding=False)
     with gr.Row(equal_height=False):
@@ -116,7 +116,7 @@ def followed(look: Look, place: Place, wanted: str) -> tuple[int, list[tuple[str
         choices.append((f"what the prompt says: {look.token_label(real)}", str(real)))
     choices += [(look.token_label(token), str(token)) for token in best[1:] if token != real]
     known = {value for _, value in choices if value}
-    return (int(wanted) if wanted in known else best[0]), choices
+    return (int(wanted) if str(wanted) in known else best[0]), choices
 
 
 def lens_of(look: Look, query: int, token: int) -> LogitLens:
