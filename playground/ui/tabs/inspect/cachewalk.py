@@ -17,6 +17,7 @@ from ...chart import Chart, show
 from ...figures.cachewalk import cache_panels, describe_cache
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.wire import bytes_text
+from ...lenient import LenientSlider
 from .frame import Frame, Place
 
 TITLE = "Cache walk"
@@ -40,7 +41,7 @@ def build(frame: Frame) -> None:
             padding=False,
         )
         with gr.Row():
-            slider = gr.Slider(
+            slider = LenientSlider(
                 0, NEW_TOKENS - 1, value=0, step=1, label="Step", info="Drag, or press Next.", elem_id="walk-slider",
                 scale=4,
             )  # fmt: skip
@@ -52,7 +53,6 @@ def build(frame: Frame) -> None:
             bars = Chart(height=260, save_name="next-token", elem_id="walk-bars")
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
             table = gr.HTML(padding=False, elem_id="walk-table")
-    slider.preprocess = lambda payload: payload
 
     def draw(look: Look, place: Place, position: Any) -> dict[Any, Any]:
         steps = walks.of(look)

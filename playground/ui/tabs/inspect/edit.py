@@ -29,6 +29,7 @@ from ...chart import Chart, show
 from ...figures.attention import pattern_map
 from ...figures.candidates import next_tokens
 from ...figures.parts import describe_removal, removal_figure
+from ...lenient import LenientDropdown, LenientNumber
 from ...page import in_words
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -70,13 +71,13 @@ def build(frame: Frame) -> None:
                 elem_id="edit-what",
             )  # fmt: skip
             with gr.Row(visible=False) as cell_row:
-                value = gr.Number(0.5, label="New weight", minimum=0, maximum=10, step=0.05, min_width=110)
+                value = LenientNumber(0.5, label="New weight", minimum=0, maximum=10, step=0.05, min_width=110)
                 keep = gr.Checkbox(
                     True, label="Renormalise", info="The rest of the row shares what is left, so it sums to 1.",
                     min_width=160,
                 )  # fmt: skip
             apply = gr.Button("Apply", variant="primary", elem_id="edit-apply")
-            edits = gr.Dropdown(
+            edits = LenientDropdown(
                 [], value=[], multiselect=True, label="Changes in force", info="Remove one with its ×.",
                 elem_id="edit-list",
             )  # fmt: skip
@@ -100,8 +101,6 @@ def build(frame: Frame) -> None:
         survey = gr.Button("Switch off every head in turn", elem_id="edit-survey")
         worth = Chart(height=220, save_name="removal-map", clickable=True, elem_id="edit-map")
     what.preprocess = lambda payload: payload if payload in CHANGES else "head"
-    value.preprocess = lambda payload: payload
-    edits.preprocess = lambda payload: payload if isinstance(payload, list) else []
 
     def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
         listed = parsed(chosen)

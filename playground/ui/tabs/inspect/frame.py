@@ -35,10 +35,10 @@ import gradio as gr
 
 from ....inspection import Look
 from ... import theme
+from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import suggestions
-from .lenient import LenientDropdown
 from .looks import EXAMPLE_NOTE, Looks
 from .place import Place, best, last, watched, whole
 

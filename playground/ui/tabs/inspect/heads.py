@@ -11,11 +11,11 @@ from ....inspection.heads import head_scores, role
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import describe_pattern, pattern_map
+from ...lenient import LenientDropdown
 from ...page import sentence
 from . import receipt
 from .drawn import cell, window, window_words
 from .frame import Frame, Place, whole
-from .lenient import LenientDropdown
 
 TITLE = "Heads side by side"
 SAME, OTHER = "same", "other"

@@ -26,8 +26,8 @@ from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import signed_map
 from ...figures.bars import named_bars
+from ...lenient import LenientDropdown, LenientNumber
 from .frame import Frame, Place
-from .lenient import LenientDropdown
 
 TITLE = "How it learns"
 TRAINED = "trained"
@@ -76,8 +76,8 @@ def build(frame: Frame) -> None:
     with gr.Row(equal_height=False):
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
             with gr.Row():
-                row = gr.Number(0, label="Row", precision=0, minimum=0, min_width=90, elem_id="learn-row")
-                column = gr.Number(
+                row = LenientNumber(0, label="Row", precision=0, minimum=0, min_width=90, elem_id="learn-row")
+                column = LenientNumber(
                     0, label="Column", precision=0, minimum=0, min_width=90, info="Or click a cell above.",
                     elem_id="learn-column",
                 )  # fmt: skip
@@ -88,7 +88,6 @@ def build(frame: Frame) -> None:
     with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
         table = gr.HTML(padding=False, elem_id="learn-table")
     rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
-    row.preprocess = column.preprocess = lambda payload: payload
 
     def draw(look: Look, place: Place, by: str, which: str, i: Any, j: Any) -> dict[Any, Any]:
         report = steps.of(look, by)

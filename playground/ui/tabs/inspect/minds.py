@@ -17,9 +17,9 @@ from ...chart import Chart, show
 from ...figures.attention import describe_signed
 from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ...figures.parts import part_map
+from ...lenient import LenientDropdown
 from .drawn import window, window_words
 from .frame import Frame, Place
-from .lenient import LenientDropdown
 
 TITLE = "Layers' minds"
 QUESTIONS = {"logit": "its score (logit)", "lead": "its lead over the runner-up"}

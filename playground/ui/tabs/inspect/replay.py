@@ -18,6 +18,7 @@ from ...chart import Chart, show
 from ...figures.attention import describe_pattern, pattern_map
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.replay import describe_appearance, step_at, timeline
+from ...lenient import LenientSlider
 from ...page import QUIETLY
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -51,7 +52,7 @@ def build(frame: Frame) -> None:
     with gr.Column(elem_id="replay-body") as body:
         with gr.Column(elem_classes="card"):
             lines = Chart(height=440, save_name="through-training", clickable=True, elem_id="replay-timeline")
-            slider = gr.Slider(0, MOST, value=MOST, step=1, label="Moment", elem_id="replay-slider")
+            slider = LenientSlider(0, MOST, value=MOST, step=1, label="Moment", elem_id="replay-slider")
             moment = gr.HTML(padding=False, elem_id="replay-moment")
         with gr.Row(equal_height=False):
             with gr.Column(scale=3, min_width=320, elem_classes="card"):
@@ -59,7 +60,6 @@ def build(frame: Frame) -> None:
             with gr.Column(scale=2, min_width=300, elem_classes="card"):
                 bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
     habit.preprocess = lambda payload: payload if payload in HABITS else "induction"
-    slider.preprocess = lambda payload: payload
 
     def fits(look: Look, place: Place) -> dict[Any, Any]:
         """Neither empty frames nor another model's pictures where nothing was kept; `draw` says why."""

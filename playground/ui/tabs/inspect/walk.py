@@ -10,6 +10,7 @@ import gradio as gr
 from ....inspection import Look
 from ....inspection.walk import STEPS, Step, step, step_names
 from ...chart import Chart, show
+from ...lenient import LenientRadio
 from . import receipt, thumbnails
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -33,7 +34,7 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             thumbnails.build(frame)
         with gr.Column(scale=3, min_width=340, elem_classes="card", elem_id="inspect-step-card"):
-            steps = gr.Radio(
+            steps = LenientRadio(  # another model's steps may be others
                 [(f"{i + 1} {SHORT[name]}", name) for i, name in enumerate(STEPS)],
                 value="embed",
                 show_label=False,
@@ -41,8 +42,6 @@ def build(frame: Frame) -> None:
                 elem_classes="pills",
                 elem_id="inspect-steps",
             )
-            # another model's steps may be others, and a session's own list may have been forgotten
-            steps.preprocess = lambda payload: payload if payload in STEPS else "embed"
             heading = gr.HTML(padding=False, elem_id="inspect-step")
             chart = Chart(height=360, save_name="step", clickable=True, elem_id="inspect-step-chart")
             how = gr.HTML(padding=False, elem_id="inspect-how")
@@ -53,6 +52,7 @@ def build(frame: Frame) -> None:
 
     def draw(look: Look, place: Place, name: str) -> dict[Any, Any]:
         names = step_names(look)
+        name = name if name in STEPS else "embed"
         name = name if name in names else names[min(list(STEPS).index(name), len(names) - 1)]
         here, number = step(look, name, place.layer, place.head, place.query, place.key), names.index(name)
         figure, part = picture(here, look, place)

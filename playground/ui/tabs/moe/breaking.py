@@ -23,6 +23,7 @@ from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
+from ...lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice, saved_table, stat_cards
@@ -56,8 +57,8 @@ def build(frame: Frame) -> None:
             prompt = gr.Textbox("the wind", label="Prompt", lines=2, max_lines=5, elem_id="breaking-prompt")
             way = gr.Radio([(words, name) for name, words in WAYS.items()], value="off", label="How",
                            elem_id="breaking-way")  # fmt: skip
-            layer = gr.Radio([("0", 0)], value=0, label="Layer", elem_id="breaking-layer")
-            experts = gr.CheckboxGroup(
+            layer = LenientRadio([("0", 0)], value=0, label="Layer", elem_id="breaking-layer")
+            experts = LenientCheckboxGroup(
                 [("0", 0)], value=[], label="Experts", info="Or click a cell of the map below.",
                 elem_id="breaking-experts",
             )  # fmt: skip
@@ -66,8 +67,6 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=3, min_width=320):
             cards = gr.HTML(elem_id="breaking-cards")
             chances = Chart(height=340, save_name="next-tokens", elem_id="breaking-next")
-    for choice in (layer, experts):
-        choice.preprocess = lambda payload: payload  # its choices are the chosen model's; the edits check them
     worth = gr.Button("What is each expert worth? Switch off each in turn", elem_id="breaking-worth")
     with gr.Column(visible=False) as worth_shown:
         costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")

@@ -22,6 +22,7 @@ from ...figures.specialisation import (
     information_lines,
     source_map,
 )
+from ...lenient import LenientRadio
 from ...page import QUIETLY, in_words
 from ...theme import heading, notice, saved_table
 from .expert_text import expert_badge
@@ -55,8 +56,7 @@ def build(frame: Frame) -> None:
                 )  # fmt: skip
                 lines = Chart(height=300, save_name="bits-over-training", elem_id="experts-over-training")
                 lines_note = gr.HTML()
-    layer = gr.Radio([("0", 0)], value=0, label="Layer", elem_id="experts-layer")
-    layer.preprocess = lambda payload: payload  # its choices are the chosen model's, and checked against it below
+    layer = LenientRadio([("0", 0)], value=0, label="Layer", elem_id="experts-layer")
     with gr.Column() as by_source:
         gr.HTML(
             heading(

@@ -22,6 +22,7 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
+from ...lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words
 from ...prompts import read_prompt, suggestions
@@ -46,12 +47,11 @@ def build(frame: Frame) -> None:
         prompt = gr.Textbox(
             first[0], label="Text to send through the experts", lines=2, max_lines=6, scale=3, elem_id="routing-prompt"
         )
-        layer = gr.Radio([("0", 0)], value=0, label="Layer", scale=1, min_width=220, elem_id="routing-layer")
+        layer = LenientRadio([("0", 0)], value=0, label="Layer", scale=1, min_width=220, elem_id="routing-layer")
         token = gr.Number(
             0, label="Token to follow", precision=0, minimum=0, info="Or click it in the text.", scale=1, min_width=150,
             elem_id="routing-token",
         )  # fmt: skip
-    layer.preprocess = lambda payload: payload  # its choices are the chosen model's, and checked against it below
     with gr.Row(equal_height=False):
         ideas = gr.Dataset(
             components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values"

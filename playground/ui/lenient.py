@@ -1,0 +1,35 @@
+"""Pickers that take what another model's choices or range allowed: these may change while an event is under way.
+
+Gradio holds every value against the choices and limits that a component has by now, and answers an honest click that
+came a moment too late with an error. Here whoever reads the value holds it to what there is. A method set on one
+component is lost when an update has Gradio build it anew for the session, so these are classes.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from typing import Any
+
+import gradio as gr
+
+
+def _as_sent(self: gr.components.Component, payload: Any) -> Any:
+    """A text or a number as it was sent, or a list of such where several can be chosen; anything else is None."""
+    if isinstance(self, gr.CheckboxGroup) or getattr(self, "multiselect", False):
+        return [one for one in payload if isinstance(one, (str, int, float))] if isinstance(payload, list) else []
+    return payload if isinstance(payload, (str, int, float)) else None
+
+
+def _lenient(kind: type) -> type:
+    # Made without Gradio's own metaclass step, which writes a .pyi file beside every subclass of a component;
+    # `is_template` is Gradio's word for "drawn as its parent is".
+    name = f"Lenient{kind.__name__}"
+    body = {"is_template": True, "preprocess": _as_sent, "__module__": __name__, "__doc__": _as_sent.__doc__}
+    return ABCMeta.__new__(type(kind), name, (kind,), body)
+
+
+LenientDropdown = _lenient(gr.Dropdown)
+LenientRadio = _lenient(gr.Radio)
+LenientCheckboxGroup = _lenient(gr.CheckboxGroup)
+LenientSlider = _lenient(gr.Slider)
+LenientNumber = _lenient(gr.Number)
