@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import gradio as gr
@@ -39,6 +38,8 @@ class Compare:
             with gr.Column(scale=11, min_width=320, elem_id="moe-results"):
                 self.r = results(opening)
         self.timer = gr.Timer(TICK, active=False)
+        # the ids of the pair that a comparison made; the pickers themselves are no outputs of a tick
+        self.made = gr.Textbox("", visible="hidden", elem_id="moe-made")
 
     def connect(self, frame: Frame, table: gr.HTML) -> None:
         """Bind the handlers, once the pickers and the table below are there."""
@@ -47,8 +48,8 @@ class Compare:
         self.axes = [r["x"], r["y"]]
         who = [page.visitor, frame.dense, frame.moe, *self.axes]
         buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
-        self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer,
-                      frame.dense, frame.moe, page.model]  # fmt: skip
+        self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer]
+        followed = [*self.views, self.made, page.model]
         form = {*self.fields, c["source"], c["text"], c["equal"], page.visitor, *self.axes}
         touched = [c["source"].input, c["equal"].input, *(field.input for field in self.fields)]
         c["source"].input(self.choose_source, c["source"], [c["text"], c["source_note"], *self.fields], **QUIETLY).then(
@@ -56,13 +57,14 @@ class Compare:
         )
         gr.on(touched, self.outlook, form, [c["sum"], c["equal_note"]], trigger_mode="always_last", **QUIETLY)
         c["train"].click(None, None, None, js=TO_RESULTS)
-        c["train"].click(self.train, form, self.views, **QUIETLY)
-        c["stop"].click(self.stop, who, self.views, **QUIETLY)
-        c["stop_dense"].click(self.stop_dense, who, self.views, **QUIETLY)
-        c["stop_moe"].click(self.stop_moe, who, self.views, **QUIETLY)
-        self.timer.tick(self.look, who, self.views, **QUIETLY)
-        page.on_load(self.attach, who, self.views)
-        for changed in (frame.dense.change, frame.moe.change, *(axis.input for axis in self.axes)):
+        c["train"].click(self.train, form, followed, **QUIETLY)
+        c["stop"].click(self.stop, who, followed, **QUIETLY)
+        c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)
+        c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
+        self.timer.tick(self.look, who, followed, **QUIETLY)
+        page.on_load(self.attach, who, followed)
+        self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
+        for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             changed(self.choose, who, self.views, **QUIETLY)
 
     # ---- the form ----------------------------------------------------------------------------------------------------
@@ -150,9 +152,13 @@ class Compare:
         if view is None:
             return gr.skip()
         out = self._draw(view, visitor, self.followers.of(request), x, y, whole=True)
-        for picker in (self.frame.dense, self.frame.moe, self.page.model):
-            out.pop(picker, None)  # what was just chosen stays chosen
+        out.pop(self.made, None)  # what was just chosen stays chosen
         return out
+
+    def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
+        """A comparison has brought forth its pair: the parts below turn to it."""
+        dense, _, moe = (made or "").partition(" ")
+        return self.frame.pair(visitor, dense, moe) if moe else (gr.skip(), gr.skip(), gr.skip())
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
@@ -199,9 +205,8 @@ class Compare:
         }
         if both and state != "recorded":
             # as soon as there are two models, the parts below show them, while further seeds are trained
-            chosen = functools.cache(lambda: self.frame.pair(visitor, kept["dense"], kept["moe"]))
-            parts[self.frame.dense] = (kept["dense"], lambda: chosen()[0])
-            parts[self.frame.moe] = (kept["moe"], lambda: chosen()[1])
+            made = f"{kept['dense']} {kept['moe']}"
+            parts[self.made] = (made, lambda: made)
         out = follower.only_new(parts, view, whole=whole)
         x = x if x in [value for _, value in watch.X_CHOICES] else "step"
         out[r["curve"]] = follower.feed.update(*watch.curves(view, x, y))

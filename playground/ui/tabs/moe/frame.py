@@ -33,10 +33,13 @@ class Frame:
     """Value: the id of the dense model, for `page.registry.get`; None where there is none to choose."""
     moe: gr.Dropdown
     """Value: the id of the mixture of experts, likewise."""
+    looked_at: gr.Textbox
+    """Both ids. Its change is the sign of another pair: gradio reports a drop-down's change over and over once a
+    handler has set its list, whether or not its value is another one."""
 
     def on_change(self, handler: Callable, inputs: Any, outputs: Any, **event: Any) -> None:
         """Call the handler when another dense model or another mixture was chosen or trained, and on page load."""
-        gr.on([self.dense.change, self.moe.change], handler, inputs, outputs, **{**QUIETLY, **event})
+        self.looked_at.change(handler, inputs, outputs, **{**QUIETLY, **event})
         self.page.on_load(handler, inputs, outputs)
 
     def snapshots(self, visitor: str | None, model_id: str | None) -> list[tuple[int, dict[str, torch.Tensor]]]:
@@ -44,20 +47,37 @@ class Frame:
         kept = self.page.registry.get(model_id, visitor).snapshots
         return [(step, kept.model(step).state_dict()) for step in kept.steps] if kept else []
 
-    def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown]:
-        """What a handler with `dense` and `moe` among its outputs returns to renew their lists and choose from them."""
-        return _choice(self.page, visitor, dense, experts=False), _choice(self.page, visitor, moe, experts=True)
+    def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown, str]:
+        """What a handler whose outputs are `pickers` returns to renew their lists and choose from them."""
+        lists, ids = [], []
+        for chosen, experts in ((dense, False), (moe, True)):
+            choices = models_of(self.page, visitor, experts=experts)
+            known = chosen in [model_id for _, model_id in choices]
+            ids.append(chosen if known else first_choice(choices, experts=experts))
+            lists.append(gr.Dropdown(choices=choices, value=ids[-1]))
+        return *lists, both(*ids)
+
+    @property
+    def pickers(self) -> list[gr.components.Component]:
+        """Both lists and the sign of their change."""
+        return [self.dense, self.moe, self.looked_at]
 
 
 def build_frame(page: Page) -> Frame:
     """Draw the two pickers; their lists follow the visitor's models."""
     dense = _picker(page, "Dense model", experts=False, elem_id="moe-dense")
     moe = _picker(page, "Mixture of experts", experts=True, elem_id="moe-mixture")
-    frame = Frame(page, dense, moe)
-    page.on_load(frame.pair, [page.visitor, dense, moe], [dense, moe])
+    frame = Frame(page, dense, moe, gr.Textbox(both(dense.value, moe.value), visible="hidden", elem_id="moe-looked-at"))
+    gr.on([dense.input, moe.input], both, [dense, moe], frame.looked_at, **QUIETLY)
+    page.on_load(frame.pair, [page.visitor, dense, moe], frame.pickers)
     # a new run is always chosen at once, so a change of the page's model is the sign that the list has changed
-    page.later(lambda: page.model.change(frame.pair, [page.visitor, dense, moe], [dense, moe], **QUIETLY))
+    page.later(lambda: page.model.change(frame.pair, [page.visitor, dense, moe], frame.pickers, **QUIETLY))
     return frame
+
+
+def both(dense: str | None, moe: str | None) -> str:
+    """The two ids as one text."""
+    return f"{dense or ''} {moe or ''}"
 
 
 def models_of(page: Page, visitor: str | None, *, experts: bool) -> list[tuple[str, str]]:
@@ -80,9 +100,3 @@ def _picker(page: Page, label: str, *, experts: bool, **dropdown: Any) -> gr.Dro
     # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
     picker.preprocess = lambda payload: payload if isinstance(payload, str) else None
     return picker
-
-
-def _choice(page: Page, visitor: str | None, chosen: str | None, *, experts: bool) -> gr.Dropdown:
-    choices = models_of(page, visitor, experts=experts)
-    known = chosen in [model_id for _, model_id in choices]
-    return gr.Dropdown(choices=choices, value=chosen if known else first_choice(choices, experts=experts))
