@@ -65,7 +65,8 @@ class Compare:
         page.on_load(self.attach, who, followed)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
-            changed(self.choose, who, self.views, **QUIETLY)
+            # by what is looked at, since the pickers may hold it a moment later
+            changed(self.choose, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
@@ -145,9 +146,10 @@ class Compare:
             return gr.skip()  # the page opens with the shipped pair
         return self._draw(last[0].view(), visitor, self.followers.fresh(request), x, y, whole=True)
 
-    def choose(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+    def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
         """Other models were chosen, or another axis. A comparison that is going on stays in view."""
         job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        dense, _, moe = (looked_at or "").partition(" ")
         view = job.view() if job else self.view_of(visitor, dense, moe)
         if view is None:
             return gr.skip()
