@@ -1,0 +1,109 @@
+"""A visitor trains both, follows a word through the experts, asks what they learned, and takes balance away."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from playground.ui.app import build_app, launch
+
+# which curves the comparison draws, and how many points the shortest of them has
+CURVES = """() => {
+  const drawn = document.querySelector('#moe-curve .chart-plot')?._fullData ?? [];
+  return [[...new Set(drawn.map((trace) => trace.name))].sort().join(), Math.min(...drawn.map((t) => t.x.length))];
+}"""
+ALONG = "() => document.querySelector('#moe-curve .chart-plot')._fullLayout.xaxis.title.text"
+LAST_X = "() => Math.max(...document.querySelector('#moe-curve .chart-plot')._fullData.map((t) => t.x.at(-1)))"
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The product itself."""
+    app = build_app()
+    _, where, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield where
+    app.close(verbose=False)
+
+
+def set_number(page, label: str, value: int) -> None:
+    """Type into one of the settings."""
+    box = page.locator("#moe-controls").get_by_label(re.compile(re.escape(label))).first
+    box.fill(str(value))
+    box.press("Tab")
+
+
+def choose(page, picker: str, name: str) -> None:
+    """Choose a model from one of the two lists."""
+    page.locator(f"#{picker} input").click()
+    page.get_by_role("option", name=name).click()
+
+
+def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address, chromium_page):
+    page = chromium_page
+    page.set_default_timeout(60_000)
+    expect.set_options(timeout=60_000)
+    page.goto(address)
+    page.get_by_role("tab", name="Dense vs MoE").click()
+
+    # the shipped pair is there before anything is trained
+    expect(page.locator("#moe-status .badge")).to_have_text("recorded")
+    expect(page.locator("#moe-verdict")).to_contain_text("nats")
+    page.wait_for_function(f"({CURVES})()[1] > 5")
+
+    # what cannot be is answered at once, where the sum stands
+    set_number(page, "number input for Experts per token (top-k)", 8)
+    set_number(page, "number input for Experts", 4)
+    expect(page.locator("#moe-sum .notice-error")).to_contain_text("experts")
+    set_number(page, "number input for Experts per token (top-k)", 2)
+    expect(page.locator("#moe-sum")).to_contain_text("exactly equal")
+
+    # one button: both curves and a verdict
+    set_number(page, "number input for Seeds", 2)
+    page.locator("#moe-advanced > button").click()
+    page.locator("#moe-advanced .settings", has_text="Both models and their training").locator("> button").click()
+    for label, value in {"Context": 32, "Steps": 40, "Batch": 8, "Steps between evaluations": 10}.items():
+        set_number(page, label, value)
+    page.locator("#moe-train").click()
+    expect(page.locator("#moe-status .badge")).to_have_text("live")
+    verdict = page.locator("#moe-verdict")
+    expect(verdict).to_contain_text("over 2 seeds")
+    expect(verdict).to_contain_text(re.compile(r"\d\.\d{4} ± \d\.\d{4} nats (lower|higher)"))
+    assert page.evaluate(CURVES) == ["Dense,MoE", 5]
+    page.locator("#moe-x label", has_text="tokens").click()
+    page.wait_for_function(f"({ALONG})().startsWith('tokens')")
+    assert page.evaluate(LAST_X) % (40 * 32) == 0 and page.evaluate(LAST_X) > 40
+
+    # the two models are its own now: follow a word through the experts of all layers
+    expect(page.locator("#moe-table")).to_contain_text("mean of 2 seeds")
+    page.wait_for_function("document.querySelector('#moe-mixture input').value.startsWith('Comparison 1')")
+    expect(page.locator("#routing-text .expert-layers i")).to_have_count(2)  # layers
+    word = page.locator("#routing-text [data-token='4']")
+    name = word.locator("b").inner_text()
+    word.click()
+    expect(page.locator("#routing-followed")).to_contain_text(f"Token 4 “{name}” through all layers")
+    visits = page.locator("#routing-table tbody tr")
+    expect(visits).to_have_count(2)
+    assert all(len(re.findall(r"\d\.\d\d", row.locator("td").nth(1).inner_text())) == 2 for row in visits.all())
+
+    # the experts of the shipped mixture tell about the speaker, against chance
+    choose(page, "moe-dense", "Dialects, dense")
+    choose(page, "moe-mixture", "Dialects, 8 experts")
+    page.locator("#moe-experts > button").click()
+    said = page.locator("#experts-bits .chart-words")
+    expect(page.locator("#moe-status .badge")).to_have_text("recorded")
+    expect(said).to_contain_text(re.compile(r"shuffled speakers stay below.*tells most: [\d.]+ bits \(chance"))
+    bits, chance = re.search(r"tells most: ([\d.]+) bits \(chance ([\d.]+)\)", said.inner_text()).groups()
+    assert float(bits) > 5 * float(chance) > 0
+
+    # balance: the constant's gradient is rounding, and what happens without any
+    page.locator("#moe-breaking > button").click()
+    rows = page.locator("#breaking-pulls tbody tr")
+    expect(rows).to_have_count(3)
+    norms = {row.split("\t")[0]: [float(x) for x in row.split("\t")[2:]] for row in rows.all_inner_texts()}
+    assert max(norms["the constant"]) < 1e-6 < min(norms["Switch loss"])
+    page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).fill("60")
+    page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).press("Tab")
+    page.locator("#unbalanced-start").click()
+    expect(page.locator("#unbalanced-entropy .chart-words")).to_contain_text(
+        re.compile(r"After 60 steps.*no loss \(weight 0\): \d\.\d\d of 3\.00 bits.*the constant: \d")
+    )
