@@ -32,6 +32,9 @@ def main() -> None:
         raise SystemExit("--mcp needs one more package: pip install 'gradio[mcp]', then start again.")
     if os.environ.get("SPACES_ZERO_GPU"):
         import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
+    from playground.ui.swiftly import import_gradio
+
+    import_gradio()
     from playground.ui.app import build_app, launch
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
