@@ -80,8 +80,8 @@ class Frame:
     """The view being built."""
     _followers: list[_Follower] = field(default_factory=list)
     _outputs: list[Any] = field(default_factory=list)
-    _moves: list[tuple[Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
-    _redraws: list[tuple[Any, Callable | None]] = field(default_factory=list)
+    _moves: list[tuple[str, Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
+    _redraws: list[tuple[str, Any, Callable | None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._looks = Looks(self.page)
@@ -118,11 +118,11 @@ class Frame:
 
     def moves(self, event: Any, where: Callable[..., Place], *, extra: Iterable[Any] = ()) -> None:
         """On this event go to `where(look, place, event_data, *extra values)`; a ValueError is shown, nothing moves."""
-        self._moves.append((event, where, tuple(extra)))
+        self._moves.append((self.building, event, where, tuple(extra)))
 
     def redraws(self, event: Any, alter: Callable[[Look, Place, dict], dict] | None = None) -> None:
         """On this event draw again; `alter(look, place, values)` may return values to be taken instead."""
-        self._redraws.append((event, alter))
+        self._redraws.append((self.building, event, alter))
 
     # ---- wiring ----------------------------------------------------------------------------------------------------
 
@@ -132,7 +132,8 @@ class Frame:
         everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *self._outputs]))
         extras = [component for follower in self._followers for component in follower.extra]
         inputs = {*self.inputs, self.view, self.seen, *extras}
-        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 4,
+        # one at a time, so in the order of the visitor's clicks: an older answer must not come in after a newer one
+        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 1,
                  "concurrency_id": "inspect", "trigger_mode": "always_last"}  # fmt: skip
 
         def on(event: Any, handler: Callable) -> Any:
@@ -149,10 +150,11 @@ class Frame:
         for picker in self.pickers:
             per = "head" if picker in (self.layer, self.head) else "place"
             on(picker.input, lambda values, per=per: self.update(values, lists=False, changed=per))
-        for event, where, extra in self._moves:
-            on(event, self._mover(where, extra))
-        for event, alter in self._redraws:
-            on(event, self._redrawer(alter))
+        # what is clicked in a view names it: the page may not have heard yet that the view was opened
+        for view, event, where, extra in self._moves:
+            on(event, self._mover(view, where, extra))
+        for view, event, alter in self._redraws:
+            on(event, self._redrawer(view, alter))
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
@@ -176,26 +178,31 @@ class Frame:
 
     def _opener(self, name: str) -> Callable:
         def open_view(values: dict, request: gr.Request) -> dict:
-            return self.update({**values, self.view: name}, where=self._rule(values, request))
+            values = {**values, self.view: name}
+            return {**self.update(values, where=self._rule(values, request)), self.view: name}
 
         return open_view
 
-    def _mover(self, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
+    def _mover(self, view: str, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
         def move(values: dict, event: gr.SelectData) -> dict:
             more = [values[component] for component in extra]
-            return self.update(values, lists=False, changed="place", where=lambda f, p: where(f, p, event, *more))
+            return self._in_view(view, values, where=lambda f, p: where(f, p, event, *more))
 
         return move
 
-    def _redrawer(self, alter: Callable | None) -> Callable:
+    def _redrawer(self, view: str, alter: Callable | None) -> Callable:
         def redraw(values: dict) -> dict:
             try:
                 values = values if alter is None else {**values, **alter(*self.read(values), values)}
             except ValueError as problem:
                 return {self.notice: theme.notice(sentence(str(problem)), "error")}
-            return self.update(values, lists=False, changed="place")
+            return self._in_view(view, values)
 
         return redraw
+
+    def _in_view(self, view: str, values: dict, **where: Any) -> dict:
+        values = {**values, self.view: view or values[self.view]}
+        return {**self.update(values, lists=False, changed="place", **where), self.view: values[self.view]}
 
     def update(
         self,
@@ -210,10 +217,10 @@ class Frame:
             found, before = self.read(values)
             place = before if where is None else where(found, before).within(found)
         except ValueError as problem:
-            return {self.notice: theme.notice(sentence(str(problem)), "error"), self.view: values[self.view]}
+            return {self.notice: theme.notice(sentence(str(problem)), "error")}
         if changed == "place" and place.owner != before.owner:
             changed = "head"
-        shown = {self.view: values[self.view], self.seen: self._name(values)}
+        shown = {self.seen: self._name(values)}
         notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
         problems = []
         for follower in self._followers:
