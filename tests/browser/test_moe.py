@@ -61,7 +61,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     set_number(page, "number input for Seeds", 2)
     page.locator("#moe-advanced > button").click()
     page.locator("#moe-advanced .settings", has_text="Both models and their training").locator("> button").click()
-    for label, value in {"Context": 32, "Steps": 40, "Batch": 8, "Steps between evaluations": 10}.items():
+    for label, value in {"Context": 32, "Steps": 20, "Batch": 8, "Steps between evaluations": 5}.items():
         set_number(page, label, value)
     page.locator("#moe-train").click()
     expect(page.locator("#moe-status .badge")).to_have_text("live")
@@ -71,7 +71,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     assert page.evaluate(CURVES) == ["Dense,MoE", 5]
     page.locator("#moe-x label", has_text="tokens").click()
     page.wait_for_function(f"({ALONG})().startsWith('tokens')")
-    assert page.evaluate(LAST_X) % (40 * 32) == 0 and page.evaluate(LAST_X) > 40
+    assert page.evaluate(LAST_X) % (20 * 32) == 0 and page.evaluate(LAST_X) > 20
 
     # the two models are its own now: follow a word through the experts of all layers
     expect(page.locator("#moe-table")).to_contain_text("mean of 2 seeds")
@@ -101,9 +101,9 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     expect(rows).to_have_count(3)
     norms = {row.split("\t")[0]: [float(x) for x in row.split("\t")[2:]] for row in rows.all_inner_texts()}
     assert max(norms["the constant"]) < 1e-6 < min(norms["Switch loss"])
-    page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).fill("60")
+    page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).fill("20")
     page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).press("Tab")
     page.locator("#unbalanced-start").click()
     expect(page.locator("#unbalanced-entropy .chart-words")).to_contain_text(
-        re.compile(r"After 60 steps.*no loss \(weight 0\): \d\.\d\d of 3\.00 bits.*the constant: \d")
+        re.compile(r"After 20 steps.*no loss \(weight 0\): \d\.\d\d of 3\.00 bits.*the constant: \d")
     )

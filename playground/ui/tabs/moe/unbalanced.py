@@ -37,7 +37,7 @@ def build(frame: Frame) -> None:
     )
     with gr.Row(equal_height=False):
         per_token = gr.Radio([1, 2], value=1, label="Experts per token", scale=1)
-        steps = gr.Slider(60, MOST_STEPS, 160, step=20, label="Steps", scale=2)
+        steps = gr.Slider(20, MOST_STEPS, 160, step=20, label="Steps", scale=2)
         start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
         stop = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
     with gr.Row(equal_height=False, visible=False) as curves:
