@@ -116,7 +116,7 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
         )
         first, rates = time.perf_counter() - began, []
         while page.locator("#status .badge:has-text('live')").count():
-            found = re.search(r"([\d,]+)\s*tokens/s", page.inner_text("#status"))
+            found = re.search(r"([\d,]+)\s*tokens per second", page.inner_text("#status"))
             if found:
                 rates.append(float(found.group(1).replace(",", "")))
             page.wait_for_timeout(250)

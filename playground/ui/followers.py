@@ -13,6 +13,8 @@ import gradio as gr
 from .chart import Feed
 
 MOST = 200
+TICK, SLOW_TICK = 0.4, 1.5  # seconds between looks at what soon ends, and at what goes on for a while
+LONG = 15.0  # seconds left that make the difference
 
 
 class View(Protocol):
@@ -44,6 +46,11 @@ class Follower:
         self.sent.update({key: depends_on for key, (depends_on, _) in new.items()})
         self.run_id, self.version = view.id, view.version
         return {key: make() for key, (_, make) in new.items()}
+
+
+def tick(time_left: float | None) -> float:
+    """Seconds until the next look at work that has so many seconds left: each look takes time from the training."""
+    return SLOW_TICK if time_left is not None and time_left > LONG else TICK
 
 
 class Followers:

@@ -8,7 +8,7 @@ import gradio as gr
 
 from ...chart import Chart, show
 from ...comparisons import ComparisonJob
-from ...followers import Follower, Followers
+from ...followers import TICK, Follower, Followers, tick
 from ...limits import Limits
 from ...page import QUIETLY, Page, in_words, sentence
 from ...pairs import PairView, pair_of
@@ -19,7 +19,6 @@ from . import settings, watch
 from .frame import Frame, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds
 
-TICK = 0.4  # seconds between looks at a comparison
 # on a phone the results stand below the controls
 TO_RESULTS = """() => {
   if (innerWidth < 900) document.querySelector('#moe-results').scrollIntoView({behavior: 'smooth'});
@@ -183,7 +182,7 @@ class Compare:
 
     def _follow(self, job: ComparisonJob, request: gr.Request, x: str, y: str) -> dict:
         drawn = self._draw(job.view(), job.visitor, self.followers.fresh(request), x, y, whole=True)
-        return drawn | {self.timer: gr.Timer(active=True)}
+        return drawn | {self.timer: gr.Timer(TICK, active=True)}
 
     def _draw(self, view: PairView, visitor: str, follower: Follower, x: str, y: str, *, whole: bool = False) -> dict:
         """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
@@ -204,6 +203,7 @@ class Compare:
             c["stop_dense"]: (asleep.get("dense"), lambda: gr.Button(interactive=not asleep.get("dense", True))),
             c["stop_moe"]: (asleep.get("moe"), lambda: gr.Button(interactive=not asleep.get("moe", True))),
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
+            self.timer: (pause := tick(view.time_left), lambda: gr.Timer(pause)),
         }
         if both and state != "recorded":
             # as soon as there are two models, the parts below show them, while further seeds are trained

@@ -103,8 +103,7 @@ _EVALUATION_TOKENS = 5_120
 
 
 def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
-    """What the form opens with for this text: on two cores the first verdict after ten seconds, that of three pairs after
-    thirty."""
+    """What the form opens with for this text: on two cores three pairs are judged within about half a minute."""
     training = RECIPES["small"]
     values = {name: getattr(training, name) for name in _TRAINING}
     return values | {

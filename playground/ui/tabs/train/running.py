@@ -8,7 +8,7 @@ import gradio as gr
 
 from ....model import Transformer
 from ...chart import show
-from ...followers import Follower, Followers
+from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
 from ...page import QUIETLY, Page, in_words
 from ...runs import predict, warm_up
@@ -18,7 +18,6 @@ from .replay import Replay, has_link, match, run_letters
 from .settings import FIRST_SOURCE, Settings
 from .watch import quiet
 
-TICK = 0.4  # seconds between looks at a run
 OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 # on a phone the results stand below the controls
 TO_RESULTS = """() => {
@@ -141,7 +140,7 @@ class Running:
         return self._show(view.asked(prompt, predict(checkpoint.model, ids), before), visitor, request, beside)
 
     def _follow(self, job: Job, request: gr.Request, beside: list[str] | None = None) -> dict:
-        return self._show(job.view(), job.visitor, request, beside or []) | {self.timer: gr.Timer(active=True)}
+        return self._show(job.view(), job.visitor, request, beside or []) | {self.timer: gr.Timer(TICK, active=True)}
 
     def _show(self, view: RunView, visitor: str, request: gr.Request, beside: list[str]) -> dict:
         return self._draw(view, visitor, self.followers.fresh(request), beside, whole=True)
@@ -182,6 +181,7 @@ class Running:
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
             c["resume"]: (state, lambda: gr.Button(watch.resume_label(view), interactive=view.can_resume)),
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
+            self.timer: (pause := tick(view.latest.time_left if view.latest else None), lambda: gr.Timer(pause)),
         }
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in (beside or [])]
