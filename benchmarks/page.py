@@ -46,9 +46,10 @@ def run(options: argparse.Namespace) -> None:
             first, rate = page_rate(address, options.steps)
             firsts.append(first)
             ratios.append(rate / shell)
-        print(f"| press Train → first point drawn | {statistics.median(firsts):.2f} s |")
-        spread = ", ".join(f"{r:.2f}" for r in ratios)
-        print(f"| tokens/s with the page open against the shell | {statistics.median(ratios):.2f}× ({spread}) |")
+        if firsts:
+            print(f"| press Train → first point drawn | {statistics.median(firsts):.2f} s |")
+            spread = ", ".join(f"{r:.2f}" for r in ratios)
+            print(f"| tokens/s with the page open against the shell | {statistics.median(ratios):.2f}× ({spread}) |")
     if options.visits:
         with served() as (address, _, process):
             marks = memory_over_visits(address, process, options.visits)
