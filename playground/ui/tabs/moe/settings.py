@@ -99,11 +99,11 @@ _WHOLE = ("n_layers", "d_model", "n_heads", "context_length", "d_expert", "d_ff"
           "moe_every", "seeds", "steps", "batch_size", "warmup_steps", "eval_every", "seed")  # fmt: skip
 _GUESSED_VOCABULARY = {"char": 64, "word": 120, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277,
                        "o200k_base": 200_019}  # fmt: skip
-_EVALUATION_TOKENS = 5_120
+_EVALUATION_TOKENS = 2_560
 
 
 def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
-    """What the form opens with for this text: on two cores three pairs are judged within about half a minute."""
+    """What the form opens with for this text: on two cores the first pair is judged after some ten seconds."""
     training = RECIPES["small"]
     values = {name: getattr(training, name) for name in _TRAINING}
     return values | {
@@ -127,6 +127,7 @@ def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
         "activation": "relu2",
         "dropout": 0.0,
         "steps": 100,
+        "batch_size": 8,
         "warmup_steps": 10,
         "eval_every": 10,
         "seed": 1,
