@@ -95,15 +95,14 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
 
 def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     anna, bert = open_page(), open_page()
-    for page in (anna, bert):
-        page.goto(address)
-        page.wait_for_selector("#status .badge:has-text('recorded')")
+    anna.goto(address)
+    anna.wait_for_selector("#status .badge:has-text('recorded')")
     anna.click("#source label:has-text('Twenty sentences')")
     anna.click("#size label:has-text('Tiny')")
     anna.wait_for_function("document.querySelector('#outlook').innerText.includes('205,696')")
     anna.click("#train-button")
     anna.wait_for_selector("#status .badge:has-text('live')")
-    bert.reload()
+    bert.goto(address)
     bert.wait_for_selector("#status .badge:has-text('recorded')")
     assert bert.locator("#stop-button").is_disabled() and bert.locator("#train-button").is_enabled()
     anna.click("#stop-button")

@@ -11,6 +11,7 @@ import pytest
 
 from playground.data import TextError
 from playground.training import Evaluated, Finished
+from playground.ui.followers import LONG, tick
 from playground.ui.jobs import MOST_FAILED, Jobs, RunView, settings_of
 from playground.ui.limits import LimitError
 from playground.ui.registry import Registry
@@ -282,3 +283,7 @@ def test_parts_of_the_prompt_that_the_text_lacks_are_named(tmp_path):
 def test_settings_differ_where_the_runs_do():
     one, other = settings_of(small_spec()), settings_of(small_spec(learning_rate=0.5))
     assert {name for name in one if one[name] != other[name]} == {"learning_rate"}
+
+
+def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long():
+    assert tick(None) == tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2
