@@ -182,7 +182,9 @@ def test_the_table_has_each_models_own_numbers(finished):
     for model in models:
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html
         assert f"{model.config.flops_per_token():,}" in html
-    assert "timed at the end" in pair_table(view)
+    assert pair_table(view).count("being timed") == 2
+    assert pair_table(dataclasses.replace(view, state="training")).count("timed at the end") == 2
+    assert pair_table(dataclasses.replace(view, twins=None)).count("being timed") == 4  # nor do old records say it
     # beside records of different hours, both are timed anew, and their times are no ratio
     timed = training_speeds(*models)
     assert timed["dense"] > 0 and timed["moe"] > 0 and training_speeds(*models) is timed

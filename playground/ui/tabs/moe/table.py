@@ -41,18 +41,23 @@ def pair_table(
         return theme.notice("The two models stand here side by side once there are two.")
     dense, moe = view.sides["dense"], view.sides["moe"]
     per_second = training or {"dense": training_speed(dense), "moe": training_speed(moe)}
+    apart = view.twins is None  # two records, not one comparison
+    later = "timed at the end" if view.active else "being timed …"
+    training_row = ["training, tokens/s", later, later, ""]
+    if training or not apart:
+        training_row = _compared("training, tokens/s", *per_second.values(), lambda v: f"{v:,.0f}")
     rows = [
         _counted("parameters in all", dense.config.n_parameters, moe.config.n_parameters),
         _counted("active parameters (used by one token)", *(s.config.n_active_parameters for s in (dense, moe))),
         _counted("FLOPs per token", dense.config.flops_per_token(), moe.config.flops_per_token()),
-        _compared("training, tokens/s", per_second["dense"], per_second["moe"], lambda v: f"{v:,.0f}"),
+        training_row,
     ]
     if decoding:
         rows.append(_compared("decoding, tokens/s", decoding["dense"], decoding["moe"], lambda v: f"{v:,.0f}"))
     else:
-        rows.append(["decoding, tokens/s", "timed at the end", "timed at the end", ""])
+        rows.append(["decoding, tokens/s", later, later, ""])
     took = _compared("time in training", seconds(dense), seconds(moe), duration)
-    if training:
+    if training or apart:
         took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
     rows += [
         took,
