@@ -37,7 +37,7 @@ def build(page: Page) -> None:
         with gr.Row(elem_id="moe-pair", equal_height=False):
             frame = build_frame(page)
         table = gr.HTML(
-            # speeds take seconds to measure: they come with the first visitor
+            # speeds take seconds to measure: they come when the tab is opened
             pair_table(compare.view_of(None, frame.dense.value, frame.moe.value)),
             padding=False,
             elem_id="moe-table",

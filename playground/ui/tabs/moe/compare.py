@@ -62,6 +62,8 @@ class Compare:
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.timer.tick(self.look, who, followed, **QUIETLY)
         page.on_load(self.attach, who, followed)
+        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 1}
+        page.tab.select(self.timed, [page.visitor, frame.looked_at], table, **quick)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later
@@ -155,6 +157,14 @@ class Compare:
         out = self._draw(view, visitor, self.followers.of(request), x, y, whole=True)
         out.pop(self.made, None)  # what was just chosen stays chosen
         return out
+
+    def timed(self, visitor: str, looked_at: str) -> Any:
+        """The tab was opened: the table with its speeds, which take seconds to measure the first time."""
+        dense, _, moe = (looked_at or "").partition(" ")
+        view = self.view_of(visitor, dense, moe)
+        if view is None or view.active or self.page.jobs.active(visitor, kind=ComparisonJob) is not None:
+            return gr.skip()
+        return self.table_of(view, visitor)
 
     def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
         """A comparison has brought forth its pair: the parts below turn to it."""
