@@ -94,7 +94,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "css": theme.css(),
         "head": chart.head_html(),
         "footer_links": [],
-        "state_session_capacity": 200,  # each keeps about a megabyte
+        "state_session_capacity": 100,  # each keeps up to two megabytes
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
