@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 import gradio as gr
 
 from .jobs import Jobs
+from .lenient import LenientDropdown
 from .limits import Limits
 from .registry import Registry
 
@@ -117,12 +118,10 @@ class Page:
 
 def model_dropdown(registry: Registry, *, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
     """A drop-down of models that opens with the shipped ones."""
-    picker = gr.Dropdown(
+    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
+    return LenientDropdown(
         registry.choices(None), value=value or registry.default, label=label, filterable=False, **dropdown
     )
-    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    picker.preprocess = lambda payload: payload if isinstance(payload, str) else None
-    return picker
 
 
 @contextmanager

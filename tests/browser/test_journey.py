@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from playground.ui.app import build_app, launch
-
 TEXT = "The keeper lit the lamp each night. The lamp was old and the night was long. " * 60
-
-
-@pytest.fixture(scope="module")
-def address():
-    """The product itself, as `python app.py` serves it."""
-    app = build_app()
-    _, where, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield where
-    app.close(verbose=False)
 
 
 POINTS = """name => document.querySelector('#curve .chart-plot')?._fullData
@@ -100,6 +87,10 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     anna.click("#source label:has-text('Twenty sentences')")
     anna.click("#size label:has-text('Tiny')")
     anna.wait_for_function("document.querySelector('#outlook').innerText.includes('205,696')")
+    anna.click("#advanced > button")
+    anna.click("#advanced .settings:has-text('Learning') > button")
+    set_number(anna, "Steps", 3000)  # longer than the second page takes to open, however busy the machine is
+    anna.wait_for_function("document.querySelector('#outlook').innerText.includes('3,000 steps')")
     anna.click("#train-button")
     anna.wait_for_selector("#status .badge:has-text('live')")
     bert.goto(address)

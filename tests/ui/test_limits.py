@@ -142,9 +142,9 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"Learning rate": -1}, "Learning rate must be from"),
         ({"Learning rate": 1e30}, "Learning rate must be from"),
         ({"Seed": -1}, "Seed must be from"),
-        ({"Optimizer": "magic"}, "not in the list of choices"),
+        ({"Optimizer": "magic"}, "Optimizer must be one of"),
         ({"source": "klingon"}, "not in the list of choices"),
-        ({"Pieces of text (tokens)": "telepathy"}, "not in the list of choices"),
+        ({"Pieces of text (tokens)": "telepathy"}, "must be one of characters"),
         ({"Hide the future (causal mask)": "maybe"}, "must be on or off"),
         ({"browserstate": ""}, "reload it"),
         ({"browserstate": None}, "reload it"),
@@ -157,6 +157,15 @@ def test_raw_calls_out_of_range_are_refused_with_a_sentence_and_start_nothing(se
     status, answer = press_train(RawCaller(address), ANNA, **changes)
     assert status == 500 and complaint in str(json.loads(answer)["error"] or "")
     assert jobs.of(ANNA) == []
+
+
+def test_a_setting_touched_before_the_page_heard_of_another_texts_choices_is_no_error(served):
+    caller = RawCaller(served[0], "a-quick-visitors-session")
+    fits = {"Context": 64, "source": "sentences"}  # read in words alone
+    status, answer = caller.call("source", "input", **fits)
+    assert status == 200, answer
+    status, answer = caller.call("Steps", "input", **fits, **{"Pieces of text (tokens)": "char"})
+    assert status == 200, answer
 
 
 def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_run(served):

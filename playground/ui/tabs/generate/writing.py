@@ -17,6 +17,7 @@ from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.candidates import describe_sampling_steps, sampling_steps
+from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import Page, in_words
 from ...prompts import read_prompt, suggestions
@@ -118,7 +119,7 @@ def build(page: Page) -> Desk:
                 with gr.Row():
                     sample_number = gr.Number(1, label="Sample", precision=0, minimum=1, visible=False)
                     token_number = gr.Number(1, label="Token", precision=0, minimum=1, info="Or click it above.")
-                    instead = gr.Dropdown([], label="Go on with another token", info="Or click its bar.", scale=2)
+                    instead = LenientDropdown([], label="Go on with another token", info="Or click its bar.", scale=2)
                     rewrite = gr.Button("Continue from here", scale=1, min_width=120, elem_id="rewrite")
                 steps = Chart(height=380, save_name="choice", clickable=True, elem_id="choice-chart")
                 table = gr.Dataframe(

@@ -17,6 +17,7 @@ from ....model import PRESETS, ModelConfig, Preset
 from ....model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
 from ....training import RECIPES, TrainConfig
 from ....training.config import OPTIMIZERS, SCHEDULES
+from ...lenient import LenientDropdown
 from ...limits import Limits
 from ...runs import HUB_FILE, OWN_TEXT, SENTENCES, RunSpec, Source
 
@@ -65,7 +66,8 @@ class Field:
     def build(self, limits: Limits, value: Any) -> gr.components.Component:
         """Its component, holding this value."""
         if self.choices:
-            return gr.Dropdown(list(self.choices), label=self.label, info=self.why, value=value)
+            # another text may allow other choices while an event is under way: `check` holds the value to them
+            return LenientDropdown(list(self.choices), label=self.label, info=self.why, value=value)
         if self.is_switch:
             return gr.Checkbox(value, label=self.label, info=self.why)
         if self.step is None:
