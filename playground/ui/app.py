@@ -68,12 +68,12 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         for handler, inputs, outputs in page.on_load_handlers:
             loaded.then(handler, inputs, outputs, **QUIETLY)
-    _hide_progress_from_nobody(app)
+    _tell_nobody_of_hidden_progress(app)
     app.page = page
     return app
 
 
-def _hide_progress_from_nobody(app: gr.Blocks) -> None:
+def _tell_nobody_of_hidden_progress(app: gr.Blocks) -> None:
     """Let handlers that show no progress tell no component of it.
 
     Gradio's page tells every output of every handler so far of each change in progress, and looks for each of them in

@@ -73,6 +73,11 @@ class RunView:
     """Grows whenever anything changed."""
 
     @property
+    def time_left(self) -> float | None:
+        """Seconds; None before the first step."""
+        return self.latest.time_left if self.latest else None
+
+    @property
     def active(self) -> bool:
         """Whether it is still going on."""
         return self.state in ACTIVE

@@ -14,6 +14,7 @@ import gradio as gr
 import pytest
 
 from playground.ui import theme
+from playground.ui.app import build_app, launch
 from playground.ui.chart import head_html
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -55,6 +56,21 @@ def serve() -> Iterator[Callable[..., str]]:
     yield launch
     for app in apps:
         app.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple]:
+    """The product as `python app.py` serves it: its `Page`, and its address."""
+    app = build_app()
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield app.page, address
+    app.close(verbose=False)
+
+
+@pytest.fixture(scope="module")
+def address(served) -> str:
+    """Where the product is served."""
+    return served[1]
 
 
 @pytest.fixture

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-import pytest
-
 from playground.links import RunCard, View
-from playground.ui.app import build_app, launch
 from playground.ui.tabs.train.replay import card_of
 
 from ..ui.runs import until
-
-
-@pytest.fixture(scope="module")
-def served():
-    """The page as `python app.py` serves it, and its address."""
-    app = build_app()
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield app.page, address
-    app.close(verbose=False)
 
 
 def linked_run(page) -> RunCard:

@@ -2,10 +2,7 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
-
-from playground.ui.app import build_app, launch
 
 # which curves the comparison draws, and how many points the shortest of them has
 CURVES = """() => {
@@ -14,15 +11,6 @@ CURVES = """() => {
 }"""
 ALONG = "() => document.querySelector('#moe-curve .chart-plot')._fullLayout.xaxis.title.text"
 LAST_X = "() => Math.max(...document.querySelector('#moe-curve .chart-plot')._fullData.map((t) => t.x.at(-1)))"
-
-
-@pytest.fixture(scope="module")
-def address():
-    """The product itself."""
-    app = build_app()
-    _, where, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield where
-    app.close(verbose=False)
 
 
 def set_number(page, label: str, value: int) -> None:

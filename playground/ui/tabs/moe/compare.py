@@ -16,7 +16,7 @@ from ...runs import OWN_TEXT
 from ...theme import heading, notice
 from ..train.watch import quiet
 from . import settings, watch
-from .frame import Frame, first_choice, models_of
+from .frame import Frame, both, each, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds
 
 # on a phone the results stand below the controls
@@ -150,8 +150,7 @@ class Compare:
     def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
         """Other models were chosen, or another axis. A comparison that is going on stays in view."""
         job = self.page.jobs.active(visitor, kind=ComparisonJob)
-        dense, _, moe = (looked_at or "").partition(" ")
-        view = job.view() if job else self.view_of(visitor, dense, moe)
+        view = job.view() if job else self.view_of(visitor, *each(looked_at))
         if view is None:
             return gr.skip()
         out = self._draw(view, visitor, self.followers.of(request), x, y, whole=True)
@@ -160,15 +159,14 @@ class Compare:
 
     def timed(self, visitor: str, looked_at: str) -> Any:
         """The tab was opened: the table with its speeds, which take seconds to measure the first time."""
-        dense, _, moe = (looked_at or "").partition(" ")
-        view = self.view_of(visitor, dense, moe)
+        view = self.view_of(visitor, *each(looked_at))
         if view is None or view.active or self.page.jobs.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
         return self.table_of(view, visitor)
 
     def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
         """A comparison has brought forth its pair: the parts below turn to it."""
-        dense, _, moe = (made or "").partition(" ")
+        dense, moe = each(made)
         return self.frame.pair(visitor, dense, moe) if moe else (gr.skip(), gr.skip(), gr.skip())
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
@@ -191,14 +189,15 @@ class Compare:
         return self.view_of(None, found[False], found[True])
 
     def _follow(self, job: ComparisonJob, request: gr.Request, x: str, y: str) -> dict:
-        drawn = self._draw(job.view(), job.visitor, self.followers.fresh(request), x, y, whole=True)
-        return drawn | {self.timer: gr.Timer(TICK, active=True)}
+        view = job.view()
+        drawn = self._draw(view, job.visitor, self.followers.fresh(request), x, y, whole=True)
+        return drawn | {self.timer: gr.Timer(tick(view.time_left), active=True)}
 
     def _draw(self, view: PairView, visitor: str, follower: Follower, x: str, y: str, *, whole: bool = False) -> dict:
         """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
         r, c, state = self.r, self.c, view.state
         kept = {side: part.model_id for side, part in view.sides.items()}
-        both = len(kept) == 2 and all(kept.values())
+        complete = len(kept) == 2 and all(kept.values())
         asleep = {side: not view.active or watch.is_over(part, view.seeds) for side, part in view.sides.items()}
         evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
         # component → (what it depends on, how to make it)
@@ -215,9 +214,9 @@ class Compare:
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
             self.timer: (pause := tick(view.time_left), lambda: gr.Timer(pause)),
         }
-        if both and state != "recorded":
+        if complete and state != "recorded":
             # as soon as there are two models, the parts below show them, while further seeds are trained
-            made = f"{kept['dense']} {kept['moe']}"
+            made = both(kept["dense"], kept["moe"])
             parts[self.made] = (made, lambda: made)
         out = follower.only_new(parts, view, whole=whole)
         x = x if x in [value for _, value in watch.X_CHOICES] else "step"

@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 import torch
 
+from ...lenient import LenientDropdown
 from ...page import QUIETLY, Page
 
 SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
@@ -80,6 +81,12 @@ def both(dense: str | None, moe: str | None) -> str:
     return f"{dense or ''} {moe or ''}"
 
 
+def each(pair: str | None) -> tuple[str, str]:
+    """The two ids of such a text, empty where there is none."""
+    dense, _, moe = (pair or "").partition(" ")
+    return dense, moe
+
+
 def models_of(page: Page, visitor: str | None, *, experts: bool) -> list[tuple[str, str]]:
     """(label, id) of the visitor's models with or without experts: own ones first, the newest on top."""
     entries = [entry for entry in page.registry.models(visitor) if entry.has_experts == experts]
@@ -96,7 +103,5 @@ def first_choice(choices: list[tuple[str, str]], *, experts: bool) -> str | None
 def _picker(page: Page, label: str, *, experts: bool, **dropdown: Any) -> gr.Dropdown:
     choices = models_of(page, None, experts=experts)
     value = first_choice(choices, experts=experts)
-    picker = gr.Dropdown(choices, value=value, label=label, filterable=False, **dropdown)
     # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    picker.preprocess = lambda payload: payload if isinstance(payload, str) else None
-    return picker
+    return LenientDropdown(choices, value=value, label=label, filterable=False, **dropdown)

@@ -40,22 +40,16 @@ def pair_table(
     if view is None or not view.sides:
         return theme.notice("The two models stand here side by side once there are two.")
     dense, moe = view.sides["dense"], view.sides["moe"]
-    per_second = training or {"dense": training_speed(dense), "moe": training_speed(moe)}
     apart = view.twins is None  # two records, not one comparison
     later = "timed at the end" if view.active else "being timed …"
-    training_row = ["training, tokens/s", later, later, ""]
-    if training or not apart:
-        training_row = _compared("training, tokens/s", *per_second.values(), lambda v: f"{v:,.0f}")
+    told = None if apart else {side: training_speed(view.sides[side]) for side in SIDES}
     rows = [
         _counted("parameters in all", dense.config.n_parameters, moe.config.n_parameters),
         _counted("active parameters (used by one token)", *(s.config.n_active_parameters for s in (dense, moe))),
         _counted("FLOPs per token", dense.config.flops_per_token(), moe.config.flops_per_token()),
-        training_row,
+        _speeds("training, tokens/s", training or told, later),
+        _speeds("decoding, tokens/s", decoding, later),
     ]
-    if decoding:
-        rows.append(_compared("decoding, tokens/s", decoding["dense"], decoding["moe"], lambda v: f"{v:,.0f}"))
-    else:
-        rows.append(["decoding, tokens/s", later, later, ""])
     took = _compared("time in training", seconds(dense), seconds(moe), duration)
     if training or apart:
         took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
@@ -68,6 +62,13 @@ def pair_table(
     ]
     rows += _losses(view)
     return theme.saved_table(table(("", "Dense", "MoE", "MoE ÷ dense"), rows), "dense-vs-moe")
+
+
+def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:
+    """A row of tokens per second, or of when there will be some."""
+    return (
+        _compared(title, speeds["dense"], speeds["moe"], lambda v: f"{v:,.0f}") if speeds else [title, later, later, ""]
+    )
 
 
 def training_speed(side: SideView) -> float | None:

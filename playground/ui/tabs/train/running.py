@@ -140,7 +140,9 @@ class Running:
         return self._show(view.asked(prompt, predict(checkpoint.model, ids), before), visitor, request, beside)
 
     def _follow(self, job: Job, request: gr.Request, beside: list[str] | None = None) -> dict:
-        return self._show(job.view(), job.visitor, request, beside or []) | {self.timer: gr.Timer(TICK, active=True)}
+        view = job.view()
+        timer = gr.Timer(tick(view.time_left), active=True)
+        return self._show(view, job.visitor, request, beside or []) | {self.timer: timer}
 
     def _show(self, view: RunView, visitor: str, request: gr.Request, beside: list[str]) -> dict:
         return self._draw(view, visitor, self.followers.fresh(request), beside, whole=True)
@@ -181,7 +183,7 @@ class Running:
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
             c["resume"]: (state, lambda: gr.Button(watch.resume_label(view), interactive=view.can_resume)),
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
-            self.timer: (pause := tick(view.latest.time_left if view.latest else None), lambda: gr.Timer(pause)),
+            self.timer: (pause := tick(view.time_left), lambda: gr.Timer(pause)),
         }
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in (beside or [])]
