@@ -10,6 +10,8 @@ import gradio as gr
 
 from ..devices import keep_freed_memory, on_zerogpu
 from . import api, chart, links, theme
+from .blocks import Blocks
+from .early import early_head
 from .jobs import Jobs
 from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
@@ -35,7 +37,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         if importlib.util.find_spec(f"{__package__}.tabs.{name}")
     ]
     # delete_cache: (look every, delete what is older than) seconds
-    with gr.Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
+    with Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
         with gr.Row(elem_id="page-head", equal_height=False):
             gr.HTML(
@@ -93,6 +95,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html(),
+        "app_kwargs": {"middleware": [early_head()]},
         "footer_links": [],
         "state_session_capacity": 100,  # each keeps up to two megabytes
         "run_history": False,  # it would keep every text in the visitor's browser

@@ -145,15 +145,19 @@ def whole_figure(stream: str) -> dict[str, Any] | None:
 
 def head_html() -> str:
     """The tags for `launch(head=…)`: plotly.js from its package and our script and style, all served from here."""
-    files = [PLOTLY_JS, ASSETS / "chart.js", ASSETS / "chart.css"]
-    gr.set_static_paths(files)
-    library, script, style = (f"gradio_api/file={path.resolve().as_posix()}?{_version(path)}" for path in files)
     return (
-        f'<link rel="stylesheet" href="{style}">'
+        f'<link rel="stylesheet" href="{served_path(ASSETS / "chart.css")}">'
         f"<script>window.playgroundPalette = {json.dumps(palette.DARK)};</script>"
-        f'<script src="{script}"></script>'
-        f'<script id="playground-plotly" src="{library}" async></script>'
+        f'<script src="{served_path(ASSETS / "chart.js")}"></script>'
+        f'<script id="playground-plotly" src="{served_path(PLOTLY_JS)}" async></script>'
     )
+
+
+def served_path(path: Path) -> str:
+    """Where the page finds this file of ours or of plotly's; it changes with the file, so that a browser keeps it."""
+    gr.set_static_paths([path])
+    stat = path.stat()
+    return f"gradio_api/file={path.resolve().as_posix()}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
 
 
 _streams: OrderedDict[str, dict[str, Any]] = OrderedDict()
@@ -166,12 +170,6 @@ def _remember(stream: str, whole: dict[str, Any]) -> None:
         _streams.move_to_end(stream)
         while len(_streams) > _MAX_STREAMS:
             _streams.popitem(last=False)
-
-
-def _version(path: Path) -> str:
-    """Changes with the file, so that a browser keeps it until then."""
-    stat = path.stat()
-    return f"v={stat.st_size:x}-{int(stat.st_mtime):x}"
 
 
 def _added_points(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any] | None:

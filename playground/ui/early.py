@@ -1,0 +1,52 @@
+"""Early: a script that stands in the page before gradio's own; what gradio calls `head` comes only once it runs.
+
+The script is assets/page.js. Beside it the browser is told to fetch plotly.js now, not when gradio has been set up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.middleware import Middleware
+
+from .chart import ASSETS, PLOTLY_JS, served_path
+
+Message = dict[str, Any]
+
+
+def early_head() -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`."""
+    tags = f'<script src="{served_path(ASSETS / "page.js")}"></script>'
+    tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
+    return Middleware(_EarlyHead, tags=tags.encode())
+
+
+class _EarlyHead:
+    """Puts tags behind the opening `<head>` of the page itself; all other answers go by untouched."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], tags: bytes):
+        self.app, self.tags = app, tags
+
+    async def __call__(self, scope: Message, receive: Callable, send: Callable[[Message], Awaitable[None]]) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"].strip("/"):
+            return await self.app(scope, receive, send)
+        begun: Message = {}
+
+        async def insert(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                begun.update(message)  # held back: its length is about to change
+                return
+            if begun:
+                body = message.get("body", b"")
+                more = body.replace(b"<head>", b"<head>" + self.tags, 1)
+                headers = [
+                    (name, b"%d" % (int(value) + len(more) - len(body)) if name.lower() == b"content-length" else value)
+                    for name, value in begun["headers"]
+                ]
+                message = {**message, "body": more}
+                await send({**begun, "headers": headers})
+                begun.clear()
+            await send(message)
+
+        await self.app(scope, receive, insert)
