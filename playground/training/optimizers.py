@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import defaultdict
 
@@ -14,6 +15,14 @@ from .config import TrainConfig
 # Quintic polynomial whose iteration pushes all singular values towards 1 (Jordan et al. 2024, "Muon").
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 NEWTON_SCHULZ_STEPS = 5
+
+
+class AdamW(torch.optim.AdamW):
+    """torch's own, stepping without the wrapper that imports torch's compiler."""
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
 
 
 class Muon(torch.optim.Optimizer):
@@ -96,8 +105,21 @@ def _polynomial(gram: torch.Tensor) -> torch.Tensor:
     return torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C)
 
 
+def _leave_the_compiler_alone() -> None:
+    """Spare optimizers the import of torch's compiler: two seconds and 100 MB to say that it shall not compile them.
+
+    torch keeps what its compiler says about a method in an attribute of the method, and asks where there is none. The
+    compiler never sees an optimizer here, only models.
+    """
+    for method in vars(torch.optim.Optimizer).values():
+        plain = getattr(method, "__wrapped__", None)
+        if plain is not None and not hasattr(plain, "__dynamo_disable"):
+            setattr(plain, "__dynamo_disable", plain)
+
+
 def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """The run's optimizers; each group remembers its peak rate as `peak_lr`. Norms and biases do not decay."""
+    _leave_the_compiler_alone()
     matrices, decaying, others = [], [], []
     for name, parameter in model.named_parameters():
         if name.startswith("blocks.") and parameter.ndim >= 2 and not name.endswith("bias"):
@@ -109,7 +131,7 @@ def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.O
     groups = [{"params": decaying, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
     betas = (config.beta1, config.beta2)
     optimizers: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=betas, fused=True)
+        AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=betas, fused=True)
     ]
     if matrices:
         rate, momentum = config.muon_learning_rate, config.muon_momentum

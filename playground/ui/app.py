@@ -16,7 +16,8 @@ from .jobs import Jobs
 from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
 from .registry import Registry, new_id
-from .runs import run_training
+from .runs import run_training, warm_up
+from .tabs.train.settings import FIRST_SOURCE
 from .zerogpu import run_in_slices
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
@@ -104,4 +105,9 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "max_file_size": max(app.page.limits.text_bytes, app.page.limits.archive_bytes) + 1024,
         "ssr_mode": False,
     }
-    return app.launch(**{**settings, **options})
+    block = not options.pop("prevent_thread_lock", False)
+    served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
+    if block:
+        warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
+        app.block_thread()
+    return served

@@ -13,7 +13,8 @@ import gradio as gr
 from .chart import Feed
 
 MOST = 200
-TICK, SLOW_TICK = 0.4, 1.5  # seconds between looks at what soon ends, and at what goes on for a while
+# seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
+FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
 LONG = 15.0  # seconds left that make the difference
 
 
@@ -49,8 +50,13 @@ class Follower:
 
 
 def tick(time_left: float | None) -> float:
-    """Seconds until the next look at work that has so many seconds left: each look takes time from the training."""
-    return SLOW_TICK if time_left is not None and time_left > LONG else TICK
+    """Seconds until the next look at work that has so many seconds left: each look takes time from the training.
+
+    None is work that has not begun: its first point is waited for.
+    """
+    if time_left is None:
+        return FIRST_TICK
+    return SLOW_TICK if time_left > LONG else TICK
 
 
 class Followers:

@@ -191,13 +191,8 @@ def _language(name: str, unit: str) -> Corpus:
 
 
 def warm_up(language: str, unit: str) -> None:
-    """Make a language's text and the optimizer ready in the background: the first press of Train need not wait."""
-
-    def make_ready() -> None:
-        _language(language, unit)
-        torch.optim.AdamW([torch.zeros(1)])  # torch reads its compiler's files when the first optimizer is made
-
-    threading.Thread(target=make_ready, daemon=True).start()
+    """Make a language's text ready in the background: the first press of Train need not wait for it."""
+    threading.Thread(target=_language, args=(language, unit), daemon=True).start()
 
 
 @lru_cache(maxsize=1)

@@ -1,5 +1,8 @@
 """Muon agrees with an independent one, batches change nothing, and every parameter has just one optimizer."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +10,7 @@ import torch
 from playground.devices import has_fast_bf16
 from playground.model import PRESETS, Transformer
 from playground.training import TrainConfig
-from playground.training.optimizers import Muon, make_optimizers, orthogonalise
+from playground.training.optimizers import AdamW, Muon, make_optimizers, orthogonalise
 
 
 def test_orthogonalise_brings_singular_values_near_one():
@@ -76,3 +79,37 @@ def test_every_parameter_has_one_optimizer_and_norms_do_not_decay(name, optimize
     for parameter_name, parameter in model.named_parameters():
         plain = parameter_name.endswith("bias") or "norm" in parameter_name
         assert decays[id(parameter)] == (0.0 if plain else 0.3), parameter_name
+
+
+def test_adamw_steps_like_torchs():
+    torch.manual_seed(0)
+    ours, theirs = torch.nn.Linear(5, 3), torch.nn.Linear(5, 3)
+    theirs.load_state_dict(ours.state_dict())
+    settings = {"lr": 0.01, "weight_decay": 0.1, "betas": (0.9, 0.95), "fused": True}
+    optimizers = AdamW(ours.parameters(), **settings), torch.optim.AdamW(theirs.parameters(), **settings)
+    for _ in range(3):
+        x = torch.randn(4, 5)
+        for model, optimizer in zip((ours, theirs), optimizers):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
+    assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())
+
+
+def test_training_does_not_import_torchs_compiler():
+    program = """
+import sys, torch
+from playground.model import ModelConfig, Transformer
+from playground.training import TrainConfig
+from playground.training.optimizers import make_optimizers
+model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
+for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
+    optimizer.zero_grad()
+    model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+print("torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -11,11 +11,11 @@ from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
 from ...page import QUIETLY, Page, in_words
-from ...runs import predict, warm_up
+from ...runs import predict
 from . import form, watch
 from .pace import Pace
 from .replay import Replay, has_link, match, run_letters
-from .settings import FIRST_SOURCE, Settings
+from .settings import Settings
 from .watch import quiet
 
 OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
@@ -106,7 +106,6 @@ class Running:
 
     def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """A browser opened the page: go on watching a run, or show the visitor's last one."""
-        warm_up(FIRST_SOURCE, "char")
         job = self.page.jobs.active(visitor)
         if job is not None:
             return self._follow(job, request)
