@@ -22,8 +22,10 @@ from playground.ui.figures import (
     sparkline,
     wire,
 )
+from playground.ui.figures.candidates import describe_next_tokens
 from playground.ui.figures.loss import Run, describe_loss, loss_curve
 from playground.ui.figures.side_by_side import both_expect
+from playground.ui.figures.wire import signed
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -280,3 +282,18 @@ def test_stripes_lie_on_the_bars_own_colour():
     _, moe = both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3])["data"]
     pattern = moe["marker"]["pattern"]
     assert pattern["fillmode"] == "overlay" and moe["marker"]["color"] == palette.MOE != pattern["fgcolor"]
+
+
+def test_signs_are_proper_and_zero_has_none_that_it_does_not_show():
+    assert (signed(-1.005, 1), signed(0.25), signed(-0.00004, 4)) == ("−1.0", "0.25", "0.0000")
+    assert (signed(0.5, 1, plus=True), signed(-0.5, 1, plus=True), signed(-1e-9, 4, plus=True)) == (
+        "+0.5",
+        "−0.5",
+        "+0.0000",
+    )
+
+
+def test_what_stayed_as_it_was_went_neither_up_nor_down():
+    say = describe_next_tokens
+    assert say(["a", "b"], [0.6001, 0.3], [0.6, 0.4]) == "Most probable now: “a” with 60.0 %, as before."
+    assert "up from 50.0 %" in say(["a"], [0.6], [0.5]) and "down from 70.0 %" in say(["a"], [0.6], [0.7])

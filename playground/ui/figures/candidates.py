@@ -66,11 +66,9 @@ def describe_next_tokens(
     words = f"Most probable now: “{labels[best]}” with {_percent(probabilities[best])}"
     if before is not None:
         first = max(range(len(labels)), key=lambda i: before[i])
-        words += (
-            f", up from {_percent(before[best])}"
-            if probabilities[best] > before[best]
-            else (f", down from {_percent(before[best])}")
-        )
+        now, then = _percent(probabilities[best]), _percent(before[best])
+        moved = "up from" if probabilities[best] > before[best] else "down from"
+        words += ", as before" if now == then else f", {moved} {then}"
         if first != best:
             words += f"; before, “{labels[first]}” was ahead of it"
     return words + "."

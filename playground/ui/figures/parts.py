@@ -76,7 +76,7 @@ def describe_removal(heads: np.ndarray, errors: np.ndarray, before: float) -> st
     idle = int((np.abs(heads) <= 2 * errors).sum())
     words = (
         f"The whole model loses {before:.4f} nats per token. Head {head} of layer {layer} is worth most: without it "
-        f"{heads[layer, head]:+.4f} nats"
+        f"{signed(heads[layer, head], 4, plus=True)} nats"
     )
     if np.isfinite(errors[layer, head]):
         words += f" (± {errors[layer, head]:.4f})"

@@ -117,9 +117,10 @@ def shortened(text: str, length: int = 14) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def signed(value: float, digits: int = 2) -> str:
-    """A number with a proper minus sign."""
-    return f"{value:.{digits}f}".replace("-", "−")
+def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:
+    """A number with a proper minus sign, and a plus sign if asked; what is rounded to zero has no minus."""
+    rounded = round(float(value), digits) + 0.0
+    return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
 def size(count: float) -> str:

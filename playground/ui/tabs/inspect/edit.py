@@ -29,6 +29,7 @@ from ...chart import Chart, show
 from ...figures.attention import pattern_map
 from ...figures.candidates import next_tokens
 from ...figures.parts import describe_removal, removal_figure
+from ...figures.wire import signed
 from ...lenient import LenientDropdown, LenientNumber
 from ...page import in_words
 from .drawn import window, window_words
@@ -242,10 +243,8 @@ def effect_cards(found: Effect, listed: list[Edit]) -> str:
         return theme.notice("Nothing is changed yet.")
     cards = [("this prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
     if found.loss_before is not None:
-        difference = found.loss_after - found.loss_before
-        cards.append(
-            ("loss on this prompt", f"{found.loss_after:.4f}", f"{found.loss_before:.4f} before ({difference:+.4f})")
-        )
+        change = signed(found.loss_after - found.loss_before, 4, plus=True)
+        cards.append(("loss on this prompt", f"{found.loss_after:.4f}", f"{found.loss_before:.4f} before ({change})"))
     words = "; ".join(html.escape(edit.words()) for edit in listed)
     return theme.stat_cards(cards) + f'<p class="quiet-line">In force: {words}.</p>'
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import html
 from typing import Any
 
 import gradio as gr
-import numpy as np
 import torch
 
 from ....inspection import Look
@@ -17,6 +17,7 @@ from ...chart import Chart, show
 from ...figures.attention import describe_signed
 from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ...figures.parts import part_map
+from ...figures.wire import signed
 from ...lenient import LenientDropdown
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -25,6 +26,8 @@ TITLE = "Layers' minds"
 QUESTIONS = {"logit": "its score (logit)", "lead": "its lead over the runner-up"}
 ANSWERS = 8
 """Candidates offered as the answer to follow."""
+
+_plus = functools.partial(signed, digits=4, plus=True)
 
 
 def build(frame: Frame) -> None:
@@ -162,7 +165,7 @@ def receipt_table(look: Look, found: Attribution) -> str:
     shown = f"“{html.escape(look.token_label(found.token))}”"
     against = "" if found.against is None else f" minus that of “{html.escape(look.token_label(found.against))}”"
     strongest = sorted(found.parts, key=lambda part: -abs(part.value))[:6]
-    most = ", ".join(f"{html.escape(part.name)} {_plus(part.value, 2)}" for part in strongest)
+    most = ", ".join(f"{html.escape(part.name)} {_plus(part.value, digits=2)}" for part in strongest)
     table = (
         f'<table class="plain-table"><thead><tr><th>part</th><th>adds</th></tr></thead><tbody>{"".join(rows)}'
         f"<tr><td><strong>sum of all parts</strong></td><td><strong>{_plus(found.total)}</strong></td></tr>"
@@ -174,8 +177,3 @@ def receipt_table(look: Look, found: Attribution) -> str:
         "score linear."
     )
     return f'{theme.saved_table(table, "attribution")}<p class="quiet-line">Strongest: {most}. {note}</p>'
-
-
-def _plus(value: float, digits: int = 4) -> str:
-    """Signed, with a proper minus."""
-    return f"{np.round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")

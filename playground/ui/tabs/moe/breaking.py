@@ -23,6 +23,7 @@ from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
+from ...figures.wire import signed
 from ...lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words
 from ...prompts import read_prompt, suggestions
@@ -63,7 +64,11 @@ def build(frame: Frame) -> None:
                 elem_id="breaking-experts",
             )  # fmt: skip
             visited = gr.HTML(elem_id="breaking-visited")
-            last_only = gr.Checkbox(False, label="Force the prompt's last token only")
+            last_only = gr.Checkbox(
+                False,
+                label="Force the prompt's last token only",
+                info="For the prediction; the loss is always that of a text whose tokens are all forced.",
+            )
         with gr.Column(scale=3, min_width=320):
             cards = gr.HTML(elem_id="breaking-cards")
             chances = Chart(height=340, save_name="next-tokens", elem_id="breaking-next")
@@ -220,12 +225,10 @@ def _way_of_last(tokens: list[str], station: Station) -> str:
 
 
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
-    rise = changed - plain
-    sign = "+" if rise >= 0 else "−"
     return stat_cards(
         [
             ("loss as it is", f"{plain:.4f}", f"nats per token, {what}"),
-            ("loss changed", f"{changed:.4f}", f"{sign}{abs(rise):.4f} nats"),
+            ("loss changed", f"{changed:.4f}", f"{signed(changed - plain, 4, plus=True)} nats"),
             ("shift of the next token", f"{divergence:.4f}", "KL divergence in nats, after the prompt"),
         ]
     )

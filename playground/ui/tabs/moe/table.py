@@ -16,7 +16,7 @@ from ....model import ModelConfig, Transformer
 from ....training.comparison import SIDES
 from ....training.trainer import loss_of
 from ... import theme
-from ...figures.wire import bytes_text
+from ...figures.wire import bytes_text, signed
 from ...limits import training_memory
 from ...pairs import PairView, SideView
 from ..train.watch import duration, table
@@ -178,9 +178,9 @@ def _losses(view: PairView) -> list[list[str]]:
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", as far as they came"
-    difference = f"{means['moe'] - means['dense']:+.4f}".replace("-", "−")
+    difference = signed(means["moe"] - means["dense"], 4, plus=True)
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
     if view.ladder is not None and view.ladder.floor is not None:
         gaps = [means[side] - view.ladder.floor for side in SIDES]
-        rows.append([f"above the floor{over}", *(f"{gap:.4f}".replace("-", "−") for gap in gaps), difference])
+        rows.append([f"above the floor{over}", *(signed(gap, 4) for gap in gaps), difference])
     return rows

@@ -13,6 +13,7 @@ from ....data import visible
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
+from ...figures.wire import signed
 from ...jobs import RunView
 from ...page import sentence
 from .form import BY_NAME
@@ -346,7 +347,7 @@ def runs_table(views: Sequence[RunView], shown: str | None) -> str:
                 view.name + mark,
                 f"{view.history.last_step:,}{live}",
                 "–" if value is None else _loss(value),
-                "–" if value is None or floor is None else f"{value - floor:+.4f}",
+                "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
                 duration(_seconds_of(view)) if _seconds_of(view) else "–",
                 *(setting(view.settings.get(name)) for name in differing),
             ]
