@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..data import Ladder
+from ..devices import alone_if_small
 from ..model import ModelConfig
 from ..model.twins import Twins, dense_twin, expert_twin
 from ..storage import Checkpoint
@@ -89,12 +90,13 @@ def run_comparison(
     yield Paired(twins, prepared)
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
     ladder = Background(lambda: corpus.ladder(twins.dense.context_length, spec.training.eval_windows))
-    for event in compare(plan, corpus, should_stop=should_stop):
-        yield event
-        if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:
-            ladder.start()  # not before the first point is out, so that it is not held up
-        if ladder.ready:
-            yield Laddered(ladder.take())
+    with alone_if_small(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):
+        for event in compare(plan, corpus, should_stop=should_stop):
+            yield event
+            if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:
+                ladder.start()  # not before the first point is out, so that it is not held up
+            if ladder.ready:
+                yield Laddered(ladder.take())
     if ladder.started:
         yield Laddered(ladder.take())
 

@@ -25,6 +25,7 @@ from ..data import (
     corpus_from_text,
     read_hub,
 )
+from ..devices import alone_if_small
 from ..model import ModelConfig, Transformer
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from .limits import Limits
@@ -153,16 +154,17 @@ def run_training(
     if not resume:
         yield Predicted(0, predict(model, prompt))
     ladder = Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
-    for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
-        yield event
-        if isinstance(event, Evaluated) and ladder.idle:
-            ladder.start()  # not before the first point is out, so that it is not held up
-        if isinstance(event, Sampled):
-            yield Predicted(event.step, predict(model, prompt))
-        if ladder.ready:
-            yield Laddered(ladder.take())
-        if isinstance(event, Finished):
-            yield Predicted(event.step, predict(model, prompt))
+    with alone_if_small(spec.training.batch_size * config.context_length * config.d_model):
+        for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
+            yield event
+            if isinstance(event, Evaluated) and ladder.idle:
+                ladder.start()  # not before the first point is out, so that it is not held up
+            if isinstance(event, Sampled):
+                yield Predicted(event.step, predict(model, prompt))
+            if ladder.ready:
+                yield Laddered(ladder.take())
+            if isinstance(event, Finished):
+                yield Predicted(event.step, predict(model, prompt))
     yield Learned(model)
     if ladder.started:
         yield Laddered(ladder.take())
