@@ -124,6 +124,13 @@ def model_dropdown(registry: Registry, *, label: str, value: str | None = None, 
     )
 
 
+def scroll_on_a_phone(selector: str) -> str:
+    """Javascript for a button whose results stand below it where the page is narrow: go there."""
+    return f"""() => {{
+  if (innerWidth < 900) document.querySelector('{selector}').scrollIntoView({{behavior: 'smooth'}});
+}}"""
+
+
 @contextmanager
 def in_words() -> Iterator[None]:
     """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`."""

@@ -10,7 +10,7 @@ from ...chart import Chart, show
 from ...comparisons import ComparisonJob
 from ...followers import TICK, Follower, Followers, tick
 from ...limits import Limits
-from ...page import QUIETLY, Page, in_words, sentence
+from ...page import QUIETLY, Page, in_words, scroll_on_a_phone, sentence
 from ...pairs import PairView, pair_of
 from ...runs import OWN_TEXT
 from ...theme import heading, notice
@@ -18,11 +18,6 @@ from ..train.watch import quiet
 from . import settings, watch
 from .frame import Frame, both, each, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds
-
-# on a phone the results stand below the controls
-TO_RESULTS = """() => {
-  if (innerWidth < 900) document.querySelector('#moe-results').scrollIntoView({behavior: 'smooth'});
-}"""
 
 
 class Compare:
@@ -55,7 +50,7 @@ class Compare:
             self.outlook, form, [c["sum"], c["equal_note"]], **QUIETLY
         )
         gr.on(touched, self.outlook, form, [c["sum"], c["equal_note"]], trigger_mode="always_last", **QUIETLY)
-        c["train"].click(None, None, None, js=TO_RESULTS)
+        c["train"].click(None, None, None, js=scroll_on_a_phone("#moe-results"))
         c["train"].click(self.train, form, followed, **QUIETLY)
         c["stop"].click(self.stop, who, followed, **QUIETLY)
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)

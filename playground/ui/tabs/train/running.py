@@ -10,7 +10,7 @@ from ....model import Transformer
 from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
-from ...page import QUIETLY, Page, in_words
+from ...page import QUIETLY, Page, in_words, scroll_on_a_phone
 from ...runs import predict
 from . import form, watch
 from .pace import Pace
@@ -19,10 +19,6 @@ from .settings import Settings
 from .watch import quiet
 
 OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
-# on a phone the results stand below the controls
-TO_RESULTS = """() => {
-  if (innerWidth < 900) document.querySelector('#train-results').scrollIntoView({behavior: 'smooth'});
-}"""
 
 
 class Running:
@@ -42,7 +38,7 @@ class Running:
         self.replay.connect(r["copy"], r["letters"])
         who = [page.visitor, page.model, r["beside"]]
         own = {c[name] for name in OWN_TEXT_CONTROLS}
-        c["train"].click(None, None, None, js=TO_RESULTS)
+        c["train"].click(None, None, None, js=scroll_on_a_phone("#train-results"))
         c["train"].click(self.train, {*self.settings.inputs, *own, *who, c["letters"]}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
