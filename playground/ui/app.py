@@ -98,7 +98,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "head": chart.head_html(),
         "app_kwargs": {"middleware": [early_head()]},
         "footer_links": [],
-        "state_session_capacity": 100,  # each keeps up to two megabytes
+        "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
