@@ -108,6 +108,13 @@ def test_bad_input_is_answered_with_a_sentence_and_the_page_goes_on(address, ope
     page.wait_for_selector("#status .badge:has-text('recorded')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.click("#source label:has-text('My own text')")
+    page.refusals = True
+    page.click("#train-button")
+    words = page.locator(".complaint[role=alert]")
+    words.wait_for()
+    assert words.inner_text().startswith("There is no text yet: paste a page or more")
+    words.get_by_role("button", name="Close").click()
+    assert words.count() == 0
     page.fill("#text textarea", "much too short")
     page.click("#train-button")
     page.wait_for_selector("#status .notice-error:has-text('has only 14 tokens')")
