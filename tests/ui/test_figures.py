@@ -297,3 +297,15 @@ def test_what_stayed_as_it_was_went_neither_up_nor_down():
     say = describe_next_tokens
     assert say(["a", "b"], [0.6001, 0.3], [0.6, 0.4]) == "Most probable now: “a” with 60.0 %, as before."
     assert "up from 50.0 %" in say(["a"], [0.6], [0.5]) and "down from 70.0 %" in say(["a"], [0.6], [0.7])
+
+
+def test_what_the_cache_saves_is_told_of_the_stretch_where_it_can():
+    lengths, cached, plain = list(range(2, 12)), [1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3
+    words = kv_cache.describe_token_times(lengths, cached, plain, context=8)
+    assert words.startswith("With the cache a token takes 1.00 ms at length 8; without it 2.00 ms, 2.0 times as long.")
+    assert "Beyond 8 tokens the context is full" in words
+    assert "Beyond" not in kv_cache.describe_token_times(lengths, cached, plain, context=11)
+    assert kv_cache.token_times(lengths, cached, without_cache=plain, context=8)["layout"]["shapes"][0]["x0"] == 8
+    assert "shapes" not in kv_cache.token_times(lengths, cached, without_cache=plain, context=11)["layout"]
+    words = kv_cache.describe_cache_growth(lengths, [64 * min(n, 8) for n in lengths], held=8)
+    assert words == "512 B for 8 tokens: 64 B for each token, whatever stands in it. It holds no more than the context."

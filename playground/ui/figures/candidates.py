@@ -63,10 +63,10 @@ def describe_next_tokens(
     if not len(labels):
         return "There are no candidates."
     best = max(range(len(labels)), key=lambda i: probabilities[i])
-    words = f"Most probable now: “{labels[best]}” with {_percent(probabilities[best])}"
+    words = f"Most probable now: “{labels[best]}” with {percent(probabilities[best])}"
     if before is not None:
         first = max(range(len(labels)), key=lambda i: before[i])
-        now, then = _percent(probabilities[best]), _percent(before[best])
+        now, then = percent(probabilities[best]), percent(before[best])
         moved = "up from" if probabilities[best] > before[best] else "down from"
         words += ", as before" if now == then else f", {moved} {then}"
         if first != best:
@@ -127,10 +127,10 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
     low, high = min(by_temperature), max(by_temperature)
     best = max(range(len(labels)), key=lambda i: by_temperature[low][i])
     if low == high:
-        return f"At temperature {low:g} “{labels[best]}” has {_percent(by_temperature[low][best])}."
+        return f"At temperature {low:g} “{labels[best]}” has {percent(by_temperature[low][best])}."
     return (
-        f"“{labels[best]}” has {_percent(by_temperature[low][best])} at temperature {low:g} and "
-        f"{_percent(by_temperature[high][best])} at {high:g}: heat spreads the choice but keeps the order."
+        f"“{labels[best]}” has {percent(by_temperature[low][best])} at temperature {low:g} and "
+        f"{percent(by_temperature[high][best])} at {high:g}: heat spreads the choice but keeps the order."
     )
 
 
@@ -206,9 +206,9 @@ def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | 
     words = f"Of the {len(rows)} candidates shown, " + (f"{cuts} fell away" if cuts else "none was cut off")
     if chosen is not None:
         row = rows[chosen]
-        words += f"; “{row['label']}” was drawn with {_percent(row['probability'])}"
+        words += f"; “{row['label']}” was drawn with {percent(row['probability'])}"
         if abs(row["probability"] - row["raw_probability"]) >= 0.0005:
-            words += f" ({_percent(row['raw_probability'])} from the scores alone)"
+            words += f" ({percent(row['raw_probability'])} from the scores alone)"
     return words + "."
 
 
@@ -221,7 +221,7 @@ def _bars(
         "name": name,
         "y": numbers(range(len(values)), "i2"),
         "x": numbers(values),
-        "text": [_percent(value) for value in values],
+        "text": [percent(value) for value in values],
         "textposition": "outside",
         "textangle": 0,
         "cliponaxis": False,
@@ -246,7 +246,8 @@ def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
     )
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
+    """A probability for reading: what is there, but less than half a tenth, is not called nothing."""
     share = 100 * value
     if 0 < share < 0.05:
         return "<0.1 %"

@@ -17,11 +17,12 @@ def token_times(
     lengths_without: Sequence[int] | None = None,
     without_cache: Sequence[float] = (),
     *,
+    context: int | None = None,
     height: int = 280,
 ) -> dict[str, Any]:
     """Milliseconds per token against the sequence's length, with the cache (solid) and without (dashed).
 
-    `lengths_without` defaults to the first of `lengths`.
+    `lengths_without` defaults to the first of `lengths`. A line marks where the model's `context` is full.
     """
     if lengths_without is None:
         lengths_without = lengths[: len(without_cache)]
@@ -59,14 +60,42 @@ def token_times(
             hovermode="x unified",
             xaxis=axis("tokens so far"),
             yaxis=axis("ms per token", rangemode="tozero"),
+            **_full_at(context if len(lengths) and context is not None and lengths[-1] > context else None),
         ),
     }
 
 
-def describe_token_times(lengths: Sequence[int], with_cache: Sequence[float], without_cache: Sequence[float]) -> str:
-    """How much faster the cached decoder was at the end, and whether its time stayed flat."""
+def _full_at(context: int | None) -> dict[str, Any]:
+    """A mark in a chart over lengths where the context is full."""
+    if context is None:
+        return {}
+    line = {"color": palette.MUTED, "width": 1, "dash": "dot"}
+    mark = {"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+    words = {"x": context, "xanchor": "right", "yref": "paper", "y": 0.02, "yanchor": "bottom", "showarrow": False}
+    return {
+        "shapes": [mark],
+        "annotations": [{**words, "text": "context full ", "font": {"size": 11, "color": palette.MUTED}}],
+    }
+
+
+def describe_token_times(
+    lengths: Sequence[int],
+    with_cache: Sequence[float],
+    without_cache: Sequence[float],
+    context: int | None = None,
+) -> str:
+    """How much faster the cached decoder was while the `context` was not full, whether it stayed so, and what then."""
     if not len(with_cache):
         return "Nothing has been generated yet."
+    within = len(lengths) if context is None else sum(int(length) <= context for length in lengths)
+    beyond = ""
+    if within < len(lengths):
+        beyond = (
+            f" Beyond {context:,} tokens the context is full: whenever its first token leaves it, all others move up, "
+            "so the cache has to be made anew for every token and saves nothing."
+        )
+    if within:
+        lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]
     part = max(1, len(with_cache) // 5)
     first, last = float(np.median(with_cache[:part])), float(np.median(with_cache[-part:]))
     words = f"With the cache a token takes {last:.2f} ms at length {int(lengths[-1]):,}"
@@ -77,11 +106,11 @@ def describe_token_times(lengths: Sequence[int], with_cache: Sequence[float], wi
         other = float(np.median(without_cache[-max(1, len(without_cache) // 5) :]))
         if last > 0:
             words += f"; without it {other:.2f} ms, {other / last:.1f} times as long"
-    return words + "."
+    return f"{words}.{beyond}"
 
 
 def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> dict[str, Any]:
-    """The cache's size in KiB or MiB against its length."""
+    """The cache's size in KiB or MiB against the length of the text."""
     top = max([*nbytes, 1])
     unit, divisor = ("MiB", 2**20) if top >= 2**20 else ("KiB", 2**10)
     area = {
@@ -96,20 +125,23 @@ def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int =
         "data": [area],
         "layout": layout(
             height,
-            xaxis=axis("tokens in the cache"),
+            xaxis=axis("tokens so far"),
             yaxis=axis(unit, rangemode="tozero"),
             uirevision=unit,
         ),
     }
 
 
-def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int]) -> str:
-    """Bytes now and bytes per further token."""
+def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: int | None = None) -> str:
+    """Bytes now and bytes per token that it holds: the last length, unless `held` says how many."""
     if not len(nbytes):
         return "The cache is empty."
-    words = f"{bytes_text(nbytes[-1])} for {int(lengths[-1]):,} tokens"
-    if lengths[-1]:
-        words += f": {bytes_text(nbytes[-1] / lengths[-1])} for each token, whatever stands in it"
+    held = int(lengths[-1]) if held is None else held
+    words = f"{bytes_text(nbytes[-1])} for {held:,} tokens"
+    if held:
+        words += f": {bytes_text(nbytes[-1] / held)} for each token, whatever stands in it"
+    if held < lengths[-1]:
+        words += ". It holds no more than the context"
     return words + "."
 
 

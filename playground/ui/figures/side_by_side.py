@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import palette
-from .candidates import next_tokens
+from .candidates import next_tokens, percent
 
 
 def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> dict[str, Any]:
@@ -33,15 +33,11 @@ def describe_both(labels: Sequence[str], dense: Sequence[float], moe: Sequence[f
     best = [max(range(len(labels)), key=values.__getitem__) for values in (dense, moe)]
     apart = f"Their whole distributions are {divergence:.4f} nats apart (Jensen–Shannon; 0.69 would be nothing shared)."
     if best[0] == best[1]:
-        shares = f"dense at {_percent(dense[best[0]])}, MoE at {_percent(moe[best[1]])}"
+        shares = f"dense at {percent(dense[best[0]])}, MoE at {percent(moe[best[1]])}"
         where = f"Both expect “{labels[best[0]]}” most, {shares}."
     else:
         where = (
-            f"Dense expects “{labels[best[0]]}” most ({_percent(dense[best[0]])}), "
-            f"MoE “{labels[best[1]]}” ({_percent(moe[best[1]])})."
+            f"Dense expects “{labels[best[0]]}” most ({percent(dense[best[0]])}), "
+            f"MoE “{labels[best[1]]}” ({percent(moe[best[1]])})."
         )
     return f"{where} {apart}"
-
-
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"

@@ -59,7 +59,7 @@ def build(page: Page, desk: Desk) -> None:
                 )
             ids, _ = read_prompt(page, checkpoint, values[desk.prompt])
             sampling = desk.controls.sampling(values)
-            length = min(TOKENS, page.limits.new_tokens)
+            length, context = min(TOKENS, page.limits.new_tokens), model.config.context_length
             lengths, cached_ms, plain_ms, nbytes, same, largest = [], [], [], [], True, 0.0
             feed = Feed()
             for cached, plain in with_and_without_cache(model, ids, length, sampling):
@@ -71,15 +71,18 @@ def build(page: Page, desk: Desk) -> None:
                 nbytes.append(cached.cache_bytes)
                 if len(lengths) % UPDATE_EVERY == 0:
                     yield {
-                        times: feed.update(_times(lengths, cached_ms, plain_ms), f"{len(lengths)} of {length} tokens")
+                        times: feed.update(
+                            _times(context, lengths, cached_ms, plain_ms), f"{len(lengths)} of {length} tokens"
+                        )
                     }
             counts = (cached.projections, cached.projections_without_cache)
-            summary = describe_token_times(lengths[1:], cached_ms[1:], plain_ms[1:])
+            summary = describe_token_times(lengths[1:], cached_ms[1:], plain_ms[1:], context)
+            held = cached.cache_length
             yield {
-                times: show(_times(lengths, cached_ms, plain_ms), summary),
+                times: show(_times(context, lengths, cached_ms, plain_ms), summary),
                 projections: show(projection_bars(*counts), describe_projections(*counts)),
-                growth: show(cache_growth(lengths, nbytes), describe_cache_growth(lengths, nbytes)),
-                proof: _proof(model.config, length, same, largest, cached.cache_length),
+                growth: show(cache_growth(lengths, nbytes), describe_cache_growth(lengths, nbytes, held)),
+                proof: _proof(model.config, length, same, largest, held),
             }
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
@@ -89,8 +92,9 @@ def build(page: Page, desk: Desk) -> None:
     )  # fmt: skip
 
 
-def _times(lengths: list[int], cached: list[float], plain: list[float]) -> dict[str, Any]:
-    return token_times(lengths[1:], cached[1:], without_cache=plain[1:])  # the first step reads the whole prompt
+def _times(context: int, lengths: list[int], cached: list[float], plain: list[float]) -> dict[str, Any]:
+    # the first step reads the whole prompt
+    return token_times(lengths[1:], cached[1:], without_cache=plain[1:], context=context)
 
 
 def _proof(config: ModelConfig, length: int, same: bool, largest: float, held: int) -> str:

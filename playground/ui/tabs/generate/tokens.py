@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import gradio as gr
 
 from ....data import Tokenizer
+from ...figures.candidates import percent
 
 # 'select' is named for gr.HTML, which looks up the events of a component in this text.
 _ON_LOAD = """
@@ -69,7 +70,7 @@ def _span(sample: int, index: int, text: str, probability: float) -> str:
     shown = html.escape(text).replace("\n", '<span class="break">⏎</span>\n') or "∅"
     return (
         f'<span data-place="{sample}:{index}" tabindex="0" role="button" style="--surprise:{surprise:.3f}" '
-        f'title="{100 * probability:.1f} %">{shown}</span>'
+        f'title="{html.escape(percent(probability))}">{shown}</span>'
     )
 
 

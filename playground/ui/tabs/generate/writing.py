@@ -16,7 +16,7 @@ from ....decoding import SamplingConfig, explain, generate
 from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...figures.candidates import describe_sampling_steps, sampling_steps
+from ...figures.candidates import describe_sampling_steps, percent, sampling_steps
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import Page, in_words
@@ -331,11 +331,11 @@ def _opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) -
         [
             ("▸ " if i == chosen else "") + label,
             f"{row.logit:.2f}",
-            f"{100 * row.raw_probability:.1f} %",
+            percent(row.raw_probability),
             f"{row.score:.2f}",
-            f"{100 * row.tempered_probability:.1f} %",
+            percent(row.tempered_probability),
             row.removed_by or "",
-            f"{100 * row.probability:.1f} %",
+            percent(row.probability),
         ]
         for i, (label, row) in enumerate(zip(labels, rows))
     ]
@@ -346,9 +346,7 @@ def _opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) -
         show(sampling_steps(drawn, chosen=chosen), describe_sampling_steps(drawn, chosen=chosen)),
         table,
         gr.Dropdown(
-            choices=[
-                (f"{label} ({100 * row.raw_probability:.1f} %)", str(row.token)) for label, row in zip(labels, rows)
-            ],
+            choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],
             value=str(rows[chosen].token),
         ),
         gr.Number(index + 1, maximum=len(written.samples[sample])),

@@ -100,7 +100,8 @@ def build(frame: Frame) -> None:
             padding=False,
         )
         survey = gr.Button("Switch off every head in turn", elem_id="edit-survey")
-        worth = Chart(height=220, save_name="removal-map", clickable=True, elem_id="edit-map")
+        with gr.Column(visible=False) as surveyed:
+            worth = Chart(height=220, save_name="removal-map", clickable=True, elem_id="edit-map")
     what.preprocess = lambda payload: payload if payload in CHANGES else "head"
 
     def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
@@ -164,12 +165,13 @@ def build(frame: Frame) -> None:
             found = removal_map(look.model, judged.inputs, judged.targets)
             heads, errors = found.heads.numpy(), found.heads_error.numpy()
             words = describe_removal(heads, errors, found.before)
-            return show(
+            picture = show(
                 removal_figure(heads, found.attention.numpy(), found.feedforward.numpy()),
                 f"{words} Measured on {found.tokens:,} tokens of {judged.words}.",
             )
+            return {worth: picture, surveyed: gr.Column(visible=True)}
 
-    survey.click(survey_all, frame.inputs, worth, **slow)
+    survey.click(survey_all, frame.inputs, [worth, surveyed], **slow)
 
     def switch(values: dict, event: gr.SelectData) -> dict:
         with in_words():
