@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
+import pytest
+import torch
+
+from playground.data import corpus_from_language, corpus_from_sentences
+from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
-from playground.training import TrainConfig
+from playground.training import History, TrainConfig
 from playground.ui.jobs import RunView
 from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.runs import RunSpec, Source
@@ -140,3 +145,25 @@ def test_the_runs_table_shows_only_settings_that_differ():
 )
 def test_times_are_said_as_people_say_them(seconds, words):
     assert watch.duration(seconds).startswith(words)
+
+
+@pytest.mark.parametrize("source", [source for source in form.SOURCES if source != form.OWN_TEXT])
+def test_the_size_that_is_promised_for_our_own_texts_is_the_size_that_comes(source):
+    for tokenizer in form.TOKENIZERS_OF[source]:
+        short = {"n_characters": 4000, "n_validation": 1000}  # the vocabulary is the language's, however long the text
+        ours = source == form.SENTENCES
+        corpus = corpus_from_sentences() if ours else corpus_from_language(source, unit=tokenizer, **short)
+        assert form.knows_vocabulary(source, tokenizer)
+        assert form.expected_vocabulary(source, tokenizer) == corpus.vocab_size
+    assert not form.knows_vocabulary(form.OWN_TEXT, "char")
+
+
+def test_what_is_expected_now_is_dated_and_has_no_past_before_the_first_step():
+    history = History(samples=[{"step": 40, "prompt": "", "text": ""}])
+    tokenizer = CharTokenizer.from_text("ab")
+    before, now = torch.tensor([0.3, 0.7]), torch.tensor([0.6, 0.4])
+    view = RunView("id", "Run 1", "training", history=history, tokenizer=tokenizer, before=before, now=now)
+    figure, words = watch.predictions(view)
+    assert "at step 40" in str(figure) and "before training" in str(figure) and "up from 30.0 %" in words
+    figure, words = watch.predictions(replace(view, now=before))
+    assert "before training" not in str(figure) and "as before" not in words

@@ -13,7 +13,7 @@ from ....training import RECIPES
 from ...comparisons import ComparisonSpec
 from ...limits import Limits
 from ...runs import OWN_TEXT, SENTENCES, Source
-from ..train.form import BY_NAME, TOKENIZERS, Field
+from ..train.form import BY_NAME, TOKENIZERS, Field, expected_vocabulary
 
 FIRST_SOURCE = "dialects"
 
@@ -97,8 +97,6 @@ _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert"
                   "router_z_weight", "router_noise")  # fmt: skip
 _WHOLE = ("n_layers", "d_model", "n_heads", "context_length", "d_expert", "d_ff", "n_experts", "experts_per_token",
           "moe_every", "seeds", "steps", "batch_size", "warmup_steps", "eval_every", "seed")  # fmt: skip
-_GUESSED_VOCABULARY = {"char": 64, "word": 120, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277,
-                       "o200k_base": 200_019}  # fmt: skip
 _EVALUATION_TOKENS = 2_560
 
 
@@ -145,7 +143,7 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -
         raise ValueError(f"{source.title} is read in characters or words: choose one of them")
     given = {**values, **{name: _whole(name, values[name]) for name in _WHOLE}}
     dense = _BASE.replace(
-        vocab_size=_GUESSED_VOCABULARY[values["tokenizer"]],
+        vocab_size=expected_vocabulary(source.kind, values["tokenizer"]),
         d_ff=given["d_ff"] or None,
         activation=given["activation"],
         **{name: given[name] for name in _BOTH},

@@ -198,7 +198,12 @@ TOKENIZERS_OF = {
     SENTENCES: ("word",),
     OWN_TEXT: tuple(value for _, value in TOKENIZERS),
 }
-# about as many different tokens as there will be, to estimate sizes by before the text has been read
+# as many different tokens as our own texts have, and about as many as others will
+_VOCABULARIES = {
+    ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
+    ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
+    ("dialects", "char"): 26, ("dialects", "word"): 46, (SENTENCES, "word"): 28,
+}  # fmt: skip
 _VOCABULARY = {"char": 64, "word": 2000, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277, "o200k_base": 200_019}
 
 EVALUATION_TOKENS = 8192
@@ -256,19 +261,19 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         chosen[name] = _whole(name, chosen[name])
     for name in _MAY_FOLLOW:
         chosen[name] = chosen[name] or None
-    return ModelConfig(vocab_size=guessed_vocabulary(values), **chosen)
+    tokenizer = values["tokenizer"]
+    learned = _whole("vocab_size", values["vocab_size"]) if tokenizer == "bpe" else None
+    return ModelConfig(vocab_size=learned or expected_vocabulary(values.get("source"), tokenizer), **chosen)
 
 
-def guessed_vocabulary(values: Mapping[str, Any]) -> int:
-    """About how many tokens there will be, before the text has been read."""
-    tokenizer, source = values["tokenizer"], values.get("source")
-    if tokenizer == "bpe":
-        return _whole("vocab_size", values["vocab_size"])
-    if source == SENTENCES:
-        return 28
-    if source in LANGUAGES and tokenizer == "word":
-        return 120
-    return _VOCABULARY.get(tokenizer, 64)
+def expected_vocabulary(source: Any, tokenizer: str) -> int:
+    """How many tokens there will be; of a text that has not been read, about how many."""
+    return _VOCABULARIES.get((source, tokenizer)) or _VOCABULARY.get(tokenizer, 64)
+
+
+def knows_vocabulary(source: Any, tokenizer: str) -> bool:
+    """Whether `expected_vocabulary` is sure."""
+    return (source, tokenizer) in _VOCABULARIES
 
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:

@@ -174,8 +174,9 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training)
+    about = "" if form.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
     words = (
-        f"{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
+        f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: about {watch.duration(seconds)} here."
     )
     if seconds > limits.seconds:

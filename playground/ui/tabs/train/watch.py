@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from ....data import visible
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
@@ -243,8 +244,10 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     likeliest = view.now.topk(min(CANDIDATES, len(view.now))).indices.tolist()
     labels = [token_label(view.tokenizer, token) for token in likeliest]
     now = [view.now[token].item() for token in likeliest]
-    before = [view.before[token].item() for token in likeliest] if view.before is not None else None
-    names = ("before training", "now" if view.active else "after training")
+    untrained = view.before is None or (view.active and torch.equal(view.before, view.now))
+    before = None if untrained else [view.before[token].item() for token in likeliest]
+    step = view.history.samples[-1]["step"] if view.history.samples else 0
+    names = ("before training", f"at step {step:,}" if view.active else "after training")
     return (
         candidates.next_tokens(labels, now, before, names=names),
         candidates.describe_next_tokens(labels, now, before),
