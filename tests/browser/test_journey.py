@@ -59,6 +59,9 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.wait_for_selector("#status .badge:has-text('live')")
     seen = points(page, "validation")
     wait_for_points(page, "validation", seen + 1)
+    # and so are its settings
+    assert page.input_value("#prompt textarea") == "The keeper " and page.input_value("#text textarea") == TEXT
+    assert page.locator("#size label.selected").inner_text() == "Tiny" and "3,000 steps" in page.inner_text("#outlook")
     second = page.context.new_page()
     second.goto(address)
     second.wait_for_selector("#status .badge:has-text('live')")

@@ -75,8 +75,10 @@ def build(frame: Frame) -> None:
             table = gr.HTML(elem_id="routing-table")
     gr.HTML(heading("Load: how much work each expert gets"))
     with gr.Row(equal_height=False):
-        load = Chart(height=220, save_name="load", elem_id="routing-load")
-        over = Chart(height=280, save_name="load-over-training", elem_id="routing-load-over-training")
+        with gr.Column(min_width=320):
+            load = Chart(height=220, save_name="load", elem_id="routing-load")
+        with gr.Column(min_width=320):
+            over = Chart(height=280, save_name="load-over-training", elem_id="routing-load-over-training")
     over_note = gr.HTML(elem_id="routing-load-note")
 
     drawn = [text, note, weights, followed, journey, table, load, over, over_note]

@@ -41,8 +41,10 @@ def build(frame: Frame) -> None:
         start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
         stop = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
     with gr.Row(equal_height=False, visible=False) as curves:
-        entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
-        losses = Chart(height=280, save_name="losses-by-balance", elem_id="unbalanced-losses")
+        with gr.Column(min_width=320):
+            entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
+        with gr.Column(min_width=320):
+            losses = Chart(height=280, save_name="losses-by-balance", elem_id="unbalanced-losses")
     stopping: dict[str, threading.Event] = {}
 
     def run(visitor: str | None, experts_per_token: Any, n_steps: Any) -> Iterator[dict]:

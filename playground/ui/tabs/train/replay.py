@@ -29,6 +29,7 @@ class Replay:
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.settings, self.c = page, settings, settings.c
+        self.form_parts = [*settings.fields, *(settings.c[name] for name in _SET_BY_LINKS)]
 
     def connect(self, copy: gr.Button, letters: gr.Textbox) -> None:
         """Bind them; `letters` holds those of the run that is shown."""
@@ -41,10 +42,9 @@ class Replay:
         touched += [c[f"preset_{name}"].click for name in form.SYSTEMS]
         gr.on(touched, self.forget, None, note, **QUIETLY)
         c["text"].blur(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
-        form_parts = [*self.settings.fields, *(c[name] for name in _SET_BY_LINKS)]
 
         def wire() -> None:
-            outputs = [*form_parts, *note, page.tabs]
+            outputs = [*self.form_parts, *note, page.tabs]
             page.on_load(self.open, None, [*outputs, page.shared("links.note")])
 
         page.later(wire)
@@ -71,6 +71,14 @@ class Replay:
             self.page.tabs: self.page.open("train"),
             note: "",
         }
+
+    def restore(self, view: RunView, spec: RunSpec) -> dict:
+        """The form as it was when this run was begun; outputs are `form_parts`."""
+        out = self.settings.load(form_values(card_of(view, spec), self.page.limits))
+        source = spec.source
+        if source.kind == OWN_TEXT and len(source.text or "") <= _MOST_PASTED:
+            out[self.c["text"]] = gr.Textbox(source.text, visible=True)
+        return out
 
     def forget(self) -> dict:
         """The form is the visitor's own again."""
@@ -186,6 +194,7 @@ def _machine_of(view: RunView) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
+_MOST_PASTED = 200_000  # characters of an own text that go back into a form
 _SET_BY_LINKS = (
     "source", "source_note", "size", "base", "prompt", "own", "own_kind", "text", "upload", "hub", "hub_repo",
     "hub_file", "hub_type", "outlook", "changes",

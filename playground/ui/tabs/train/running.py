@@ -43,7 +43,7 @@ class Running:
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
         self.timer.tick(self.look, who, self.views, **QUIETLY)
-        page.on_load(self.attach, who, self.views)
+        page.on_load(self.attach, who, [*self.views, *self.replay.form_parts])
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
@@ -101,10 +101,10 @@ class Running:
         return out
 
     def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a run, or show the visitor's last one."""
+        """A browser opened the page: go on watching a run, its settings in the form, or show the visitor's last one."""
         job = self.page.jobs.active(visitor)
         if job is not None:
-            return self._follow(job, request)
+            return self._follow(job, request) | self.replay.restore(job.view(), job.spec)
         view = self.view_of(visitor, model_id)
         if view is None or model_id == self.page.registry.default:
             return gr.skip()  # the page opens with it
