@@ -106,7 +106,7 @@ def _polynomial(gram: torch.Tensor) -> torch.Tensor:
 
 
 def _leave_the_compiler_alone() -> None:
-    """Spare optimizers the import of torch's compiler: two seconds and 100 MB to say that it shall not compile them.
+    """Spare optimizers the import of torch's compiler: 2.5 seconds and 76 MB to say that it shall not compile them.
 
     torch keeps what its compiler says about a method in an attribute of the method, and asks where there is none. The
     compiler never sees an optimizer here, only models.
@@ -114,7 +114,7 @@ def _leave_the_compiler_alone() -> None:
     for method in vars(torch.optim.Optimizer).values():
         plain = getattr(method, "__wrapped__", None)
         if plain is not None and not hasattr(plain, "__dynamo_disable"):
-            setattr(plain, "__dynamo_disable", plain)
+            plain.__dynamo_disable = plain
 
 
 def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:

@@ -71,20 +71,8 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         for handler, inputs, outputs in page.on_load_handlers:
             loaded.then(handler, inputs, outputs, **QUIETLY)
-    _tell_nobody_of_hidden_progress(app)
     app.page = page
     return app
-
-
-def _tell_nobody_of_hidden_progress(app: gr.Blocks) -> None:
-    """Let handlers that show no progress tell no component of it.
-
-    Gradio's page tells every output of every handler so far of each change in progress, and looks for each of them in
-    the whole tree of components: here a tenth of a second of the browser's time per click.
-    """
-    for handler in app.fns.values():
-        if handler.show_progress == "hidden" and handler.show_progress_on is None:
-            handler.show_progress_on = []
 
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):

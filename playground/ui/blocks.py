@@ -29,7 +29,15 @@ class Blocks(gr.Blocks):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Gradio makes a server here, one when the queue is made, and the one that serves when it is launched."""
+        """Gradio makes a server here, one when the queue is made, and the one that serves when it is launched.
+
+        Its page tells every output of every handler so far of each change in progress, and looks for each of them in
+        the whole tree of components: a tenth of a second of the browser's time per click. Handlers that show no
+        progress need tell nobody.
+        """
+        for handler in self.fns.values():
+            if handler.show_progress == "hidden" and handler.show_progress_on is None:
+                handler.show_progress_on = []
         with _no_server_yet():
             super().__exit__(*error)
 

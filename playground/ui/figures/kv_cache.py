@@ -60,14 +60,14 @@ def token_times(
             hovermode="x unified",
             xaxis=axis("tokens so far"),
             yaxis=axis("ms per token", rangemode="tozero"),
-            **_full_at(context if len(lengths) and context is not None and lengths[-1] > context else None),
+            **_full_at(context, lengths),
         ),
     }
 
 
-def _full_at(context: int | None) -> dict[str, Any]:
-    """A mark in a chart over lengths where the context is full."""
-    if context is None:
+def _full_at(context: int | None, lengths: Sequence[int]) -> dict[str, Any]:
+    """A mark in a chart over lengths where the context is full; nothing where it never is."""
+    if context is None or not len(lengths) or lengths[-1] <= context:
         return {}
     line = {"color": palette.MUTED, "width": 1, "dash": "dot"}
     mark = {"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": line}

@@ -16,6 +16,7 @@ from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
 from ....inspection.takehome import take_home
 from ... import theme
+from ...figures.wire import signed
 from ...page import in_words
 from .frame import Frame, Place
 
@@ -122,7 +123,7 @@ def parcel_file(look: Look, place: Place, folder: Path) -> Path:
 
 
 def _full(value: float) -> str:
-    return f"{round(value, 8) + 0.0:.8f}".replace("-", "−")  # + 0.0: no minus before a zero
+    return signed(value, 8)
 
 
 def _norm(vector: np.ndarray) -> float:

@@ -199,12 +199,19 @@ TOKENIZERS_OF = {
     OWN_TEXT: tuple(value for _, value in TOKENIZERS),
 }
 # as many different tokens as our own texts have, and about as many as others will
-_VOCABULARIES = {
+_KNOWN_VOCABULARY = {
     ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
     ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
     ("dialects", "char"): 26, ("dialects", "word"): 46, (SENTENCES, "word"): 28,
 }  # fmt: skip
-_VOCABULARY = {"char": 64, "word": 2000, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277, "o200k_base": 200_019}
+_GUESSED_VOCABULARY = {
+    "char": 64,
+    "word": 2000,
+    "bpe": 512,
+    "gpt2": 50_257,
+    "cl100k_base": 100_277,
+    "o200k_base": 200_019,
+}
 
 EVALUATION_TOKENS = 8192
 
@@ -268,12 +275,12 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 def expected_vocabulary(source: Any, tokenizer: str) -> int:
     """How many tokens there will be; of a text that has not been read, about how many."""
-    return _VOCABULARIES.get((source, tokenizer)) or _VOCABULARY.get(tokenizer, 64)
+    return _KNOWN_VOCABULARY.get((source, tokenizer)) or _GUESSED_VOCABULARY.get(tokenizer, 64)
 
 
 def knows_vocabulary(source: Any, tokenizer: str) -> bool:
     """Whether `expected_vocabulary` is sure."""
-    return (source, tokenizer) in _VOCABULARIES
+    return (source, tokenizer) in _KNOWN_VOCABULARY
 
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:

@@ -76,7 +76,7 @@ class Replay:
         """The form as it was when this run was begun; outputs are `form_parts`."""
         out = self.settings.load(form_values(card_of(view, spec), self.page.limits))
         source = spec.source
-        if source.kind == OWN_TEXT and len(source.text or "") <= _MOST_PASTED:
+        if source.kind == OWN_TEXT and len(source.text) <= _MOST_PASTED:
             out[self.c["text"]] = gr.Textbox(source.text, visible=True)
         return out
 
