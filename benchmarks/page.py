@@ -1,4 +1,4 @@
-"""The page: start to first answer, press to first point, training beside an open page, memory over visits.
+"""The page: start to first answer, press to first point, training and comparing beside an open page, memory.
 
 Needs a Chromium. Everything is measured from outside, on `python app.py` in a process of its own.
 """
@@ -50,6 +50,11 @@ def run(options: argparse.Namespace) -> None:
             print(f"| press Train → first point drawn | {statistics.median(firsts):.2f} s |")
             spread = ", ".join(f"{r:.2f}" for r in ratios)
             print(f"| tokens/s with the page open against the shell | {statistics.median(ratios):.2f}× ({spread}) |")
+        pairs = [comparison_seconds(address) for _ in range(options.rounds)]
+        if pairs:
+            first, last = (statistics.median(seconds) for seconds in zip(*pairs))
+            spread = ", ".join(f"{seconds:.0f}" for _, seconds in pairs)
+            print(f"| Train both → first verdict; on three pairs | {first:.0f} s; {last:.0f} s ({spread}) |")
     if options.visits:
         with served() as (address, _, process):
             marks = memory_over_visits(address, process, options.visits)
@@ -123,6 +128,28 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
             page.wait_for_timeout(250)
         browser.close()
     return first, statistics.median(rates[2:] or rates or [0.0])
+
+
+def comparison_seconds(address: str) -> tuple[float, float]:
+    """(seconds from "Train both" to a verdict, to the one on all seeds), with the settings the tab opens with."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM))
+        page = browser.new_page()
+        page.set_default_timeout(180_000)
+        page.goto(address)
+        page.get_by_role("tab", name="Dense vs MoE").click()
+        page.wait_for_selector("#moe-status .badge:has-text('recorded')")
+        page.wait_for_timeout(3000)
+        began = time.perf_counter()
+        page.click("#moe-train")
+        page.wait_for_selector("#moe-verdict:has-text('So far'):has-text('with one seed')")
+        first = time.perf_counter() - began
+        page.wait_for_selector("#moe-verdict:has-text('over 3 seeds')")
+        last = time.perf_counter() - began
+        browser.close()
+    return first, last
 
 
 def memory_over_visits(address: str, process: subprocess.Popen, visits: int) -> list[tuple[int, float]]:

@@ -124,7 +124,7 @@ def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
         "context_length": 32 if source == SENTENCES else 64,
         "activation": "relu2",
         "dropout": 0.0,
-        "steps": 100,
+        "steps": 80,
         "batch_size": 8,
         "warmup_steps": 10,
         "eval_every": 10,
