@@ -34,6 +34,8 @@ LANGUAGE_CHARACTERS = 500_000
 LANGUAGE_VALIDATION = 40_000
 SENTENCES = "sentences"
 OWN_TEXT, HUB_FILE = "text", "hub"
+MOST_PASTED = 200_000
+"""Characters of an own text that go back into a form."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,11 @@ class Source:
     """A text file in it."""
     repo_type: str = "dataset"
     """dataset, model or space."""
+
+    @property
+    def pasted(self) -> str:
+        """Its text as it goes back into a form: the whole, or nothing where that is too much for a page."""
+        return self.text if len(self.text) <= MOST_PASTED else ""
 
     @property
     def title(self) -> str:

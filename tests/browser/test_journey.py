@@ -122,3 +122,8 @@ def test_bad_input_is_answered_with_a_sentence_and_the_page_goes_on(address, ope
     page.click("#train-button")
     page.wait_for_selector("#status .notice-error:has-text('has only 14 tokens')")
     assert page.locator("#train-button").is_enabled()
+    # what was there before still is, under the complaint; what was typed outlives a reload
+    page.wait_for_selector("#status .badge:has-text('recorded')")
+    page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.some(t => t.y?.length > 5)")
+    page.reload()
+    page.wait_for_function("document.querySelector('#text textarea')?.value === 'much too short'")

@@ -238,6 +238,16 @@ def test_bad_settings_are_sentences(changes, complaint):
         settings.comparison_spec(values, Source("dialects"), small_limits())
 
 
+@pytest.mark.parametrize("changes", [
+    {}, {"source": "copy"}, {"equal": "flops", "adapts": "moe", "d_ff": 96, "moe_every": 2, "shared_expert": True},
+    {"seeds": 2, "steps": 33, "d_model": 48, "dropout": 0.1, "balance": "bias", "activation": "gelu"},
+])  # fmt: skip
+def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
+    source = changes.get("source", "dialects")
+    values = {**settings.first_values(source), "equal": "active", "source": source, **changes}
+    assert settings.values_of(settings.comparison_spec(values, Source(source), small_limits())) == values
+
+
 def test_texts_side_by_side_mark_where_they_part():
     html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
     assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html

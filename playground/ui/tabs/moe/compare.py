@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from ...chart import Chart, show
-from ...comparisons import ComparisonJob
+from ...comparisons import ComparisonJob, ComparisonSpec
 from ...followers import TICK, Follower, Followers, tick
 from ...limits import Limits
 from ...page import QUIETLY, Page, in_words, scroll_on_a_phone, sentence
@@ -46,6 +46,7 @@ class Compare:
         followed = [*self.views, self.made, page.model]
         form = {*self.fields, c["source"], c["text"], c["equal"], page.visitor, *self.axes}
         touched = [c["source"].input, c["equal"].input, *(field.input for field in self.fields)]
+        chosen = [c[name] for name in ("source", "source_note", "text", "equal", "equal_note", "sum")]
         c["source"].input(self.choose_source, c["source"], [c["text"], c["source_note"], *self.fields], **QUIETLY).then(
             self.outlook, form, [c["sum"], c["equal_note"]], **QUIETLY
         )
@@ -56,7 +57,7 @@ class Compare:
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.timer.tick(self.look, who, followed, **QUIETLY)
-        page.on_load(self.attach, who, followed)
+        page.on_load(self.attach, who, [*followed, *chosen, *self.fields])
         quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 1}
         page.tab.select(self.timed, [page.visitor, frame.looked_at], table, **quick)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
@@ -130,17 +131,34 @@ class Compare:
             out[self.timer] = gr.Timer(active=False)
             if "moe" in job.checkpoints:
                 out[self.page.model] = self.page.model_list(visitor, job.model_ids["moe"])
+            if not job.has_result and (before := self.view_of(visitor, dense, moe)) is not None:
+                # nothing came of it: why, above what was there before
+                out |= self._draw(before, visitor, follower, x, y, whole=True)
+                out[self.r["status"]] = watch.status(job.view()) + watch.status(before)
         return out
 
     def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a comparison, or show the visitor's last one."""
+        """A browser opened the page: go on watching a comparison or show the visitor's last one, with its settings."""
         job = self.page.jobs.active(visitor, kind=ComparisonJob)
         if job is not None:
-            return self._follow(job, request, x, y)
-        last = self.page.jobs.of(visitor, kind=ComparisonJob)[-1:]
-        if not last:
-            return gr.skip()  # the page opens with the shipped pair
-        return self._draw(last[0].view(), visitor, self.followers.fresh(request), x, y, whole=True)
+            return self._follow(job, request, x, y) | self.restore(job.spec)
+        jobs = self.page.jobs.of(visitor, kind=ComparisonJob)
+        out = self.restore(jobs[-1].spec) if jobs else {}
+        came_to_something = [job for job in jobs if job.has_result]
+        if not came_to_something:
+            return out or gr.skip()  # the page opens with the shipped pair
+        view = came_to_something[-1].view()
+        return out | self._draw(view, visitor, self.followers.fresh(request), x, y, whole=True)
+
+    def restore(self, spec: ComparisonSpec) -> dict:
+        """The form as it was when this comparison was begun."""
+        c, values = self.c, settings.values_of(spec)
+        return {c[name]: value for name, value in values.items()} | {
+            c["source_note"]: quiet(settings.NOTES[spec.source.kind]),
+            c["text"]: gr.Textbox(spec.source.pasted, visible=spec.source.kind == OWN_TEXT),
+            c["equal_note"]: quiet(settings.EQUAL_NOTES[spec.equal]),
+            c["sum"]: sum_text(values, self.page.limits),
+        }
 
     def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
         """Other models were chosen, or another axis. A comparison that is going on stays in view."""

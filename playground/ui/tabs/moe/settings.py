@@ -157,6 +157,16 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -
     return ComparisonSpec(source, dense, moe, training, equal, given["adapts"], given["seeds"], given["tokenizer"])
 
 
+def values_of(spec: ComparisonSpec) -> dict[str, Any]:
+    """What the form has to hold for this comparison, by name, the choice of the text but not the text itself."""
+    values: dict[str, Any] = {"source": spec.source.kind, "equal": spec.equal}
+    for field in FIELDS:
+        name = field.name
+        places = (spec.moe,) if name == "d_expert" or name in _MIXTURE_NAMES else (spec, spec.dense, spec.training)
+        values[name] = getattr(next(place for place in places if hasattr(place, name)), name)
+    return values | {"d_ff": spec.dense.d_ff or 0}
+
+
 def source_of(kind: Any, text: Any, limits: Limits) -> Source:
     """What the form says to learn from. Raises ValueError."""
     if kind not in SOURCES:

@@ -75,9 +75,8 @@ class Replay:
     def restore(self, view: RunView, spec: RunSpec) -> dict:
         """The form as it was when this run was begun; outputs are `form_parts`."""
         out = self.settings.load(form_values(card_of(view, spec), self.page.limits))
-        source = spec.source
-        if source.kind == OWN_TEXT and len(source.text) <= _MOST_PASTED:
-            out[self.c["text"]] = gr.Textbox(source.text, visible=True)
+        if spec.source.kind == OWN_TEXT and spec.source.pasted:
+            out[self.c["text"]] = gr.Textbox(spec.source.pasted, visible=True)
         return out
 
     def forget(self) -> dict:
@@ -194,7 +193,6 @@ def _machine_of(view: RunView) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_MOST_PASTED = 200_000  # characters of an own text that go back into a form
 _SET_BY_LINKS = (
     "source", "source_note", "size", "base", "prompt", "own", "own_kind", "text", "upload", "hub", "hub_repo",
     "hub_file", "hub_type", "outlook", "changes",

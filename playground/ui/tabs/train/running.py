@@ -10,6 +10,7 @@ from ....model import Transformer
 from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
+from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_on_a_phone
 from ...runs import predict
 from . import form, watch
@@ -98,17 +99,23 @@ class Running:
             out[self.timer] = gr.Timer(active=False)
             if job.checkpoint is not None:
                 out[self.page.model] = self.page.model_list(visitor, job.id)
+            elif job.state == "failed" and (before := self.view_of(visitor, model_id)) is not None:
+                # nothing came of it: why, above what was there before
+                out |= self._draw(before, visitor, follower, beside, whole=True)
+                out[self.r["status"]] = watch.status(job.view()) + watch.status(before)
         return out
 
     def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a run, its settings in the form, or show the visitor's last one."""
-        job = self.page.jobs.active(visitor)
-        if job is not None:
-            return self._follow(job, request) | self.replay.restore(job.view(), job.spec)
+        """A browser opened the page: go on watching a run or show the chosen one, with the last run's form."""
+        last = self.page.jobs.active(visitor) or next(reversed(self.page.jobs.of(visitor)), None)
+        linked = "run" in query_of(request)  # whose settings are another's
+        form_before = {} if last is None or linked else self.replay.restore(last.view(), last.spec)
+        if last is not None and last.active:
+            return self._follow(last, request) | form_before
         view = self.view_of(visitor, model_id)
         if view is None or model_id == self.page.registry.default:
-            return gr.skip()  # the page opens with it
-        return self._show(view, visitor, request, [])
+            return form_before or gr.skip()  # the page opens with it
+        return self._show(view, visitor, request, []) | form_before
 
     def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Another model was chosen, or other runs to draw beside it. A run that is going on stays in view."""
