@@ -20,7 +20,7 @@ from ..data import (
 )
 from ..model import PRESETS, Transformer
 from ..storage import load, save
-from ..training import History, TrainConfig, TrainEvent, train, workers
+from ..training import History, Noticed, TrainConfig, TrainEvent, train, workers
 from ..training.autosave import FILE as RESUME_FILE
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
@@ -94,6 +94,8 @@ def _watch(
     about["ladder"] = corpus.ladder(model.config.context_length, config.eval_windows).to_dict()
     history = load(out).history if options.resume else History()
     show = _json_line if options.json else _Progress(config.steps, corpus, about["ladder"]).show
+    if warning := corpus.warning():
+        show(Noticed(0, 0.0, warning))
     for event in events:
         history.add(event)
         show(event)

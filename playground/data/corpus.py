@@ -16,6 +16,7 @@ import torch
 from .errors import TextError
 from .ladder import IGNORE, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
+from .overlap import SNIPPET, overlap, overlap_in_words
 from .sentences import SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -102,6 +103,16 @@ class Corpus:
             floor = self._floor(inputs, targets)
             self._cache[key] = measure(self.train, inputs, targets, self.vocab_size, floor)
         return self._cache[key]
+
+    def warning(self) -> str:
+        """Why this text's validation losses would say little, as a sentence; empty where they say what they should.
+
+        Only texts that visitors bring are asked: languages are drawn apart, and sentences are all judged on purpose.
+        """
+        if self.documents or self.language is not None:
+            return ""
+        per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
+        return overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
 
     def exact_model(self) -> ExactModel | None:
         """The language's true next-token distribution over this tokenizer's ids, where both are known."""

@@ -25,7 +25,7 @@ from ..training.verdict import Verdict
 from .limits import Limits
 from .pairs import NAMES, PairView, SideView
 from .registry import Registry, new_id
-from .runs import Background, Laddered, Prepared, Source, corpus_for
+from .runs import Background, Laddered, Prepared, Source, corpus_for, laddered
 from .work import Work
 
 
@@ -89,16 +89,16 @@ def run_comparison(
     )
     yield Paired(twins, prepared)
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
-    ladder = Background(lambda: corpus.ladder(twins.dense.context_length, spec.training.eval_windows))
+    ladder = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
     with alone_if_small(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
             if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:
                 ladder.start()  # not before the first point is out, so that it is not held up
             if ladder.ready:
-                yield Laddered(ladder.take())
+                yield ladder.take()
     if ladder.started:
-        yield Laddered(ladder.take())
+        yield ladder.take()
 
 
 # ---- the job ---------------------------------------------------------------------------------------------------------
@@ -271,6 +271,7 @@ class ComparisonJob(Work):
                 self._verdict = event.verdict
             elif isinstance(event, Laddered):
                 self._ladder = event.ladder
+                self._notices += [event.warning] if event.warning else []
                 for checkpoint in self.checkpoints.values():
                     checkpoint.about["ladder"] = event.ladder.to_dict()
             elif event is _OVER:

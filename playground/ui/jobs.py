@@ -239,6 +239,8 @@ class Job(Work):
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
                 self._ladder = event.ladder
+                if event.warning and event.warning not in self._notices:  # a resumed run finds it again
+                    self._notices.append(event.warning)
                 if self.checkpoint is not None:
                     self.checkpoint.about["ladder"] = event.ladder.to_dict()
             elif isinstance(event, TrainEvent):

@@ -114,6 +114,8 @@ class Laddered:
     """The reference losses are known."""
 
     ladder: Ladder
+    warning: str = ""
+    """Why losses on this text say little, where they do."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def run_training(
     prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
     if not resume:
         yield Predicted(0, predict(model, prompt))
-    ladder = Background(lambda: corpus.ladder(config.context_length, spec.training.eval_windows))
+    ladder = Background(lambda: laddered(corpus, config.context_length, spec.training))
     with alone_if_small(spec.training.batch_size * config.context_length * config.d_model):
         for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
             yield event
@@ -169,12 +171,17 @@ def run_training(
             if isinstance(event, Sampled):
                 yield Predicted(event.step, predict(model, prompt))
             if ladder.ready:
-                yield Laddered(ladder.take())
+                yield ladder.take()
             if isinstance(event, Finished):
                 yield Predicted(event.step, predict(model, prompt))
     yield Learned(model)
     if ladder.started:
-        yield Laddered(ladder.take())
+        yield ladder.take()
+
+
+def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
+    """The reference losses on the windows that such a training is judged by."""
+    return Laddered(corpus.ladder(context_length, training.eval_windows), corpus.warning())
 
 
 def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:
@@ -219,7 +226,7 @@ def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
 class Background:
     """One computation in a thread of its own; what it raises is raised where its result is taken."""
 
-    def __init__(self, compute: Callable[[], Ladder]):
+    def __init__(self, compute: Callable[[], Laddered]):
         self._compute, self._result, self._problem = compute, None, None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.started = self.taken = False
@@ -239,7 +246,7 @@ class Background:
         self.started = True
         self._thread.start()
 
-    def take(self) -> Ladder:
+    def take(self) -> Laddered:
         """Wait for the result, and hand it out once."""
         self._thread.join()
         self.started, self.taken = False, True

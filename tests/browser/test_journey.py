@@ -52,6 +52,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.wait_for_selector("#status .badge:has-text('live')")
     wait_for_points(page, "validation", 3)
     page.wait_for_selector("#samples .sample-row >> nth=1")
+    page.wait_for_selector("#status .notice-warning:has-text('one that repeats itself less')")
     assert page.locator("#train-button").is_disabled()
 
     # the run belongs to the server: a reloaded page finds it again, a second tab shows it too

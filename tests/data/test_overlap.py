@@ -1,0 +1,54 @@
+"""Overlap: found where a text repeats itself, and by no other way of counting more or less."""
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data.overlap import overlap, overlap_in_words
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz "
+
+
+def random_text(n: int, seed: int) -> str:
+    drawn = torch.randint(len(LETTERS), (n,), generator=torch.Generator().manual_seed(seed))
+    return "".join(LETTERS[i] for i in drawn)
+
+
+@given(
+    train=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    val=st.lists(st.integers(0, 3), min_size=1, max_size=20),
+    length=st.integers(1, 5),
+)
+def test_it_is_the_share_of_pieces_that_a_plain_search_finds(train, val, length):
+    length = min(length, len(val))
+    pieces = [val[i : i + length] for i in range(len(val) - length + 1)]  # few enough that all of them are asked
+    found = [any(train[i : i + length] == piece for i in range(len(train))) for piece in pieces]
+    assert overlap(torch.tensor(train), torch.tensor(val), length) == sum(found) / len(found)
+
+
+def test_large_token_numbers_are_told_apart():
+    ids = torch.tensor([199_997, 50_256, 0, 5])
+    assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
+
+
+def test_a_text_that_repeats_itself_is_warned_of_whatever_its_tokens():
+    text = random_text(2_000, 0)
+    for kind in ("char", "word", "bpe"):
+        warned = corpus_from_text(text * 12, kind).warning()
+        assert warned.startswith(("99 %", "100 %")) and "repeats itself" in warned
+        assert corpus_from_text(random_text(24_000, 1), kind).warning() == ""
+
+
+def test_a_refrain_is_no_reason_to_warn():
+    verses = [
+        random_text(300, seed) + "\nand so we all go home again, and so we all go home to sleep\n" for seed in range(40)
+    ]
+    corpus = corpus_from_text("".join(verses))
+    assert corpus.warning() == ""
+
+
+def test_texts_of_the_house_are_not_asked():
+    assert corpus_from_language("copy", n_characters=20_000, n_validation=4_000).warning() == ""
+    assert corpus_from_sentences().warning() == ""
+    assert overlap_in_words(0.1) == "" != overlap_in_words(0.9)
