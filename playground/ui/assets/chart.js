@@ -266,6 +266,7 @@
           return;
         }
       } else if (next) {
+        if (box.dataset.state === "empty") box.dataset.state = "waiting"; // a place may be hidden as long as it is empty
         stream = value.stream ?? null;
         figure = { ...next, data: next.data.map((trace) => ({ ...trace })) };
         if (stream) for (const trace of figure.data) for (const axis of ["x", "y"]) trace[axis] = decode(trace[axis]);

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import palette
-from .wire import axis, escaped, layout, numbers, shortened
+from .wire import axis, escaped, layout, numbers, percent, shortened
 
 _ROW = 26
 """Pixels per candidate."""
@@ -244,11 +244,3 @@ def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
         ticklabelstandoff=6,
         tickfont={"size": 12, "color": palette.INK},
     )
-
-
-def percent(value: float) -> str:
-    """A probability for reading: what is there, but less than half a tenth, is not called nothing."""
-    share = 100 * value
-    if 0 < share < 0.05:
-        return "<0.1 %"
-    return f"{share:.1f} %"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
+from .wire import axis, colorbar, colorscale, escaped, layout, numbers, percent, shortened
 
 _MOST_GUESSES = 28
 """More columns than this have no room for words in their cells."""
@@ -100,17 +100,15 @@ def describe_lens(
     stage = len(stages)
     while stage > 0 and places[stage - 1] == 1:
         stage -= 1
-    path = f"After “{token}”, “{answer}” has {100 * chances[0]:.1f} % at the {stages[0]}"
+    path = f"After “{token}”, “{answer}” has {percent(chances[0])} at the {stages[0]}"
     if stage == len(stages):
-        return (
-            f"{path} and {100 * chances[-1]:.1f} % in the end, where it is number {int(places[-1]):,}: never the lead."
-        )
+        return f"{path} and {percent(chances[-1])} in the end, where it is number {int(places[-1]):,}: never the lead."
     if stage == 0:
-        return f"{path} and leads from the very start: here the layers only confirm it, to {100 * chances[-1]:.1f} %."
+        return f"{path} and leads from the very start: here the layers only confirm it, to {percent(chances[-1])}."
     rise = int(np.diff(chances).argmax())
     return (
         f"{path} (rank {int(places[0]):,}), takes the lead for good at {stages[stage]} and ends with "
-        f"{100 * chances[-1]:.1f} %. It rises most at {stages[rise + 1]} (+{100 * np.diff(chances)[rise]:.1f} points)."
+        f"{percent(chances[-1])}. It rises most at {stages[rise + 1]} (+{100 * np.diff(chances)[rise]:.1f} points)."
     )
 
 

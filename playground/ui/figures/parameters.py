@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import palette
-from .wire import axis, escaped, layout, numbers, size
+from .wire import axis, escaped, layout, numbers, percent, size
 
 GPT2_SMALL = 124_439_808
 
@@ -16,7 +16,7 @@ def parameter_bars(components: Mapping[str, int]) -> dict[str, Any]:
     kept = {name: count for name, count in components.items() if count}
     total = sum(kept.values()) or 1
     names, counts = list(kept), list(kept.values())
-    labels = [f"{size(count)} · {100 * count / total:.1f} %" for count in counts]
+    labels = [f"{size(count)} · {percent(count / total)}" for count in counts]
     bars = {
         "type": "bar",
         "orientation": "h",
@@ -57,21 +57,16 @@ def describe_parameters(components: Mapping[str, int]) -> str:
         return "This model has no trainable numbers."
     name, count = max(components.items(), key=lambda item: item[1])
     return (
-        f"{total:,} trainable numbers, {_percent(total, GPT2_SMALL)} of GPT-2 small; "
-        f"most of them ({_percent(count, total)}) are in the {name}."
+        f"{total:,} trainable numbers, {percent(total / GPT2_SMALL)} of GPT-2 small; "
+        f"most of them ({percent(count / total)}) are in the {name}."
         if count * 2 > total
-        else f"{total:,} trainable numbers, {_percent(total, GPT2_SMALL)} of GPT-2 small; "
-        f"the largest part ({_percent(count, total)}) is the {name}."
+        else f"{total:,} trainable numbers, {percent(total / GPT2_SMALL)} of GPT-2 small; "
+        f"the largest part ({percent(count / total)}) is the {name}."
     )
 
 
 def _row(name: str, count: int, total: int) -> list[str]:
-    return [name, f"{count:,}", _percent(count, total), _percent(count, GPT2_SMALL)]
-
-
-def _percent(part: int, whole: int) -> str:
-    share = 100 * part / whole if whole else 0.0
-    return f"{share:.1f} %" if share >= 0.05 or part == 0 else "under 0.1 %"
+    return [name, f"{count:,}", percent(count / total if total else 0.0), percent(count / GPT2_SMALL)]
 
 
 def _color(name: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import palette
-from .candidates import next_tokens, percent
+from .candidates import next_tokens
+from .wire import percent
 
 
 def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> dict[str, Any]:

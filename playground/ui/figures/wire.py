@@ -117,6 +117,14 @@ def shortened(text: str, length: int = 14) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+def percent(value: float) -> str:
+    """A share (0 … 1) for reading: what is there, but less than half a tenth, is not called nothing."""
+    share = 100 * value
+    if 0 < share < 0.05:
+        return "<0.1 %"
+    return f"{share:.1f} %"
+
+
 def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:
     """A number with a proper minus sign, and a plus sign if asked; what is rounded to zero has no minus."""
     rounded = round(float(value), digits) + 0.0

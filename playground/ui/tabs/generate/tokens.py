@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import gradio as gr
 
 from ....data import Tokenizer
-from ...figures.candidates import percent
+from ...figures.wire import percent
 
 # 'select' is named for gr.HTML, which looks up the events of a component in this text.
 _ON_LOAD = """

@@ -16,7 +16,8 @@ from ....decoding import SamplingConfig, explain, generate
 from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...figures.candidates import describe_sampling_steps, percent, sampling_steps
+from ...figures.candidates import describe_sampling_steps, sampling_steps
+from ...figures.wire import percent
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import Page, in_words

@@ -29,7 +29,7 @@ from ...chart import Chart, show
 from ...figures.attention import pattern_map
 from ...figures.candidates import next_tokens
 from ...figures.parts import describe_removal, removal_figure
-from ...figures.wire import signed
+from ...figures.wire import percent, signed
 from ...lenient import LenientDropdown, LenientNumber
 from ...page import in_words
 from .drawn import window, window_words
@@ -230,11 +230,10 @@ def before_after(look: Look, found: Effect, listed: list[Edit], query: int) -> t
             labels, after
         ), f"{where}, the model as it is. Apply a change, and its bars stand beside these."
     first, then = int(found.before.argmax()), int(found.after.argmax())
-    words = (
-        f"“{look.token_label(first)}” goes from {100 * found.before[first]:.1f} % to {100 * found.after[first]:.1f} %"
-    )
+    before_it, after_it = (percent(chances[first].item()) for chances in (found.before, found.after))
+    words = f"“{look.token_label(first)}” goes from {before_it} to {after_it}"
     if then != first:
-        words += f" and loses the lead to “{look.token_label(then)}” ({100 * found.after[then]:.1f} %)"
+        words += f" and loses the lead to “{look.token_label(then)}” ({percent(found.after[then].item())})"
     figure = next_tokens(labels, after, before, names=("as it is", "with the changes"))
     return figure, f"{where}, {words}."
 

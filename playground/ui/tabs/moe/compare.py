@@ -303,7 +303,7 @@ def results(opening: PairView | None) -> dict[str, Any]:
                 scale=2, elem_id="moe-y",
             )  # fmt: skip
         r["curve"] = Chart(show(*watch.curves(opening)), height=380, save_name="dense-vs-moe", elem_id="moe-curve")
-        gr.HTML(heading("The difference, seed by seed"), padding=False)
+        gr.HTML(heading("The difference, seed by seed"), padding=False, elem_id="moe-difference-title")
         r["verdict_chart"] = Chart(
             show(*watch.verdict_chart(opening)), height=132, save_name="verdict", elem_id="moe-difference"
         )
