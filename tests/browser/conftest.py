@@ -27,6 +27,10 @@ _ARGUMENTS = [
 ]
 
 
+PATIENCE = 90_000
+"""Milliseconds that anything may take: these tests ask what happens, not how soon, and machines may be busy."""
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator:
     """One headless Chromium for all tests of the folder."""
@@ -35,6 +39,7 @@ def browser() -> Iterator:
     if path is None:
         pytest.skip("no Chromium on the PATH: install one (Debian: apt-get install chromium) to run the browser tests")
     with playwright.sync_playwright() as driver:
+        playwright.expect.set_options(timeout=PATIENCE)
         chromium = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
         yield chromium
         chromium.close()
@@ -85,7 +90,7 @@ def open_page(browser) -> Iterator[Callable]:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **arguments})
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE)
 
         def heard(message) -> None:
             refused = message.location.get("url", "").endswith("/run/predict") and "status of 500" in message.text

@@ -32,14 +32,13 @@ def number(text: str) -> float:
 
 def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     page = chromium_page
-    page.set_default_timeout(120_000)
     page.goto(serve(build_app()))
     page.get_by_role("tab", name="Inspect QKV").click()
-    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]", timeout=60_000)
+    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
     page.locator("#inspect-prompt textarea").fill("Mia sat on a hill. Tom sat by the sea.")
     words = page.locator("#inspect-heads-grid .chart-words")
     grid = "() => document.querySelector('#inspect-heads-grid .chart-plot')?._fullData?.[0].z.length"
-    page.wait_for_function(f"({grid})() === 38", timeout=60_000)
+    page.wait_for_function(f"({grid})() === 38")
 
     # the head with the highest score for the token before, from the map of all heads
     page.get_by_role("tab", name="What heads do").click()
@@ -47,20 +46,20 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     said = page.locator("#inspect-roles-chart .chart-words").inner_text()
     layer, head = map(int, re.search(r"most of all layer (\d+), head (\d+)", said).groups())
     click_cell(page, "inspect-roles-chart", layer, head)
-    expect(page.locator("#inspect-role")).to_contain_text(f"Layer {layer}, head {head}", timeout=60_000)
-    expect(page.locator("#inspect-role")).to_contain_text("looks at the token before", timeout=60_000)
+    expect(page.locator("#inspect-role")).to_contain_text(f"Layer {layer}, head {head}")
+    expect(page.locator("#inspect-role")).to_contain_text("looks at the token before")
 
     # its pattern, and the receipt of one of its cells
     page.get_by_role("tab", name="Step by step").click()
     page.locator("#inspect-steps label", has_text="softmax").click()
-    expect(page.locator("#inspect-step")).to_contain_text("scores become shares", timeout=60_000)
-    expect(words).to_contain_text(f"layer {layer}, head {head}", timeout=60_000)
+    expect(page.locator("#inspect-step")).to_contain_text("scores become shares")
+    expect(words).to_contain_text(f"layer {layer}, head {head}")
     page.wait_for_function(
         "document.querySelector('#inspect-step-chart .chart-plot')._fullLayout.yaxis.ticktext?.length === 38"
     )
     click_cell(page, "inspect-step-chart", 5, 4)
     paper = page.locator("#inspect-walk .block.receipt-paper")
-    expect(paper).to_contain_text("“5 a” looks at “4 s”", timeout=60_000)
+    expect(paper).to_contain_text("“5 a” looks at “4 s”")
 
     # by hand: the products add up to the sum, and the sum leads to the weight that the picture shows
     header, *terms = [row.split("\t") for row in paper.locator(".receipt-terms table").inner_text().splitlines()]
@@ -74,9 +73,7 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     weight = math.exp(values[1] - largest) / total
     drawn = page.evaluate("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z[5][4]")
     assert abs(weight - values[3]) < 1e-6 and abs(weight - drawn) < 1e-4
-    expect(paper).to_contain_text(
-        re.compile(r"Largest difference from the model's own forward: \d\.\de-0[5-9]"), timeout=60_000
-    )
+    expect(paper).to_contain_text(re.compile(r"Largest difference from the model's own forward: \d\.\de-0[5-9]"))
 
     # the same by drop-downs, and as a table to keep
     with page.expect_download() as kept:
@@ -90,6 +87,6 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     # without it, something else is expected next, and unseen text costs more
     page.get_by_role("tab", name="Change it").click()
     page.locator("#edit-apply").click()
-    expect(page.locator("#edit-list")).to_contain_text(f"head {head}", timeout=60_000)
+    expect(page.locator("#edit-list")).to_contain_text(f"head {head}")
     page.locator("#edit-measure").click()
-    expect(page.locator("#edit-cost")).to_contain_text("nats", timeout=60_000)
+    expect(page.locator("#edit-cost")).to_contain_text("nats")

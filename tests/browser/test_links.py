@@ -25,7 +25,6 @@ def linked_run(page) -> RunCard:
 def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_page, tmp_path):
     house, address = served
     page = open_page(permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
-    page.set_default_timeout(90_000)
     letters = linked_run(house).to_letters()
     page.goto(f"{address}?run={letters}")
     page.wait_for_selector("#linked .notice:has-text('Twenty sentences, Tiny, 20 steps, seed 11')")
@@ -49,7 +48,6 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
 def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
     _, address = served
     page = open_page()
-    page.set_default_timeout(90_000)
     page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
     page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
     query = View("generate", model="prose", prompt="Mara <b>went</b> ").to_query()

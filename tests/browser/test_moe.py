@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 # which curves the comparison draws, and how many points the shortest of them has
@@ -12,14 +11,6 @@ CURVES = """() => {
 }"""
 ALONG = "() => document.querySelector('#moe-curve .chart-plot')._fullLayout.xaxis.title.text"
 LAST_X = "() => Math.max(...document.querySelector('#moe-curve .chart-plot')._fullData.map((t) => t.x.at(-1)))"
-
-
-@pytest.fixture(autouse=True)
-def patience():
-    """What is expected may take a minute on a busy machine, in this file."""
-    expect.set_options(timeout=60_000)
-    yield
-    expect.set_options(timeout=5_000)
 
 
 def set_number(page, label: str, value: int) -> None:
@@ -37,7 +28,6 @@ def choose(page, picker: str, name: str) -> None:
 
 def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address, chromium_page):
     page = chromium_page
-    page.set_default_timeout(60_000)
     page.goto(address)
     page.get_by_role("tab", name="Dense vs MoE").click()
 
