@@ -54,7 +54,8 @@ class Verdict:
         over = f"over {self.seeds} seeds" if self.seeds > 1 else "with one seed"
         size = f"{abs(self.difference):.4f} ± {self.margin:.4f} nats"
         if self.is_clear:
-            words = f"MoE {size} {'lower' if self.difference < 0 else 'higher'} at {equal} {over}."
+            sign, better = ("lower", "the mixture") if self.difference < 0 else ("higher", "the dense model")
+            words = f"MoE {size} {sign} at {equal} {over}: {better} predicts better."
         else:
             sign = "lower" if self.difference < 0 else "higher"
             words = f"No difference that can be told from chance at {equal} {over}: MoE {size} {sign}."

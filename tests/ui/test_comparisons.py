@@ -248,6 +248,11 @@ def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
     assert settings.values_of(settings.comparison_spec(values, Source(source), small_limits())) == values
 
 
+def test_texts_differ_in_no_other_settings_than_those_they_bring_along():
+    each = [settings.first_values(source) for source in settings.SOURCES]
+    assert {n for values in each for n in values if values[n] != each[0][n]} == set(settings.OF_THE_TEXT)
+
+
 def test_texts_side_by_side_mark_where_they_part():
     html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
     assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html

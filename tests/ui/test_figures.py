@@ -188,6 +188,20 @@ def test_the_loss_in_words():
     assert "No loss" in describe_loss(None)
 
 
+@pytest.mark.parametrize(("losses", "floor", "said"), [
+    ([0.20, 0.17, 0.1608], 0.1263, "still falling"),  # little, but a quarter of the way that is left
+    ([0.1375, 0.1360, 0.1352], 0.1262, "still falling"),
+    ([0.1266, 0.1265, 0.1264], 0.1262, "levelled off"),
+    ([1.93, 1.90, 1.88], None, "still falling"),
+    ([1.8821, 1.8819, 1.8820], None, "levelled off"),
+    ([0.30, 0.33, 0.36], 0.12, "by heart"),
+])  # fmt: skip
+def test_whether_it_still_falls_is_measured_by_the_way_that_is_left(losses, floor, said):
+    rungs = [*RUNGS[:3], *([("floor", floor)] if floor else [])]
+    drawn = Run("run", {}, {"step": [1, 2, 3], "train_loss": losses, "val_loss": losses, "seconds": [1, 2, 3]})
+    assert said in describe_loss(drawn, rungs)
+
+
 def test_parameters_are_counted_whole():
     figure = parameters.parameter_bars(COMPONENTS)
     shown = {k: v for k, v in COMPONENTS.items() if v}
@@ -235,7 +249,7 @@ def test_candidates_keep_their_rows_and_probabilities():
     for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
         np.testing.assert_array_equal(wire.numbers_of(trace["x"]), np.float32([row[key] for row in ROWS]))
     assert "✕ top-k" in steps[2]["text"]
-    assert "1 by top-k" in candidates.describe_sampling_steps(ROWS, chosen=0)
+    assert "top-k cut off 1" in candidates.describe_sampling_steps(ROWS, chosen=0)
 
 
 def test_cache_pictures_show_what_was_measured():

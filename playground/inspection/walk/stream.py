@@ -34,8 +34,8 @@ def embed(look: Look, layer: int, head: int, query: int, key: int) -> Step:
     if layer:
         kept = cosine(stream[query], embed[query])
         sentence = (
-            f"“{name}” (id {look.ids[query]}) enters layer {layer} with length {norm(stream[query]):.2f}; its cosine "
-            f"with its own embedding is still {kept:.2f}. {order}."
+            f"{order}. The picture shows x as it enters layer {layer}, with all that the layers before have added: "
+            f"“{name}” has length {norm(stream[query]):.2f} there, and a cosine of {kept:.2f} with its own embedding."
         )
     else:
         sentence = f"“{name}” is row {look.ids[query]} of a table of {config.vocab_size:,} rows. {order}."
@@ -53,8 +53,8 @@ def output(look: Look, layer: int, head: int, query: int, key: int) -> Step:
     bias = " + b" if config.attention_output_bias else ""
     formula = f"concatenate z: (1, {T}, {H}, {D}) → (1, {T}, {H * D}); · W_o ({H * D}, {d}){bias} = (1, {T}, {d})"
     sentence = (
-        f"Head {most} writes most for “{look.tokens[query]}” (length {written[most]:.2f}), head {head} "
-        f"{'is it' if head == most else f'writes {written[head]:.2f}'}. Together they add a vector of length "
+        f"Head {most} writes most for “{look.tokens[query]}” (length {written[most]:.2f})"
+        f"{'' if head == most else f', head {head} writes {written[head]:.2f}'}. Together they add a vector of length "
         f"{norm(rows(look, 'attn_out', layer)[query]):.2f}."
     )
     arrays = {"z": z, "written": written, "out": rows(look, "attn_out", layer)[query]}

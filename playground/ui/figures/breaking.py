@@ -37,7 +37,7 @@ def describe_runs(
     worst = min(entropy, key=entropy.__getitem__)
     verdict = (
         f"The load of “{worst}” has collapsed." if entropy[worst] < most / 2
-        else f"“{worst}” is the least even." if entropy[worst] < most - 0.1
+        else f"None has collapsed; “{worst}” is the least even." if entropy[worst] < most - 0.1
         else "None has collapsed so far."
     )  # fmt: skip
     return f"After {step:,} steps – {'; '.join(parts)}. {verdict}"

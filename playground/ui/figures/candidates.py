@@ -202,8 +202,8 @@ def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | 
     for row in rows:
         if row.get("removed_by"):
             counts[row["removed_by"]] = counts.get(row["removed_by"], 0) + 1
-    cuts = ", ".join(f"{count} by {rule}" for rule, count in counts.items())
-    words = f"Of the {len(rows)} candidates shown, " + (f"{cuts} fell away" if cuts else "none was cut off")
+    cuts = ", ".join(f"{rule} cut off {count}" for rule, count in counts.items())
+    words = f"Of the {len(rows)} candidates shown, {cuts or 'none was cut off'}"
     if chosen is not None:
         row = rows[chosen]
         words += f"; “{row['label']}” was drawn with {percent(row['probability'])}"

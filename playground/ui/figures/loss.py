@@ -144,10 +144,11 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     trend = ""
     if len(losses) >= 3:
         best = min(losses)
-        recent = losses[-3] - last
+        # what two intervals brought, beside what there is left: the way to the floor, else the loss itself
+        recent, left = losses[-3] - last, last - floor if floor is not None else last / 8
         if last > best + 0.02:
             trend = f" It was {best:.4f} at its best: the model begins to learn the training text by heart."
-        elif recent > 0.01:
+        elif recent > max(0.04 * left, 0.0005):
             trend = " It is still falling."
         else:
             trend = " It has levelled off."

@@ -73,7 +73,11 @@ def pair_curves(
             "yanchor": "bottom", "yshift": 8, "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
             "bgcolor": palette.BAND, "borderpad": 4,
         })  # fmt: skip
-    y_axis = axis("nats above the floor", type="log", dtick="D2") if above_floor else axis("nats per token")
+    y_axis = (
+        axis("nats above the floor", type="log", dtick="D2", tickformat=".2~g")
+        if above_floor
+        else axis("nats per token")
+    )
     drawing = layout(
         height,
         narrow={"margin.l": 42, "margin.r": 8, "legend.font.size": 10},

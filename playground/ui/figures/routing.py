@@ -113,7 +113,10 @@ def describe_journey(token: str, position: int, layers: Sequence[int], experts: 
     way = ", then ".join(
         f"expert {row[0]} ({share[0]:.2f}) in layer {layer}" for layer, row, share in zip(layers, experts, weights)
     )
-    return f"Token {position} “{token}” goes first to {way}. Framed: visited; numbers: router's probability."
+    return (
+        f"Token {position} “{token}” goes first to {way}: their weights, which add up to 1 over the experts visited "
+        "(framed). The numbers in the map are the router's probabilities over all experts."
+    )
 
 
 def load_bars(load: np.ndarray) -> dict[str, Any]:

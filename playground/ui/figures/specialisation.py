@@ -143,6 +143,12 @@ def information_lines(
             },
             xaxis=axis("optimizer steps"),
             yaxis=axis("bits", rangemode="tozero"),
+            annotations=[
+                {
+                    "text": f"chance: below {chance:.3f} in every layer", "xref": "paper", "x": 1, "xanchor": "right",
+                    "y": chance, "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
+                }
+            ],
             shapes=[
                 {
                     "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": chance, "y1": chance,

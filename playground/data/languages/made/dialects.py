@@ -50,7 +50,7 @@ LANGUAGE = Language(
     name="dialects",
     title="Dialects",
     note="Four hidden speakers take turns: the model must guess who is speaking to guess the next word.",
-    prompt="the wind",
+    prompt="the ship sails at dawn.\nthe wind",  # whose wind it is, the line before gives away
     build=lambda: Graph(("sailor",), choices),
     sources=tuple(SPEAKERS),
 )

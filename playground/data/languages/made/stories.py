@@ -104,6 +104,6 @@ LANGUAGE = Language(
     name="stories",
     title="Tiny stories",
     note="Who has what, and where: names decide pronouns, and things change hands between sentences.",
-    prompt="Mia lived by the sea.",
+    prompt="Mia lived by the sea. She had a ",  # what comes next here is a real choice
     build=lambda: Graph(("start",), choices),
 )

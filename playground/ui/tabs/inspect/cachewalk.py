@@ -153,7 +153,13 @@ def step_cards(look: Look, step: WalkStep, steps: list[WalkStep]) -> str:
             ("made now", f"{3 * len(step.read)}", "Q, K and V vectors per layer"),
             ("reused", f"{2 * step.held_before}", "K and V vectors per layer"),
             ("held", bytes_text(step.nbytes), f"{step.held} tokens in {look.config.n_layers} layers"),
-            ("saved so far", f"{saved:.0f} %", f"{step.projections} instead of {step.projections_without_cache}"),
+            (
+                "saved so far",
+                f"{saved:.0f} %",
+                f"{step.projections} instead of {step.projections_without_cache}"
+                if saved
+                else "the first step fills the cache",
+            ),
         ]
     )
 

@@ -26,7 +26,8 @@ READING = {
     "blend": "Each row is a token's value, scaled by its weight; the last row is their sum.",
     "output": "One row per head: its blend, and beside its name the length of what it adds. Click one to choose it.",
     "change": "One bar per token: how far attention moves it, and how alike it stays (cosine). Click one to choose it.",
-    "think": "The neurons that answer most strongly to this token, or how likely the router thinks each expert.",
+    "think": "The neurons that answer most strongly to this token.",
+    "route": "How likely the router thinks each expert; the token visits the likeliest.",
     "predict": "The best candidates for the next token; the one that really follows is marked where it is among them.",
 }
 """How to read the picture of a step."""
@@ -78,8 +79,9 @@ def picture(step: Step, look: Look, place: Place) -> tuple[dict[str, Any], slice
     return next_tokens(step.labels, [float(p) for p in arrays["probabilities"]], chosen=chosen), None
 
 
-def reading(look: Look, name: str) -> str:
+def reading(look: Look, name: str, layer: int) -> str:
     """How to read the step's picture, and how much of it is drawn where that is not all."""
     widths = {"embed": look.config.d_model, "project": look.config.n_heads * look.config.d_head}
     left_out = widths.get(name, 0) > MOST_NUMBERS
+    name = "route" if name == "think" and look.config.has_experts(layer) else name
     return READING[name] + (f" The first {MOST_NUMBERS} of {widths[name]:,} numbers are drawn." if left_out else "")

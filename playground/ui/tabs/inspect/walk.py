@@ -59,7 +59,7 @@ def build(frame: Frame) -> None:
         return {
             steps: gr.Radio(choices=[(f"{i + 1} {SHORT[n]}", n) for i, n in enumerate(names)], value=name),
             heading: headline(here, number, len(names)),
-            chart: show(figure, reading(look, name) + (window_words(look, part) if part else "")),
+            chart: show(figure, reading(look, name, place.layer) + (window_words(look, part) if part else "")),
             how: formula(here),
             back: gr.Button(interactive=number > 0),
             onward: gr.Button(interactive=number + 1 < len(names)),

@@ -68,12 +68,11 @@ class Compare:
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def choose_source(self, source: str) -> dict:
-        """Another text: its own settings."""
+        """Another text: the settings that hang on it are its own, all others stay."""
         if source not in settings.SOURCES:
             return gr.skip()
-        values = settings.first_values(source)
-        c = self.c
-        return {c[field.name]: values[field.name] for field in settings.FIELDS} | {
+        values, c = settings.first_values(source), self.c
+        return {c[name]: values[name] for name in settings.OF_THE_TEXT} | {
             c["text"]: gr.Textbox(visible=source == OWN_TEXT),
             c["source_note"]: quiet(settings.NOTES[source]),
         }

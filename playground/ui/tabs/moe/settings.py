@@ -98,6 +98,8 @@ _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert"
 _WHOLE = ("n_layers", "d_model", "n_heads", "context_length", "d_expert", "d_ff", "n_experts", "experts_per_token",
           "moe_every", "seeds", "steps", "batch_size", "warmup_steps", "eval_every", "seed")  # fmt: skip
 _EVALUATION_TOKENS = 2_560
+OF_THE_TEXT = ("tokenizer", "context_length")
+"""Settings that another text brings along; `first_values` differ in no others."""
 
 
 def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:

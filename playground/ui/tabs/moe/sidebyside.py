@@ -117,9 +117,10 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
     if new[0] == new[1]:
         words = "Both wrote the same."
     else:
-        words = f"The same draws, yet they part after {same:,} characters; what follows is marked." if same else (
-            "They part at the first token: the same draw falls on different tokens."
-        )  # fmt: skip
+        words = "They part at the first token: the same draw falls on different tokens."
+        if same:
+            plural = "s" if same > 1 else ""
+            words = f"The same draws, yet they part after {same:,} character{plural}; what follows is marked."
     return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'
 
 

@@ -61,7 +61,8 @@ def pair_table(
         _compared("memory of a training step, about", _step_memory(dense), _step_memory(moe), bytes_text),
     ]
     rows += _losses(view)
-    return theme.saved_table(table(("", "Dense", "MoE", "MoE ÷ dense"), rows), "dense-vs-moe")
+    whose = "" if apart else f"{view.name}, under way" if view.active else view.name
+    return theme.saved_table(table((whose, "Dense", "MoE", "MoE ÷ dense"), rows), "dense-vs-moe")
 
 
 def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:
@@ -178,6 +179,8 @@ def _losses(view: PairView) -> list[list[str]]:
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", as far as they came"
+    if view.verdict is not None and view.twins is None:
+        over = ", as recorded"  # the verdict is on fresh text
     difference = signed(means["moe"] - means["dense"], 4, plus=True)
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
     if view.ladder is not None and view.ladder.floor is not None:

@@ -71,10 +71,12 @@ def verdict(view: PairView | None) -> str:
     if view.verdict is not None:
         equal = EQUAL_WORDS.get(view.equal or "", "these sizes, which are not equal")
         words = view.verdict.in_words(equal)
-        kind = "good" if view.verdict.is_clear else "info"
+        kind = "good" if view.verdict.is_clear and view.verdict.seeds > 1 else "info"
         more = view.seeds - view.verdict.seeds
         if view.active and more > 0:
             words = f"So far: {words}"
+        if view.twins is None:
+            words += " Both were scored anew, on fresh text."
         parts.append(theme.notice(words, kind))
         if view.ladder is not None and view.ladder.floor is not None and view.verdict.is_clear:
             parts.append(quiet(_beside_the_gap(view)))

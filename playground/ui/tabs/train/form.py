@@ -189,7 +189,6 @@ NOTES = {
 }
 PROMPTS = {
     **{name: language.prompt for name, language in LANGUAGES.items()},
-    "stories": "Mia lived by the sea. She had a ",  # what comes next here is a real choice
     SENTENCES: "the cat",
     OWN_TEXT: "",
 }

@@ -241,10 +241,12 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     """The likeliest next tokens after the prompt, before training and now."""
     if view is None or view.now is None or view.tokenizer is None:
         return None, ""
+    untrained = view.before is None or (view.active and torch.equal(view.before, view.now))
     likeliest = view.now.topk(min(CANDIDATES, len(view.now))).indices.tolist()
+    if not untrained and (first := int(view.before.argmax())) not in likeliest:
+        likeliest[-1] = first  # so that what led before is there to see
     labels = [token_label(view.tokenizer, token) for token in likeliest]
     now = [view.now[token].item() for token in likeliest]
-    untrained = view.before is None or (view.active and torch.equal(view.before, view.now))
     before = None if untrained else [view.before[token].item() for token in likeliest]
     step = view.history.samples[-1]["step"] if view.history.samples else 0
     names = ("before training", f"at step {step:,}" if view.active else "after training")
