@@ -124,10 +124,11 @@ def model_dropdown(registry: Registry, *, label: str, value: str | None = None, 
     )
 
 
-def scroll_on_a_phone(selector: str) -> str:
-    """Javascript for a button whose results stand below it where the page is narrow: go there."""
+def scroll_to(selector: str) -> str:
+    """Javascript for a button whose results begin out of sight: below it on a phone, or above what is in view."""
     return f"""() => {{
-  if (innerWidth < 900) document.querySelector('{selector}').scrollIntoView({{behavior: 'smooth'}});
+  const results = document.querySelector('{selector}');
+  if (innerWidth < 900 || results.getBoundingClientRect().top < 0) results.scrollIntoView({{behavior: 'smooth'}});
 }}"""
 
 

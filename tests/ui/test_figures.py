@@ -191,7 +191,8 @@ def test_the_loss_in_words():
 @pytest.mark.parametrize(("losses", "floor", "said"), [
     ([0.20, 0.17, 0.1608], 0.1263, "still falling"),  # little, but a quarter of the way that is left
     ([0.1375, 0.1360, 0.1352], 0.1262, "still falling"),
-    ([0.1266, 0.1265, 0.1264], 0.1262, "levelled off"),
+    ([0.1266, 0.1265, 0.1264], 0.1262, "nothing left to learn"),
+    ([0.1466, 0.1463, 0.1461], 0.1262, "levelled off"),
     ([1.93, 1.90, 1.88], None, "still falling"),
     ([1.8821, 1.8819, 1.8820], None, "levelled off"),
     ([0.30, 0.33, 0.36], 0.12, "by heart"),

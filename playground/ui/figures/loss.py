@@ -12,6 +12,8 @@ import numpy as np
 from . import palette
 from .wire import axis, escaped, layout, numbers
 
+NEXT_TO_NOTHING = 0.005
+"""Nats above the floor, or below it, that no longer count."""
 _POINTS = 400
 """About as many points of the batch loss are drawn; more cannot be told apart on a page."""
 
@@ -103,7 +105,7 @@ def loss_curve(
         narrow=narrow,
         margin={"l": 52, "r": 20, "t": 36, "b": 44},
         xaxis=x_axis,
-        yaxis=axis("nats per token", tickformat=".2~f", **({"type": "log", "dtick": "D2"} if log_y else {})),
+        yaxis=axis("nats per token", tickformat=".2~f", **_heights(run, rungs, log_y)),
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=annotations,
         showlegend=True,
@@ -122,6 +124,18 @@ def loss_curve(
     return {"data": traces, "layout": drawing}
 
 
+def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
+    """What else there is to say of the y axis. The ladder spreads it out; the first points have none yet."""
+    if log_y:
+        return {"type": "log", "dtick": "D2"}
+    losses = run.evaluations["val_loss"] if run is not None and not rungs else []
+    return (
+        {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
+        if losses and math.isfinite(losses[0])
+        else {}
+    )
+
+
 def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> str:
     """Where the validation loss stands on the ladder and whether it still falls, in one or two sentences."""
     losses = [] if run is None else [v for v in run.evaluations["val_loss"] if math.isfinite(v)]
@@ -135,7 +149,7 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     if floor is not None:
         gap = last - floor
         where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
-        if gap < -0.005:
+        if gap < -NEXT_TO_NOTHING:
             where += " (too few validation tokens to judge by, or a leak)"
     elif beaten:
         where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
@@ -148,6 +162,8 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
         recent, left = losses[-3] - last, last - floor if floor is not None else last / 8
         if last > best + 0.02:
             trend = f" It was {best:.4f} at its best: the model begins to learn the training text by heart."
+        elif floor is not None and left < NEXT_TO_NOTHING:
+            trend = " There is next to nothing left to learn."
         elif recent > max(0.04 * left, 0.0005):
             trend = " It is still falling."
         else:

@@ -25,7 +25,7 @@ from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.wire import signed
 from ...lenient import LenientCheckboxGroup, LenientRadio
-from ...page import QUIETLY, in_words
+from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice, saved_table, stat_cards
 from . import unbalanced
@@ -60,12 +60,13 @@ def build(frame: Frame) -> None:
                            elem_id="breaking-way")  # fmt: skip
             layer = LenientRadio([("0", 0)], value=0, label="Layer", elem_id="breaking-layer")
             experts = LenientCheckboxGroup(
-                [("0", 0)], value=[], label="Experts", info="Or click a cell of the map below.",
+                [("0", 0)], value=[], label="Experts", info="Or click a cell of the map that the button below draws.",
                 elem_id="breaking-experts",
             )  # fmt: skip
             visited = gr.HTML(elem_id="breaking-visited")
             last_only = gr.Checkbox(
                 False,
+                visible=False,
                 label="Force the prompt's last token only",
                 info="For the prediction; the loss is always that of a text whose tokens are all forced.",
             )
@@ -85,7 +86,7 @@ def build(frame: Frame) -> None:
     unbalanced.build(frame)
 
     def change(visitor, model_id, words: str, how: str, number: Any, chosen: Any, last: bool) -> tuple[str, Any, str]:
-        with in_words():
+        try:
             checkpoint = page.registry.get(model_id, visitor)
             model = checkpoint.model
             ids, _ = read_prompt(page, checkpoint, words)
@@ -113,6 +114,8 @@ def build(frame: Frame) -> None:
                 picture,
                 _way_of_last(labels_of(checkpoint, ids), station),
             )
+        except ValueError as problem:  # in the place of numbers that belong to another choice
+            return notice(sentence(str(problem)), "error"), None, ""
 
     def another_model(visitor, model_id) -> dict:
         try:
@@ -132,7 +135,8 @@ def build(frame: Frame) -> None:
         how = "off" if K < E else "silent"  # where every expert is visited, none can take over
         shown = dict(zip(drawn, change(visitor, model_id, known, how, start, [first], False)))
         answer = {
-            note: "", prompt: known, costs: None, way: how, last_only: False, worth_shown: gr.Column(visible=False),
+            note: "", prompt: known, costs: None, way: how, worth_shown: gr.Column(visible=False),
+            last_only: gr.Checkbox(False, visible=how == "force"),
             layer: gr.Radio([(str(n), n) for n in layers], value=start),
             experts: gr.CheckboxGroup(numbers, value=[first]),
         }  # fmt: skip
@@ -163,6 +167,7 @@ def build(frame: Frame) -> None:
     )
     for event in (prompt.submit, prompt.blur, way.input, layer.input, experts.input, last_only.input):
         event(change, inputs, drawn, **QUIETLY)
+    way.input(lambda how: gr.Checkbox(visible=how == "force"), way, last_only, **QUIETLY)
     worth.click(each, inputs[:2], [costs, worth_shown], concurrency_limit=2, api_visibility="private")
 
     def clicked(visitor, model_id, event: gr.SelectData):

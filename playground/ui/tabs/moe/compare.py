@@ -10,7 +10,7 @@ from ...chart import Chart, show
 from ...comparisons import ComparisonJob, ComparisonSpec
 from ...followers import TICK, Follower, Followers, tick
 from ...limits import Limits
-from ...page import QUIETLY, Page, in_words, scroll_on_a_phone, sentence
+from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...pairs import PairView, pair_of
 from ...runs import OWN_TEXT
 from ...theme import heading, notice
@@ -51,7 +51,7 @@ class Compare:
             self.outlook, form, [c["sum"], c["equal_note"]], **QUIETLY
         )
         gr.on(touched, self.outlook, form, [c["sum"], c["equal_note"]], trigger_mode="always_last", **QUIETLY)
-        c["train"].click(None, None, None, js=scroll_on_a_phone("#moe-results"))
+        c["train"].click(None, None, None, js=scroll_to("#moe-results"))
         c["train"].click(self.train, form, followed, **QUIETLY)
         c["stop"].click(self.stop, who, followed, **QUIETLY)
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)

@@ -11,7 +11,7 @@ from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
 from ...links import query_of
-from ...page import QUIETLY, Page, in_words, scroll_on_a_phone
+from ...page import QUIETLY, Page, in_words, scroll_to
 from ...runs import predict
 from . import form, watch
 from .pace import Pace
@@ -39,7 +39,7 @@ class Running:
         self.replay.connect(r["copy"], r["letters"])
         who = [page.visitor, page.model, r["beside"]]
         own = {c[name] for name in OWN_TEXT_CONTROLS}
-        c["train"].click(None, None, None, js=scroll_on_a_phone("#train-results"))
+        c["train"].click(None, None, None, js=scroll_to("#train-results"))
         c["train"].click(self.train, {*self.settings.inputs, *own, *who, c["letters"]}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
@@ -127,7 +127,8 @@ class Running:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
         job = self.page.jobs.active(visitor)
         if job is not None:
-            return gr.skip()
+            busy = "The run under way keeps to the prompt it began with: press Enter again when it is over."
+            return {self.r["question"]: quiet(busy)}
         with in_words():
             self.page.limits.check_prompt(prompt)
             view = self.view_of(visitor, model_id)

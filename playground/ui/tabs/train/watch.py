@@ -152,10 +152,10 @@ def gap_words(gap: float, ladder) -> str:
     """How good that is, in a few words."""
     if not math.isfinite(gap):
         return "the loss is not a number"
-    if gap < -0.005:
+    if gap < -loss.NEXT_TO_NOTHING:
         return "too few validation tokens to judge by, or a leak"
     learned = (ladder.uniform - ladder.floor - gap) / max(ladder.uniform - ladder.floor, 1e-9)
-    if gap < 0.02:
+    if gap < loss.NEXT_TO_NOTHING:
         return "as good as it gets"
     return f"{100 * max(learned, 0.0):.1f} % of all there is to learn"
 
@@ -341,7 +341,7 @@ def runs_table(views: Sequence[RunView], shown: str | None) -> str:
     if not views:
         return theme.notice("Your runs will stand here side by side, with only what differs between them.")
     differing = differing_settings([view.settings for view in views])
-    head = ["run", "steps", "validation loss", "above floor", "time", *(_label(name) for name in differing)]
+    head = ["run", "steps made", "validation loss", "above floor", "time", *(_label(name) for name in differing)]
     rows = []
     for view in reversed(views):
         value, floor = view.history.val_loss, view.ladder.floor if view.ladder else None
