@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -252,3 +253,32 @@ def _variables() -> str:
 
     dark = {name: palette.DARK[color] for name, color in light.items()}
     return f":root {{ {rules(light)} }}\n.dark {{ {rules(dark)} }}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, total: bool = False) -> str:
+    """A quiet HTML table; everything is escaped."""
+    cells = "".join(f'<th scope="col">{html.escape(h)}</th>' for h in head)
+    body = ""
+    for i, row in enumerate(rows):
+        mark = ' class="total"' if total and i == len(rows) - 1 else ""
+        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
+    inside = f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody>"
+    return f'<div class="scroll-x"><table class="plain-table">{inside}</table></div>'
+
+
+def quiet(text: str) -> str:
+    """A quiet line; escaped."""
+    return f'<p class="quiet-line">{html.escape(text)}</p>'
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if not math.isfinite(seconds):
+        return "a long time"
+    if seconds < 1:
+        return "under a second"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

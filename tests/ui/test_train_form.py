@@ -11,10 +11,12 @@ from playground.data import corpus_from_language, corpus_from_sentences
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
 from playground.training import History, TrainConfig
+from playground.ui import theme
 from playground.ui.jobs import RunView
 from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.runs import RunSpec, Source
 from playground.ui.tabs.train import form, watch
+from playground.ui.tabs.train.runs_table import runs_table
 
 
 def filled(size: str = "small", source: str = "stories", **changes) -> dict:
@@ -127,14 +129,14 @@ def test_everything_from_outside_is_escaped():
     evil = "<script>alert(1)</script>"
     view = RunView(id="x", name=evil, state="failed", message=evil, corpus=evil, notices=(evil,))
     view.history.samples.append({"step": 1, "prompt": evil, "text": evil})
-    for shown in (watch.status(view), watch.samples(view), watch.runs_table([view], "x"), watch.question(view)):
+    for shown in (watch.status(view), watch.samples(view), runs_table([view], "x"), watch.question(view)):
         assert "<script>" not in shown
 
 
 def test_the_runs_table_shows_only_settings_that_differ():
     one = RunView(id="1", name="Run 1", state="finished", settings={"n_layers": 2, "steps": 10, "norm": "rmsnorm"})
     other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 10, "norm": "rmsnorm"})
-    table = watch.runs_table([one, other], "2")
+    table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
     assert table.index("Run 2 (shown)") < table.index("Run 1")
 
@@ -144,7 +146,7 @@ def test_the_runs_table_shows_only_settings_that_differ():
     [(0.2, "under a second"), (45, "45 s"), (130, "2 min"), (9000, "2.5 h"), (float("inf"), "a long")],
 )
 def test_times_are_said_as_people_say_them(seconds, words):
-    assert watch.duration(seconds).startswith(words)
+    assert theme.duration(seconds).startswith(words)
 
 
 @pytest.mark.parametrize("source", [source for source in form.SOURCES if source != form.OWN_TEXT])

@@ -1,4 +1,4 @@
-// What has to stand before gradio's own scripts.
+// What stands before gradio's own scripts: what mends them, and a guard of texts that nothing has learned from yet.
 (() => {
   "use strict";
 

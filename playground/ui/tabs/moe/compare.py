@@ -13,8 +13,7 @@ from ...limits import Limits
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...pairs import PairView, pair_of
 from ...runs import OWN_TEXT
-from ...theme import heading, notice
-from ..train.watch import quiet
+from ...theme import heading, notice, quiet
 from . import settings, watch
 from .frame import Frame, both, each, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds

@@ -17,8 +17,7 @@ from ...figures.side_by_side import both_expect, describe_both
 from ...page import Page, in_words
 from ...prompts import read_prompt, suggestions
 from ...runs import predict
-from ...theme import badge, notice
-from ..train.watch import quiet
+from ...theme import badge, notice, quiet
 from .frame import Frame
 
 TITLE = "Predictions side by side"

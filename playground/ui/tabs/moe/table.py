@@ -19,7 +19,7 @@ from ... import theme
 from ...figures.wire import bytes_text, signed
 from ...limits import training_memory
 from ...pairs import PairView, SideView
-from ..train.watch import duration, table
+from ...theme import duration, table
 
 DECODED = 24
 ROUNDS = 5

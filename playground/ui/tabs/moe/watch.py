@@ -13,7 +13,7 @@ from ... import theme
 from ...figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
 from ...page import sentence
 from ...pairs import EQUAL_WORDS, NAMES, PairView, SideView
-from ..train.watch import duration, quiet, table
+from ...theme import duration, quiet, table
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))
 Y_CHOICES = (("loss", "loss"), ("above the floor", "gap"))

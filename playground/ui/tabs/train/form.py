@@ -218,6 +218,11 @@ EVALUATION_TOKENS = 8192
 # ---- sizes and presets: values by field name -------------------------------------------------------------------------
 
 
+def setting_name(name: str) -> str:
+    """What the page calls a setting: its control's label, or its name in words."""
+    return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
+
+
 def size_values(size: str, source: str) -> dict[str, Any]:
     """What the form holds at this position of the dial, for this text."""
     if source == SENTENCES and size == "tiny":

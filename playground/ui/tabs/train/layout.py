@@ -11,10 +11,11 @@ from ... import theme
 from ...chart import Chart, show
 from ...jobs import RunView
 from ...limits import Limits
+from ...theme import quiet
 from . import form, watch
 from .pace import Pace
+from .runs_table import runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
-from .watch import quiet
 
 
 def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def results(opening: RunView | None) -> dict[str, Any]:
                 show(*watch.predictions(opening)), height=300, save_name="next-token", elem_id="predictions"
             )
     with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
-        r["runs"] = gr.HTML(watch.runs_table([], None), padding=False)
+        r["runs"] = gr.HTML(runs_table([], None), padding=False)
         r["beside"] = gr.CheckboxGroup([], label="Draw beside the current run", visible=False)
     with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
         config = opening.config if opening else None

@@ -159,7 +159,7 @@ def match(view: RunView, spec: RunSpec | None) -> str:
     if card is None or spec is None or view.state in ("preparing", "failed") or not view.corpus_key:
         return ""
     mine = card_of(view, spec)
-    changed = [_label(name) for name in card.differing(mine)]
+    changed = [form.setting_name(name) for name in card.differing(mine)]
     if changed:
         return theme.notice(
             f"Not the link's run any more, since you changed {', '.join(changed)}. {_ends(view, card)}", "info"
@@ -256,7 +256,8 @@ def linked_html(card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | 
     extra = {**beyond[0], **beyond[1]}
     extra.pop("eval_windows", None)
     if extra:
-        parts.append("Beyond the controls below: " + ", ".join(f"{_label(n)} {v}" for n, v in extra.items()) + ".")
+        named = ", ".join(f"{form.setting_name(name)} {value}" for name, value in extra.items())
+        parts.append(f"Beyond the controls below: {named}.")
     if card.text == OWN_TEXT:
         parts.append(
             f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."
@@ -268,7 +269,3 @@ def linked_html(card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | 
     if tab:
         parts.append("Then open the tab that the link is about: its prompt and place are set already.")
     return f'<p class="notice" role="status">{html.escape(" ".join(parts))}</p>'
-
-
-def _label(name: str) -> str:
-    return form.BY_NAME[name].label if name in form.BY_NAME else name.replace("_", " ")

@@ -9,7 +9,8 @@ from ... import theme
 from ...figures.still import colours_css, still
 from ...jobs import RunView
 from . import watch
-from .form import BY_NAME
+from .form import setting_name
+from .runs_table import setting
 
 # even if something slipped through: no script runs and nothing is fetched
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -109,26 +110,23 @@ def _ladder(view: RunView) -> str:
     rows = [(name, f"{value:.4f}") for name, value in view.ladder.rungs()]
     if view.history.val_loss is not None:
         rows.append(("this model", f"{view.history.val_loss:.4f}"))
-    return watch.table(("rung", "nats per token"), rows, total=True)
+    return theme.table(("rung", "nats per token"), rows, total=True)
 
 
 def _evaluations(view: RunView) -> str:
     columns = view.history.thinned().evaluations
     rows = [
-        (f"{int(step):,}", f"{train:.4f}", f"{val:.4f}", watch.duration(seconds))
+        (f"{int(step):,}", f"{train:.4f}", f"{val:.4f}", theme.duration(seconds))
         for step, train, val, seconds in zip(*(columns[n] for n in ("step", "train_loss", "val_loss", "seconds")))
     ]
-    return watch.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
+    return theme.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
 
 
 def _settings(view: RunView, more: dict[str, Any]) -> str:
     settings = dict(view.settings) or (view.config.to_dict() if view.config else {})
     settings |= {"device": view.device} if view.device else {}
-    rows = [
-        (BY_NAME[name].label if name in BY_NAME else name.replace("_", " "), watch.setting(value))
-        for name, value in (settings | more).items()
-    ]
-    return watch.table(("setting", "value"), rows)
+    rows = [(setting_name(name), setting(value)) for name, value in (settings | more).items()]
+    return theme.table(("setting", "value"), rows)
 
 
 def _repeat(view: RunView, letters: str) -> str:

@@ -13,11 +13,12 @@ from ...jobs import Job, RunView
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...runs import predict
+from ...theme import quiet
 from . import form, watch
 from .pace import Pace
 from .replay import Replay, has_link, match, run_letters
+from .runs_table import runs_table
 from .settings import Settings
-from .watch import quiet
 
 OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 
@@ -173,7 +174,7 @@ class Running:
             r["gradients"]: (len(history.gradients), lambda: show(*watch.gradient_chart(view))),
             r["similarity"]: (state, lambda: show(*watch.similarity_chart(*self._words_of(view, visitor)))),
             r["similarity_note"]: (state, lambda: watch.similarity_note(view)),
-            r["runs"]: (runs, lambda: watch.runs_table([job.view() for job in jobs], view.id)),
+            r["runs"]: (runs, lambda: runs_table([job.view() for job in jobs], view.id)),
             r["beside"]: (
                 [job.id for job in alike],
                 lambda: gr.CheckboxGroup(choices=[(job.name, job.id) for job in alike], visible=bool(alike)),

@@ -13,9 +13,9 @@ from ...chart import show
 from ...limits import Limits
 from ...page import QUIETLY, sentence
 from ...runs import OWN_TEXT
+from ...theme import quiet
 from . import form, watch
 from .pace import Pace
-from .watch import quiet
 
 FIRST_SOURCE, FIRST_SIZE = "stories", "small"
 
@@ -177,10 +177,10 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     about = "" if form.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
-        f"{training.steps:,} steps: about {watch.duration(seconds)} here."
+        f"{training.steps:,} steps: about {theme.duration(seconds)} here."
     )
     if seconds > limits.seconds:
-        words += f" A run may take {watch.duration(limits.seconds)}; it will end there and keep what it has learned."
+        words += f" A run may take {theme.duration(limits.seconds)}; it will end there and keep what it has learned."
     return quiet(words)
 
 

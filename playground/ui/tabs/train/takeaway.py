@@ -16,9 +16,9 @@ from ....storage.transformers_io import export, family_for
 from ... import theme
 from ...jobs import RunView
 from ...page import QUIETLY, Page, in_words, sentence
+from ...theme import quiet
 from .replay import run_letters
 from .report import report_html
-from .watch import quiet
 
 # for handlers that write or read files: the queue shows that they work
 _WORKING = {

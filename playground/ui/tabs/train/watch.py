@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,8 @@ from ....data import visible
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
-from ...figures.wire import signed
 from ...jobs import RunView
 from ...page import sentence
-from .form import BY_NAME
 
 CANDIDATES = 8
 WORDS = 40
@@ -90,8 +88,8 @@ def _progress(view: RunView) -> str:
     done, planned = view.history.last_step, view.planned_steps or 0
     if view.state == "recorded":
         made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
-        seconds = _seconds_of(view)
-        took = f", {duration(seconds)} of training" if seconds else ""
+        seconds = seconds_of(view)
+        took = f", {theme.duration(seconds)} of training" if seconds else ""
         words = (
             f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else 'came with the model'}"
         )
@@ -108,7 +106,7 @@ def _progress(view: RunView) -> str:
     if view.state == "finished":
         kind = "warning" if (view.history.finished or {}).get("reason") == "diverged" else "good"
         return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), kind)}'
-    left = f", about {duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
+    left = f", about {theme.duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
     words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
 
@@ -120,28 +118,29 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     cards = []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
-        cards.append(("Loss now", _loss(sum(recent) / len(recent)), "mean of the last batches, nats per token"))
+        cards.append(("Loss now", loss_text(sum(recent) / len(recent)), "mean of the last batches, nats per token"))
     cards.append(
         (
             "Validation loss",
-            _loss(value),
-            f"at step {at:,}" if view.active else f"training {_loss(train)}, nats per token",
+            loss_text(value),
+            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token",
         )
     )
     if ladder is not None and ladder.floor is not None:
         gap = value - ladder.floor
-        cards.append(("Above the floor" if gap >= 0 else "Below the floor", _loss(abs(gap)), gap_words(gap, ladder)))
+        what = "Above the floor" if gap >= 0 else "Below the floor"
+        cards.append((what, loss_text(abs(gap)), gap_words(gap, ladder)))
     elif ladder is not None:
         gap = ladder.bigram - value
         what = "Below bigram" if gap >= 0 else "Above bigram"
-        cards.append((what, _loss(abs(gap)), "ordinary text has no known floor"))
+        cards.append((what, loss_text(abs(gap)), "ordinary text has no known floor"))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
     if view.latest is not None:
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
-    seconds = _seconds_of(view)
+    seconds = seconds_of(view)
     if seconds and not view.active:
-        cards.append(("Time", duration(seconds), f"{history.last_step:,} steps"))
+        cards.append(("Time", theme.duration(seconds), f"{history.last_step:,} steps"))
     if view.config is not None and not view.active:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
@@ -166,25 +165,14 @@ def share_of_gpt2(n: int) -> str:
     return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
 
 
-def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
-    if not math.isfinite(seconds):
-        return "a long time"
-    if seconds < 1:
-        return "under a second"
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def _seconds_of(view: RunView) -> float:
+def seconds_of(view: RunView) -> float:
+    """How long the run has trained; 0 where its record does not say."""
     seconds = view.history.steps["seconds"]
     return seconds[-1] if seconds else 0.0
 
 
-def _loss(value: float) -> str:
+def loss_text(value: float) -> str:
+    """A loss to four decimals, or that it is none."""
     return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
 
@@ -283,18 +271,7 @@ def parameter_table(config: ModelConfig | None) -> str:
         f"learn from; the cache of a full context of {config.context_length:,} takes "
         f"{config.cache_bytes() / 1024:,.0f} KiB.</p>"
     )
-    return table(("component", "parameters", "of this model", "of GPT-2 small"), rows, total=True) + cost
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, total: bool = False) -> str:
-    """A quiet HTML table; everything is escaped."""
-    cells = "".join(f'<th scope="col">{html.escape(h)}</th>' for h in head)
-    body = ""
-    for i, row in enumerate(rows):
-        mark = ' class="total"' if total and i == len(rows) - 1 else ""
-        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
-    inside = f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody>"
-    return f'<div class="scroll-x"><table class="plain-table">{inside}</table></div>'
+    return theme.table(("component", "parameters", "of this model", "of GPT-2 small"), rows, total=True) + cost
 
 
 # ---- gradients and words ---------------------------------------------------------------------------------------------
@@ -326,59 +303,11 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
 def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
-            return quiet("Drawn when the run is over.")
-        return quiet("Cosine similarity of word vectors: words used alike end up alike.")
-    return quiet(
+            return theme.quiet("Drawn when the run is over.")
+        return theme.quiet("Cosine similarity of word vectors: words used alike end up alike.")
+    return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )
 
 
 # ---- the runs, side by side ------------------------------------------------------------------------------------------
-
-
-def runs_table(views: Sequence[RunView], shown: str | None) -> str:
-    """This visitor's runs, the newest first, with only those settings in which they differ."""
-    if not views:
-        return theme.notice("Your runs will stand here side by side, with only what differs between them.")
-    differing = differing_settings([view.settings for view in views])
-    head = ["run", "steps made", "validation loss", "above floor", "time", *(_label(name) for name in differing)]
-    rows = []
-    for view in reversed(views):
-        value, floor = view.history.val_loss, view.ladder.floor if view.ladder else None
-        mark = " (shown)" if view.id == shown else ""
-        live = ", live" if view.active else ", failed" if view.state == "failed" else ""
-        rows.append(
-            [
-                view.name + mark,
-                f"{view.history.last_step:,}{live}",
-                "–" if value is None else _loss(value),
-                "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
-                duration(_seconds_of(view)) if _seconds_of(view) else "–",
-                *(setting(view.settings.get(name)) for name in differing),
-            ]
-        )
-    same = "" if len(views) < 2 or differing else '<p class="quiet-line">All settings are the same.</p>'
-    return table(head, rows) + same
-
-
-def differing_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the settings that are not the same in all of these, in their usual order."""
-    names = list(dict.fromkeys(name for values in settings for name in values))
-    return [name for name in names if len({repr(values.get(name)) for values in settings}) > 1]
-
-
-def _label(name: str) -> str:
-    return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
-
-
-def setting(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def quiet(text: str) -> str:
-    """A quiet line; escaped."""
-    return f'<p class="quiet-line">{html.escape(text)}</p>'
