@@ -326,8 +326,8 @@ class _Run:
         prompt = tokenizer.encode(config.sample_prompt) or [int(self.windows["val"][0][0, 0])]
         sampling = SamplingConfig(temperature=config.sample_temperature, seed=config.seed)
         written = [s.tokens[0] for s in generate(self.model, prompt, config.sample_tokens, sampling)]
-        shown = tokenizer.decode(prompt) if config.sample_prompt else ""
-        text = tokenizer.decode(prompt + written)[len(tokenizer.decode(prompt)) :]
+        shown = tokenizer.decode(prompt) if config.sample_prompt else ""  # else the first token is part of the sample
+        text = tokenizer.decode(prompt + written)[len(shown) :]
         return Sampled(self.step, self.seconds, prompt=shown, text=text)
 
     # ---- saving ----------------------------------------------------------------------------------------------------

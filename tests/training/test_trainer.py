@@ -218,6 +218,10 @@ def test_samples_continue_the_prompt():
     samples = [e for e in train(tiny(), CORPUS, config) if e.event == "sampled"]
     assert [s.step for s in samples] == [0, 6, 12]
     assert all(s.prompt == "a stitch" and len(s.text) == 10 for s in samples)
+    # without one it begins with the first token of the judging text, which is shown as well
+    (first, *_) = (e for e in train(tiny(), CORPUS, config.replace(sample_prompt="")) if e.event == "sampled")
+    assert first.prompt == "" and len(first.text) == 11
+    assert first.text[0] == CORPUS.tokenizer.decode([int(CORPUS.val[0])])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

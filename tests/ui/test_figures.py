@@ -311,6 +311,7 @@ def test_signs_are_proper_and_zero_has_none_that_it_does_not_show():
 def test_what_stayed_as_it_was_went_neither_up_nor_down():
     say = describe_next_tokens
     assert say(["a", "b"], [0.6001, 0.3], [0.6, 0.4]) == "Most probable now: “a” with 60.0 %, as before."
+    assert say(["a"], [0.6], when="before training") == "Most probable before training: “a” with 60.0 %."
     assert "up from 50.0 %" in say(["a"], [0.6], [0.5]) and "down from 70.0 %" in say(["a"], [0.6], [0.7])
 
 

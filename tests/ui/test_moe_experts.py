@@ -242,6 +242,9 @@ def test_pictures_say_what_they_show():
     even = {"a": 3.0, "b": 1.0}
     said = breaking_figures.describe_runs(even, 3.0, {"a": 0, "b": 5}, {"a": 0.7, "b": 0.9}, 100)
     assert "“b” has collapsed" in said
+    assert breaking_figures.describe_losses({"a": 0.7, "b": 0.9}) == (
+        "The lowest loss is that of “a”, 0.7000 nats per token; above it: “b” 0.2000."
+    )
     costs = np.array([[0.1, -0.01], [0.5, 0.0]])
     said = breaking_figures.describe_costs(costs, (1, 3), 0.7)
     assert "expert 0 of layer 3" in said and "−0.0100" in said

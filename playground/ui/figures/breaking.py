@@ -43,6 +43,13 @@ def describe_runs(
     return f"After {step:,} steps – {'; '.join(parts)}. {verdict}"
 
 
+def describe_losses(loss: Mapping[str, float]) -> str:
+    """Which run predicts best so far, and by how much the others lag behind."""
+    best = min(loss, key=loss.__getitem__)
+    others = ", ".join(f"“{name}” {value - loss[best]:.4f}" for name, value in loss.items() if name != best)
+    return f"The lowest loss is that of “{best}”, {loss[best]:.4f} nats per token; above it: {others}."
+
+
 def cost_map(costs: np.ndarray, layers: Sequence[int], plain: float) -> dict[str, Any]:
     """By how many nats per token the loss rises when one expert is switched off (L, E); a click is that expert."""
     L, E = costs.shape

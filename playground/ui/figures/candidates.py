@@ -57,13 +57,17 @@ def next_tokens(
 
 
 def describe_next_tokens(
-    labels: Sequence[str], probabilities: Sequence[float], before: Sequence[float] | None = None
+    labels: Sequence[str],
+    probabilities: Sequence[float],
+    before: Sequence[float] | None = None,
+    *,
+    when: str = "now",
 ) -> str:
-    """The most probable token, and how its probability changed."""
+    """The most probable token at that time, and how its probability changed."""
     if not len(labels):
         return "There are no candidates."
     best = max(range(len(labels)), key=lambda i: probabilities[i])
-    words = f"Most probable now: “{labels[best]}” with {percent(probabilities[best])}"
+    words = f"Most probable {when}: “{labels[best]}” with {percent(probabilities[best])}"
     if before is not None:
         first = max(range(len(labels)), key=lambda i: before[i])
         now, then = percent(probabilities[best]), percent(before[best])

@@ -50,7 +50,9 @@ def pair_table(
         _speeds("training, tokens/s", training or told, later),
         _speeds("decoding, tokens/s", decoding, later),
     ]
-    took = _compared("time in training", seconds(dense), seconds(moe), duration)
+    took = _compared(
+        "time in training", seconds(dense), seconds(moe), lambda s: f"{s:.1f} s" if s < 10 else duration(s)
+    )
     if training or apart:
         took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
     rows += [

@@ -14,7 +14,7 @@ from ....data import Corpus, corpus_from_language
 from ....model import PRESETS, ModelConfig
 from ....training import TrainConfig
 from ...chart import Chart, Feed
-from ...figures.breaking import describe_runs, evenness_lines, loss_lines
+from ...figures.breaking import describe_losses, describe_runs, evenness_lines, loss_lines
 from ...page import in_words
 from ...theme import heading
 from .balance_runs import BalanceRun, balance_runs
@@ -69,7 +69,7 @@ def build(frame: Frame) -> None:
         nats = {name: (r.loss_steps, r.losses) for name, r in runs.items()}
         return {
             entropy: feeds[0].update(evenness_lines(bits, most, training.steps), words),
-            losses: feeds[1].update(loss_lines(nats, training.steps), ""),
+            losses: feeds[1].update(loss_lines(nats, training.steps), losses_so_far(runs)),
         }
 
     def halt(visitor: str | None) -> None:
@@ -115,6 +115,12 @@ def summary(runs: dict[str, BalanceRun], config: ModelConfig) -> str:
         {name: run.losses[-1] for name, run in runs.items()},
         min(run.steps[-1] for run in runs.values()),
     )
+
+
+def losses_so_far(runs: dict[str, BalanceRun]) -> str:
+    """How the three compare once each was evaluated."""
+    known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
+    return describe_losses(known) if len(known) == len(runs) else ""
 
 
 @lru_cache(maxsize=1)

@@ -219,8 +219,10 @@ def samples(view: RunView | None) -> str:
 
 def question(view: RunView | None) -> str:
     """The heading of the predictions: after which words, according to whom."""
-    if view is None or not view.prompt:
+    if view is None:
         return theme.heading("What comes next?", "The likeliest tokens after the prompt, before training and now.")
+    if not view.prompt:
+        return theme.heading("What comes next?", "Without a prompt: after the first token of the text that judges it.")
     shown = view.prompt if len(view.prompt) <= 40 else "…" + view.prompt[-40:]
     return theme.heading("What comes next?", f"After “{visible(shown).replace('␣', ' ', shown.rstrip().count(' '))}”")
 
@@ -238,9 +240,10 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     before = None if untrained else [view.before[token].item() for token in likeliest]
     step = view.history.samples[-1]["step"] if view.history.samples else 0
     names = ("before training", f"at step {step:,}" if view.active else "after training")
+    when = "before training" if view.active and not step else "now"
     return (
         candidates.next_tokens(labels, now, before, names=names),
-        candidates.describe_next_tokens(labels, now, before),
+        candidates.describe_next_tokens(labels, now, before, when=when),
     )
 
 
