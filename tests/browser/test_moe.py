@@ -90,7 +90,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     assert max(norms["the constant"]) < 1e-6 < min(norms["Switch loss"])
     page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).fill("20")
     page.locator("#moe-breaking").get_by_label(re.compile("number input for Steps")).press("Tab")
-    # by the keyboard: what stands above may still be drawn anew, and the button moves away from under the mouse
+    # by keyboard: what stands above may still be drawn anew, and the button moves away from under the mouse
     page.locator("#unbalanced-start").press("Enter")
     expect(page.locator("#unbalanced-entropy .chart-words")).to_contain_text(
         re.compile(r"After 20 steps.*no loss \(weight 0\): \d\.\d\d of 3\.00 bits.*the constant: \d")

@@ -203,7 +203,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)
     assert seen.experts[1, 0, 3, 0] == 2 and seen.weights[1, 0, 3].tolist() == [1.0, 0.0]
     unchanged = mixture().model.state_dict()
-    entry, _ = tab.call("breaking-worth", "click", ANNA, tab.ids["dialects"])
+    entry = tab.call("breaking-worth", "click", ANNA, tab.ids["dialects"])
     assert numbers_of(entry["figure"]["data"][0]["z"]).shape == (2, 4)
     stored = next(e for e in tab.on_load[2].__closure__ if isinstance(e.cell_contents, Page)).cell_contents
     kept = stored.registry.get(tab.ids["dialects"], ANNA).model.state_dict()

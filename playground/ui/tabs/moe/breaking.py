@@ -74,8 +74,7 @@ def build(frame: Frame) -> None:
             cards = gr.HTML(elem_id="breaking-cards")
             chances = Chart(height=340, save_name="next-tokens", elem_id="breaking-next")
     worth = gr.Button("What is each expert worth? Switch off each in turn", elem_id="breaking-worth")
-    with gr.Column(visible=False) as worth_shown:
-        costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")
+    costs = Chart(height=220, save_name="expert-costs", clickable=True, elem_id="breaking-costs")
     gr.HTML(
         heading(
             "What each balance term asks of the routers",
@@ -123,7 +122,7 @@ def build(frame: Frame) -> None:
             layers = expert_layers(checkpoint.config)
         except ValueError as problem:
             empty = {cards: "", chances: None, costs: None, pulls: ""}
-            return {note: notice(f"{problem}.", "warning"), visited: "", worth_shown: gr.Column(visible=False), **empty}
+            return {note: notice(f"{problem}.", "warning"), visited: "", **empty}
         E, K, known = (
             checkpoint.config.n_experts,
             checkpoint.config.experts_per_token,
@@ -135,7 +134,7 @@ def build(frame: Frame) -> None:
         how = "off" if K < E else "silent"  # where every expert is visited, none can take over
         shown = dict(zip(drawn, change(visitor, model_id, known, how, start, [first], False)))
         answer = {
-            note: "", prompt: known, costs: None, way: how, worth_shown: gr.Column(visible=False),
+            note: "", prompt: known, costs: None, way: how,
             last_only: gr.Checkbox(False, visible=how == "force"),
             layer: gr.Radio([(str(n), n) for n in layers], value=start),
             experts: gr.CheckboxGroup(numbers, value=[first]),
@@ -150,25 +149,22 @@ def build(frame: Frame) -> None:
         windows = windows[:8]
         return pulls_table(pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers)
 
-    def each(visitor, model_id) -> tuple[Any, Any]:
+    def each(visitor, model_id) -> Any:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
             windows, _ = text_for(page, visitor, model_id, checkpoint)
             windows = windows[:COST_WINDOWS]
             layers = expert_layers(checkpoint.config)
             plain, found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
-            picture = show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
-            return picture, gr.Column(visible=True)
+            return show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
 
     drawn = [cards, chances, visited]
     inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]
-    frame.on_change(
-        another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, worth_shown, pulls]
-    )
+    frame.on_change(another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, pulls])
     for event in (prompt.submit, prompt.blur, way.input, layer.input, experts.input, last_only.input):
         event(change, inputs, drawn, **QUIETLY)
     way.input(lambda how: gr.Checkbox(visible=how == "force"), way, last_only, **QUIETLY)
-    worth.click(each, inputs[:2], [costs, worth_shown], concurrency_limit=2, api_visibility="private")
+    worth.click(each, inputs[:2], costs, concurrency_limit=2, api_visibility="private")
 
     def clicked(visitor, model_id, event: gr.SelectData):
         with in_words():

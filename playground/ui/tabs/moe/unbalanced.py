@@ -40,7 +40,8 @@ def build(frame: Frame) -> None:
         steps = gr.Slider(20, MOST_STEPS, 160, step=20, label="Steps", scale=2)
         start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
         stop = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
-    with gr.Row(equal_height=False, visible=False) as curves:
+    # charts take no room as long as they are empty; gradio loses one of two rows that are shown at the same moment
+    with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
         with gr.Column(min_width=320):
@@ -54,7 +55,7 @@ def build(frame: Frame) -> None:
             page.limits.check_training(config, training)
             ended = stopping[visitor] = threading.Event()
             feeds = Feed(), Feed()
-            yield {start: gr.Button(interactive=False), stop: gr.Button(interactive=True), curves: gr.Row(visible=True)}
+            yield {start: gr.Button(interactive=False), stop: gr.Button(interactive=True)}
             try:
                 for runs in balance_runs(config, corpus, training, ended.is_set):
                     yield drawn(runs, config, training, feeds)
@@ -77,7 +78,7 @@ def build(frame: Frame) -> None:
             stopping[visitor].set()
 
     start.click(
-        run, [page.visitor, per_token, steps], [entropy, losses, start, stop, curves], concurrency_limit=1,
+        run, [page.visitor, per_token, steps], [entropy, losses, start, stop], concurrency_limit=1,
         show_progress="minimal", api_visibility="private",
     )  # fmt: skip
     stop.click(halt, page.visitor, None, queue=False, api_visibility="private")
