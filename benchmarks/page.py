@@ -84,6 +84,20 @@ def served() -> Iterator[tuple[str, float, subprocess.Popen]]:
         process.wait()
 
 
+@contextlib.contextmanager
+def opened(address: str) -> Iterator:
+    """The page in a browser of its own, which may be slow."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM))
+        page = browser.new_page()
+        page.set_default_timeout(180_000)
+        page.goto(address)
+        yield page
+        browser.close()
+
+
 def shell_rate(steps: int) -> float:
     """Tokens per second of the default run in the shell, evaluations not counted."""
     with tempfile.TemporaryDirectory() as folder:
@@ -100,12 +114,7 @@ def _rate(events: Iterator[dict]) -> float:
 
 def page_rate(address: str, steps: int) -> tuple[float, float]:
     """(seconds from Train to the first drawn point, tokens per second) of the same run with the page open."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM))
-        page = browser.new_page()
-        page.goto(address)
+    with opened(address) as page:
         page.wait_for_selector("#train-button:not([disabled])")
         page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.length")
         page.click("#advanced > button")
@@ -126,19 +135,12 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
             if found:
                 rates.append(float(found.group(1).replace(",", "")))
             page.wait_for_timeout(250)
-        browser.close()
     return first, statistics.median(rates[2:] or rates or [0.0])
 
 
 def comparison_seconds(address: str) -> tuple[float, float]:
     """(seconds from "Train both" to a verdict, to the one on all seeds), with the settings the tab opens with."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(CHROMIUM))
-        page = browser.new_page()
-        page.set_default_timeout(180_000)
-        page.goto(address)
+    with opened(address) as page:
         page.get_by_role("tab", name="Dense vs MoE").click()
         page.wait_for_selector("#moe-status .badge:has-text('recorded')")
         page.wait_for_timeout(3000)
@@ -148,7 +150,6 @@ def comparison_seconds(address: str) -> tuple[float, float]:
         first = time.perf_counter() - began
         page.wait_for_selector("#moe-verdict:has-text('over 3 seeds')")
         last = time.perf_counter() - began
-        browser.close()
     return first, last
 
 

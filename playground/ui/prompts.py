@@ -36,7 +36,7 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
-        found += [*_first_words(language.sample(400, seed=len(checkpoint.name)))]
+        found += _first_words(language.sample(400, seed=len(checkpoint.name)))
     for sample in checkpoint.history.samples[-1:]:
         found += [sample.get("prompt", ""), *_first_words(sample.get("text", ""))]
     kept = list(dict.fromkeys(s for s in found if isinstance(s, str) and s.strip()))

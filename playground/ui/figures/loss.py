@@ -145,9 +145,10 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     where = f"Validation loss {last:.4f}"
     known = dict(rungs)
     floor = known.get("floor")
+    left = last / 8  # what there is to learn yet: a guess, unless the floor is known
     beaten = [name for name, value in rungs if last < value and name != "floor"]
     if floor is not None:
-        gap = last - floor
+        gap = left = last - floor
         where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
         if gap < -NEXT_TO_NOTHING:
             where += " (too few validation tokens to judge by, or a leak)"
@@ -158,8 +159,7 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     trend = ""
     if len(losses) >= 3:
         best = min(losses)
-        # what two intervals brought, beside what there is left: the way to the floor, else the loss itself
-        recent, left = losses[-3] - last, last - floor if floor is not None else last / 8
+        recent = losses[-3] - last
         if last > best + 0.02:
             trend = f" It was {best:.4f} at its best: the model begins to learn the training text by heart."
         elif floor is not None and left < NEXT_TO_NOTHING:
