@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from .activations import activate
 from .config import ModelConfig
-from .fused import squared_relu
 from .trace import Tap
 from .undrawn import Linear
 
 
 class FeedForward(nn.Module):
-    """d_model → d_ff → nonlinearity → d_model; with swiglu a third matrix gates the hidden layer.
-
-    Squared ReLU is from So et al. 2021 (Primer), SwiGLU from Shazeer 2020.
-    """
+    """d_model → d_ff → nonlinearity → d_model; with swiglu a third matrix gates the hidden layer."""
 
     def __init__(self, config: ModelConfig):
         super().__init__()
@@ -33,15 +29,5 @@ class FeedForward(nn.Module):
 
     def hidden(self, x: torch.Tensor) -> torch.Tensor:
         """The hidden layer (B, T, d_ff) after its nonlinearity."""
-        if self.config.activation == "swiglu":
-            return F.silu(self.gate(x)) * self.up(x)
-        return bend(self.up(x), self.config)
-
-
-def bend(x: torch.Tensor, config: ModelConfig) -> torch.Tensor:
-    """The config's nonlinearity, number by number (all but swiglu, which needs two inputs)."""
-    if config.activation == "relu":
-        return F.relu(x)
-    if config.activation == "relu2":
-        return squared_relu(x)
-    return F.gelu(x, approximate="tanh" if config.gelu_tanh else "none")
+        gate = self.gate(x) if self.config.activation == "swiglu" else None
+        return activate(self.config, self.up(x), gate)

@@ -22,7 +22,8 @@ None for what belongs to the whole model. The names follow TransformerLens where
                   ff_hidden   (B, T, d_ff)  after the nonlinearity
                   ff_out      (B, T, d)
                   resid_post  (B, T, d)     what leaves the block
-    mixtures      router_logits, router_probabilities (B, T, E); experts (B, T, K), the chosen ones, best first;
+    mixtures      router_logits (B, T, E); router_probabilities (B, T, E), which balance reads, while the choice and
+                  its weights follow from the logits; experts (B, T, K), the chosen ones, best first;
                   expert_weights (B, T, K), rows sum to 1; no ff_hidden, since only visited experts compute theirs
 """
 

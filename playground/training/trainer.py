@@ -19,6 +19,7 @@ from ..data.corpus import Corpus
 from ..data.ladder import IGNORE
 from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
 from ..model import Transformer
+from ..model.moe import MixtureOfExperts
 from . import autosave
 from .config import TrainConfig
 from .distributed import ALONE, Alone, WorkerLost
@@ -397,6 +398,7 @@ def gradient_norms(model: Transformer) -> dict[str, float]:
 def _compiled(model: Transformer, x: torch.Tensor, batches: torch.Generator) -> tuple[Callable, str | None]:
     """The compiled forward, or the plain one and a sentence where this machine cannot compile."""
     try:
+        MixtureOfExperts.stay_uncompiled()
         compiled = torch.compile(model, dynamic=False)
         compiled(x, rng=None).logits.sum().backward()
         for parameter in model.parameters():

@@ -5,7 +5,6 @@ import torch
 import torch.nn.functional as F
 
 from playground.model import PRESETS, KVCache, ModelConfig, Transformer, no_tap, trace
-from playground.model.feedforward import bend
 from playground.model.moe import MixtureOfExperts, balance_loss
 
 MIXTURE = ModelConfig(vocab_size=11, context_length=12, n_layers=1, d_model=8, n_heads=2, d_ff=12, n_experts=5)
@@ -14,8 +13,18 @@ CHOICES = {
     "gelu, top 2": MIXTURE,
     "relu, top 1": MIXTURE.replace(activation="relu", experts_per_token=1),
     "swiglu, top 3": MIXTURE.replace(activation="swiglu", experts_per_token=3),
+    "squared relu": MIXTURE.replace(activation="relu2"),
+    "gelu by tanh": MIXTURE.replace(gelu_tanh=True),
     "all experts, no bias": MIXTURE.replace(experts_per_token=5, feedforward_bias=False),
     "shared expert": MIXTURE.replace(shared_expert=True, d_expert=7),
+    "sizes that torch's grouped product does not take": MIXTURE.replace(d_model=6, activation="swiglu", d_expert=7),
+}
+
+ACTIVATIONS = {
+    "gelu": F.gelu,
+    "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+    "relu2": lambda x: F.relu(x) ** 2,
 }
 
 
@@ -40,7 +49,7 @@ def token_by_token(mixture: MixtureOfExperts, x: torch.Tensor) -> torch.Tensor:
             if config.activation == "swiglu":
                 hidden = F.silu(token @ mixture.gate[e] + mixture.gate_bias[e]) * up
             else:
-                hidden = bend(up, config)
+                hidden = ACTIVATIONS[config.activation + " by tanh" * config.gelu_tanh](up)
             down = hidden @ mixture.down[e] + (mixture.down_bias[e] if config.feedforward_bias else 0)
             y = y + probabilities[e] / total * down
         if config.shared_expert:
@@ -52,8 +61,8 @@ def token_by_token(mixture: MixtureOfExperts, x: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("config", CHOICES.values(), ids=CHOICES.keys())
 def test_grouped_equals_a_loop_over_tokens_gradients_too(config):
     mixture = filled(config)
-    x = torch.randn(2, 9, 8, generator=torch.Generator().manual_seed(1)).requires_grad_()
-    weight = torch.randn(2, 9, 8, generator=torch.Generator().manual_seed(2))
+    x = torch.randn(2, 9, config.d_model, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    weight = torch.randn(2, 9, config.d_model, generator=torch.Generator().manual_seed(2))
     grouped, _ = mixture(x, no_tap, 0, None)
     looped = token_by_token(mixture, x)
     assert torch.allclose(grouped, looped, atol=1e-5)
@@ -62,6 +71,38 @@ def test_grouped_equals_a_loop_over_tokens_gradients_too(config):
         torch.autograd.grad((grouped * weight).sum(), wanted), torch.autograd.grad((looped * weight).sum(), wanted)
     ):
         assert torch.allclose(mine, theirs, atol=1e-4)
+
+
+def test_in_double_precision_too():
+    mixture, x = filled(MIXTURE).double(), torch.randn(1, 7, 8, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: mixture(x, no_tap, 0, None)[0], x)
+
+
+@pytest.mark.parametrize("config", [MIXTURE.replace(d_model=16, d_expert=24), MIXTURE], ids=["grouped", "one by one"])
+def test_mixed_precision_stays_close_and_gives_full_gradients(config):
+    mixture = filled(config)
+    x = torch.randn(2, 9, config.d_model, generator=torch.Generator().manual_seed(1)) * 0.3
+    exact, _ = mixture(x, no_tap, 0, None)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough, _ = mixture(x, no_tap, 0, None)
+    rough.float().square().sum().backward()
+    assert rough.dtype == torch.bfloat16
+    assert (rough - exact).abs().max() < 0.05 * exact.abs().max()
+    assert all(p.grad.dtype == torch.float32 and torch.isfinite(p.grad).all() for p in mixture.parameters())
+
+
+def test_a_compiled_model_equals_the_plain_one():
+    MixtureOfExperts.stay_uncompiled()
+    model = Transformer(MIXTURE)
+    compiled = torch.compile(model, backend="eager", dynamic=False)  # the tracing alone, without a C++ compiler
+    for seed in (0, 1):  # other routes, other shapes
+        ids = torch.randint(0, 11, (2, 12), generator=torch.Generator().manual_seed(seed))
+        gradients = []
+        for forward in (model, compiled):
+            output = forward(ids, rng=None)
+            loss = output.logits.square().mean() + output.balance_loss
+            gradients.append(torch.autograd.grad(loss, list(model.parameters())))
+        assert all(torch.allclose(mine, plain, atol=1e-6) for plain, mine in zip(*gradients))
 
 
 def test_an_expert_nobody_visits_gets_a_zero_gradient():
