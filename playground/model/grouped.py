@@ -13,6 +13,7 @@ import functools
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
 
 from .activations import activate, activation_gradient
 
@@ -81,6 +82,7 @@ class Experts(torch.autograd.Function):
         return visits.collect(answers, weights.detach().to(answers.dtype))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad):
         rows, lifted, gates, hidden, answers, weights, up, gate, down = ctx.saved_tensors
         visits, to_gate = ctx.visits, None
