@@ -32,8 +32,8 @@ class ModelOutput(NamedTuple):
     """What a mixture of experts asks to be added to the training loss, weighted already; None for a dense model."""
     expert_load: torch.Tensor | None = None
     """(mixture layers, E): share of visits each expert got in this pass; None for a dense model."""
-    router_probabilities: tuple[torch.Tensor, ...] = ()
-    """(B, T, E) of each mixture layer, with their gradient."""
+    routings: tuple[Routing, ...] = ()
+    """Where each mixture layer sent its tokens, with its gradient."""
 
 
 class Transformer(nn.Module):
@@ -104,7 +104,7 @@ class Transformer(nn.Module):
         if not routings:
             return ModelOutput(logits, None)
         load = torch.stack([r.fraction_routed() for r in routings])
-        return ModelOutput(logits, self._spread(routings), load, tuple(r.probabilities for r in routings))
+        return ModelOutput(logits, self._spread(routings), load, tuple(routings))
 
     @torch.no_grad()
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:

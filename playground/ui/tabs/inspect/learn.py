@@ -273,7 +273,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{value}</td></tr>".replace("-", "−") for name, value in lines)
     head = f"<thead><tr><th>{html.escape(part.title)}, row {i}, column {j}</th><th></th></tr></thead>"
     table = f'<table class="plain-table">{head}<tbody>{rows}</tbody></table>'
-    return theme.saved_table(table, "one-weight") + f'<p class="quiet-line">{html.escape(note)}</p>'
+    return theme.saved_table(table, "one-weight") + theme.quiet(note)
 
 
 def muon_note(part: Matrix, report: StepReport) -> str:

@@ -311,6 +311,3 @@ def similarity_note(view: RunView | None) -> str:
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )
-
-
-# ---- the runs, side by side ------------------------------------------------------------------------------------------
