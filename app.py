@@ -35,7 +35,10 @@ def main() -> None:
     from playground.ui.swiftly import import_gradio
 
     import_gradio()
+    from playground.model.fast.process import settle
     from playground.ui.app import build_app, launch
+
+    settle()  # before there are threads: visitors' runs are trained in some
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
     host = (

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import importlib
 
+from playground.model.fast.process import settle
+
 NAMES = ("training", "time_to_loss", "decoding", "page", "moe", "inspection", "removal", "distributed")
 
 
@@ -23,6 +25,7 @@ def main() -> None:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args()
+    settle()
     options.run(options)
 
 

@@ -18,7 +18,6 @@ import torch
 from torch import nn
 
 from playground.data import corpus_from_language
-from playground.devices import keep_freed_memory
 from playground.model import PRESETS, ModelConfig, Transformer, no_tap
 from playground.model.feedforward import FeedForward
 from playground.model.moe import MixtureOfExperts
@@ -40,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure and print the tables."""
-    keep_freed_memory()
     device = torch.device(options.device)
     ratios, dense_ms = layer_ratios(device, options.rounds, options.repeats)
     print(f"One layer, {TOKENS[0] * TOKENS[1]} tokens, forward and backward; dense feed-forward {dense_ms:.2f} ms\n")

@@ -16,6 +16,7 @@ sys.path.insert(0, str(HERE.parent))
 from playground.data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file  # noqa: E402
 from playground.inspection.specialisation import probe, specialisation_over_training  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
+from playground.model.fast.process import settle  # noqa: E402
 from playground.storage import save  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
@@ -143,5 +144,6 @@ if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in SHIPPED]
     if unknown:
         sys.exit(f"there is no checkpoint called {unknown[0]!r}; choose from {', '.join(SHIPPED)}")
+    settle()
     for each in sys.argv[1:] or SHIPPED:
         make(each)

@@ -43,6 +43,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Errors a user can mend are one sentence on standard error."""
     options = build_parser().parse_args(arguments)
+    from ..model.fast.process import settle
+
+    settle()
     try:
         return options.run(options) or 0
     except ValueError as problem:

@@ -14,8 +14,8 @@ import torch
 
 from ..data.tokenizers import Tokenizer
 from ..model import KVCache, ModelConfig, Transformer
-from ..model.bare import bare
-from .sampling import SamplingConfig, draw, probabilities
+from ..model.fast.bare import bare
+from .sampling import SamplingConfig, draw, probabilities, streams
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ def generate(
     always; `slide_by` larger than 1 makes rebuilding rarer. With `stop` strings (which need the `tokenizer`), a sample
     that has written one is over; when all are, generation ends. A model without a causal mask is decoded without cache.
 
+    The first of several samples is the one that would have been alone, and each is the same whatever their number (but
+    for what a product's rounding owes to the size of the batch).
+
     Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
     sampling = sampling or SamplingConfig()
@@ -93,18 +96,36 @@ def generate(
     if stop and tokenizer is None:
         raise ValueError("stop strings need the tokenizer, to see the text")
     return _steps(
-        model, list(prompt), max_new_tokens, sampling, n_samples, tokenizer, tuple(s for s in stop if s),
-        use_cache and model.config.causal, when_full, slide_by,
-    )  # fmt: skip
+        model,
+        list(prompt),
+        sampling,
+        max_new_tokens=max_new_tokens,
+        n_samples=n_samples,
+        tokenizer=tokenizer,
+        stop=tuple(s for s in stop if s),
+        use_cache=use_cache and model.config.causal,
+        when_full=when_full,
+        slide_by=slide_by,
+    )
 
 
 def _steps(
-    model, prompt, max_new_tokens, sampling, n_samples, tokenizer, stop, use_cache, when_full, slide_by
+    model: Transformer,
+    prompt: list[int],
+    sampling: SamplingConfig,
+    *,
+    max_new_tokens: int,
+    n_samples: int,
+    tokenizer: Tokenizer | None,
+    stop: tuple[str, ...],
+    use_cache: bool,
+    when_full: str,
+    slide_by: int,
 ) -> Iterator[DecodeStep]:
     T = model.config.context_length
     device = next(model.parameters()).device
     read = bare(model)  # the same pass with less ado
-    rng = torch.Generator().manual_seed(sampling.seed)
+    randomness = streams(sampling.seed, n_samples)
     text = torch.tensor(prompt, device=device).repeat(n_samples, 1)  # (N, length)
     first = max(len(prompt) - T, 0)  # where the window that the model sees begins
     cache = KVCache.allocate(model.config, n_samples, device=device) if use_cache else None
@@ -124,7 +145,7 @@ def _steps(
                 rebuilt = False
             scores = logits.float().cpu()
             distribution = probabilities(scores, text.cpu(), sampling)
-            chosen = draw(distribution, rng)
+            chosen = draw(distribution, randomness)
             newest = chosen[:, None].to(device)
             text = torch.cat((text, newest), dim=1)
             full = text.shape[1] - first > T
@@ -186,7 +207,9 @@ def _met(tokenizer: Tokenizer, ids: list[int], stop: tuple[str, ...]) -> bool:
     return any(s in text for s in stop)
 
 
-def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:
+def _check(
+    config: ModelConfig, prompt: Sequence[int], max_new_tokens: int, n_samples: int, when_full: str, slide_by: int
+) -> None:
     if not len(prompt):
         raise ValueError("the prompt is empty: type at least one character")
     if min(prompt) < 0 or max(prompt) >= config.vocab_size:

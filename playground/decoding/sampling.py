@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +81,17 @@ def penalise(scores: torch.Tensor, history: torch.Tensor, penalty: float) -> tor
     return torch.where(seen, torch.where(scores > 0, scores / penalty, scores * penalty), scores)
 
 
+def temper(scores: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Scores (N, V) less each row's highest, divided by the temperature: the constant changes no probability.
+
+    Without it, a temperature near 0 would divide to infinities, whose difference is not a number.
+    """
+    if temperature == 1.0:
+        return scores
+    least = torch.finfo(scores.dtype).tiny  # below, the division would be by 0; the likeliest alone is left long before
+    return (scores - scores.amax(dim=-1, keepdim=True)) / max(temperature, least)
+
+
 def keep_top_k(scores: torch.Tensor, k: int | None) -> torch.Tensor:
     """Scores (N, V) with all but the k highest at −inf. Equal scores at the edge stay together."""
     if k is None or k >= scores.shape[-1]:
@@ -88,12 +101,16 @@ def keep_top_k(scores: torch.Tensor, k: int | None) -> torch.Tensor:
 
 
 def keep_top_p(scores: torch.Tensor, p: float) -> torch.Tensor:
-    """Scores (N, V) with −inf outside the smallest set of likeliest tokens whose probabilities sum to at least p."""
+    """Scores (N, V) with −inf outside the smallest set of likeliest tokens whose probabilities sum to at least p.
+
+    Of equal scores at the edge, the lower tokens stay. The likeliest token stays however small p is.
+    """
     if p >= 1.0:
         return scores
-    ordered, tokens = scores.softmax(dim=-1).sort(dim=-1, descending=True)
-    before = ordered.cumsum(dim=-1) - ordered  # probability of everything likelier
-    removed = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, tokens, before >= p)
+    ordered, tokens = scores.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
+    likelier = ordered.cumsum(dim=-1) - ordered  # probability of everything before it
+    beyond = (likelier >= p) & (likelier > 0)  # p may be 0 in the precision of the scores
+    removed = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, tokens, beyond)
     return scores.masked_fill(removed, -math.inf)
 
 
@@ -110,22 +127,28 @@ def probabilities(logits: torch.Tensor, history: torch.Tensor, config: SamplingC
     scores = penalise(logits, history, config.repetition_penalty)
     if config.greedy:
         return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=-1, keepdim=True), 1.0)
-    if config.temperature != 1.0:
-        scores = scores / config.temperature
+    scores = temper(scores, config.temperature)
     scores = keep_top_k(scores, config.top_k)
     scores = keep_top_p(scores, config.top_p)
     scores = keep_min_p(scores, config.min_p)
     return scores.softmax(dim=-1)
 
 
-def draw(distribution: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
-    """One token (N,) from each row of a distribution (N, V)."""
-    if distribution.shape[0] == 1:
-        # the same inverse-CDF draw as below, without the checks that cost torch.multinomial most of its time
-        cumulative = distribution[0].cumsum(0, dtype=torch.float64)
-        point = torch.rand(1, generator=rng, dtype=torch.float64) * cumulative[-1]
-        return torch.searchsorted(cumulative, point, right=True).clamp_(max=distribution.shape[1] - 1)
-    return torch.multinomial(distribution, 1, generator=rng).squeeze(1)
+def streams(seed: int, n_samples: int) -> list[torch.Generator]:
+    """A random stream for each of N samples. What a sample draws does not depend on how many there are beside it."""
+    others = (random.Random(f"{seed}, sample {i}").getrandbits(63) for i in range(1, n_samples))
+    return [torch.Generator().manual_seed(own) for own in (seed, *others)]
+
+
+def draw(distribution: torch.Tensor, randomness: Sequence[torch.Generator]) -> torch.Tensor:
+    """One token (N,) from each row of a distribution (N, V), by a number from that row's stream.
+
+    By the inverse of the cumulative distribution, without the checks that cost torch.multinomial most of its time.
+    """
+    cumulative = distribution.cumsum(-1, dtype=torch.float64)
+    points = torch.cat([torch.rand(1, generator=rng, dtype=torch.float64) for rng in randomness]).unsqueeze(1)
+    chosen = torch.searchsorted(cumulative, points * cumulative[:, -1:], right=True)
+    return chosen.squeeze(1).clamp_(max=distribution.shape[1] - 1)
 
 
 @dataclass(frozen=True)
@@ -156,7 +179,8 @@ def explain(
     """
     raw = logits[None].float()
     scores = penalise(raw, history[None], config.repetition_penalty)
-    tempered = scores if config.greedy else scores / config.temperature
+    temperature = 1.0 if config.greedy else config.temperature
+    tempered = temper(scores, temperature)
     final = probabilities(raw, history[None], config)[0]
     removed: dict[int, str] = {}
     if config.greedy:
@@ -181,7 +205,7 @@ def explain(
             token=t,
             logit=raw[0, t].item(),
             raw_probability=raw_p[t].item(),
-            score=tempered[0, t].item(),
+            score=scores[0, t].item() / temperature,
             tempered_probability=tempered_p[t].item(),
             removed_by=removed.get(t),
             probability=final[t].item(),

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 
 from ..model import Transformer
-from ..model.moe import Routing as LayerRouting
-from ..model.moe import balance_loss
+from ..model.moe import LayerRouting, balance_loss
 from ..training.trainer import loss_of
 from .routing import NAMES, expert_layers
 

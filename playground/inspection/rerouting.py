@@ -14,6 +14,7 @@ import torch.nn.functional as F
 
 from ..data.ladder import IGNORE
 from ..model import Tap, Transformer, no_tap
+from ..model.moe import heaviest_first
 from .routing import AT_ONCE, expert_layers
 
 
@@ -44,7 +45,8 @@ def without_experts(model: Transformer, off: Mapping[int, Sequence[int]]) -> Tap
             probabilities[layer] = x
         if name == "experts" and model.config.balance == "bias":  # the bias could still choose what has probability 0
             preference = probabilities[layer] + model.blocks[layer].feedforward.selection_bias
-            return preference.index_fill(-1, gone[layer], float("-inf")).topk(K, dim=-1).indices
+            chosen = preference.index_fill(-1, gone[layer], float("-inf")).topk(K, dim=-1).indices
+            return heaviest_first(chosen, probabilities[layer])
         return x
 
     return tap

@@ -27,7 +27,7 @@ class Routing:
     probabilities: torch.Tensor
     """(L, B, T, E) their softmax."""
     experts: torch.Tensor
-    """(L, B, T, K) the experts visited, best first."""
+    """(L, B, T, K) the experts visited, heaviest first."""
     weights: torch.Tensor
     """(L, B, T, K) how much each visit counts; sums to 1 over K."""
 
@@ -65,7 +65,7 @@ class Station:
 
     layer: int
     experts: tuple[int, ...]
-    """The K experts it visited, best first."""
+    """The K experts it visited, heaviest first."""
     weights: tuple[float, ...]
     """How much each of them counted."""
     logits: tuple[float, ...]

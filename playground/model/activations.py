@@ -1,4 +1,4 @@
-"""The nonlinearities of the feed-forward layer, each with its gradient beside it.
+"""The nonlinearities of the feed-forward layer.
 
 Squared ReLU is from So et al. 2021 (Primer), SwiGLU from Shazeer 2020.
 """
@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from .config import ModelConfig
-from .fused import squared_relu
+from .fast.formulas import SquaredReLU
+from .fast.quicker import quicker
 
 
 def activate(config: ModelConfig, x: torch.Tensor, gate: torch.Tensor | None = None) -> torch.Tensor:
@@ -20,22 +21,15 @@ def activate(config: ModelConfig, x: torch.Tensor, gate: torch.Tensor | None = N
         return F.relu(x)
     if config.activation == "relu2":
         return squared_relu(x)
-    return F.gelu(x, approximate=_formula(config))
+    return F.gelu(x, approximate=gelu_formula(config))
 
 
-def activation_gradient(
-    config: ModelConfig, grad: torch.Tensor, x: torch.Tensor, gate: torch.Tensor | None = None
-) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """What `grad`, the gradient of `activate`'s result, is for x and for the gate. Writes over `grad`."""
-    if gate is not None:
-        to_gate = torch.ops.aten.silu_backward(grad * x, gate)
-        return grad.mul_(F.silu(gate)), to_gate
-    if config.activation == "relu":
-        return grad.mul_(x > 0), None
-    if config.activation == "relu2":
-        return grad.mul_(F.relu(x)).mul_(2), None
-    return torch.ops.aten.gelu_backward.grad_input(grad, x, approximate=_formula(config), grad_input=grad), None
+@quicker(by=SquaredReLU)
+def squared_relu(x: torch.Tensor) -> torch.Tensor:
+    """max(x, 0)², number by number."""
+    return F.relu(x).square()
 
 
-def _formula(config: ModelConfig) -> str:
+def gelu_formula(config: ModelConfig) -> str:
+    """What torch calls the config's GELU: the exact one, or its approximation by a hyperbolic tangent."""
     return "tanh" if config.gelu_tanh else "none"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
-from .fused import RMSNorm
+from .fast.attend import attend
+from .fast.layers import Linear
+from .norms import RMSNorm
 from .positions import rotate
 from .trace import Tap, no_tap
-from .undrawn import Linear
 
 
 class Attention(nn.Module):
@@ -63,7 +63,7 @@ class Attention(nn.Module):
 
         drops_weights = rng is not None and self.config.dropout > 0
         if tap is no_tap and not drops_weights:
-            z = self.fused_kernel(q, k, v)
+            z = self.fused(q, k, v)
         else:
             z = self.explicit(q, k, v, tap, layer, rng)
         z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
@@ -79,27 +79,15 @@ class Attention(nn.Module):
         # split_with_sizes is what split calls after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
-    def fused_kernel(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    def fused(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         """Blend of values (B, H, T, D) without ever holding the pattern."""
         T, S = q.shape[2], k.shape[2]
-        if T == 1:  # decoding: a single query, which may see every key
-            return F.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1])
-        if q.device.type == "cpu" and torch.bfloat16 in (q.dtype, v.dtype):
-            # the kernel's backward is several times slower in bfloat16 than in fp32 on a CPU
-            with torch.autocast("cpu", enabled=False):
-                return self.fused_kernel(q.float(), k.float(), v.float())
-        mask = None
-        if self.config.causal and S > T:
-            # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
-            mask = visible(T, S, q.device)
-        return F.scaled_dot_product_attention(
-            q,
-            k,
-            v,
-            attn_mask=mask,
-            is_causal=self.config.causal and mask is None,
-            enable_gqa=self.config.kv_heads != self.config.n_heads,
-        )
+        if not self.config.causal or T == 1:  # a single query may see every key
+            return attend(q, k, v)
+        if S == T:
+            return attend(q, k, v, is_causal=True)
+        # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
+        return attend(q, k, v, causal_mask(T, S, q.device))
 
     def explicit(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None
@@ -110,7 +98,7 @@ class Attention(nn.Module):
             k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
         scores = tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
         if self.config.causal:
-            scores = scores.masked_fill(~visible(q.shape[2], k.shape[2], q.device), -math.inf)
+            scores = scores.masked_fill(~causal_mask(q.shape[2], k.shape[2], q.device), -math.inf)
         scores = tap("masked_scores", layer, scores)
         pattern = tap("pattern", layer, scores.softmax(dim=-1))
         return dropout(pattern, self.config.dropout, rng) @ v
@@ -129,8 +117,8 @@ class Head(nn.Module):
         return self.q(x), self.k(x), self.v(x)
 
 
-def visible(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:
-    """Causal mask (T, S): True where a query may look. The last query is the last key's own token."""
+def causal_mask(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """(T, S): True where a query may look. The last query is the last key's own token."""
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 

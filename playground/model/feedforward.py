@@ -7,8 +7,8 @@ from torch import nn
 
 from .activations import activate
 from .config import ModelConfig
+from .fast.layers import Linear
 from .trace import Tap
-from .undrawn import Linear
 
 
 class FeedForward(nn.Module):

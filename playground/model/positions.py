@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from .fused import rotate_pairs
+from .fast.formulas import Rotation
+from .fast.quicker import quicker
 
 
 def sinusoidal(length: int, d_model: int) -> torch.Tensor:
@@ -29,9 +30,11 @@ def rotary_table(length: int, d_head: int, base: float) -> tuple[torch.Tensor, t
     return cosines[:, None, :], sines[:, None, :]
 
 
+@quicker(by=Rotation)
 def rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
     """Turn each pair of numbers of x (B, T, H, D) by its position's angle; cosines and sines are (T, 1, D)."""
-    return rotate_pairs(x, cosines, sines)
+    halves_swapped = torch.roll(x, x.shape[-1] // 2, dims=-1)
+    return x * cosines + halves_swapped * sines
 
 
 def _numbers(end: int, step: int = 1) -> torch.Tensor:

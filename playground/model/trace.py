@@ -2,7 +2,10 @@
 
 A tap is any callable `tap(name, layer, x) -> x`. The forward pass calls it with each named intermediate and goes on
 with what it returns, so a tap that returns x unchanged records and one that returns something else edits. `layer` is
-None for what belongs to the whole model. The names follow TransformerLens where it has one:
+None for what belongs to the whole model. TransformerLens has the same names, with `hook_` before them, for embed, q, k,
+v, pattern, z, attn_out, resid_pre, resid_mid and resid_post (under pre-norm). The others are ours; there, positions is
+pos_embed, q_rotated and k_rotated are rot_q and rot_k, masked_scores is attn_scores, ff_hidden is mlp.hook_post and
+ff_out is mlp_out, while attn_in and expert_weights are other tensors: before the norm, and of all experts.
 
     whole model   embed       (B, T, d)     token embeddings, scaled if the config says so
                   positions   (T, d)        what learned or sinusoidal positions add
@@ -23,7 +26,7 @@ None for what belongs to the whole model. The names follow TransformerLens where
                   ff_out      (B, T, d)
                   resid_post  (B, T, d)     what leaves the block
     mixtures      router_logits (B, T, E); router_probabilities (B, T, E), which balance reads, while the choice and
-                  its weights follow from the logits; experts (B, T, K), the chosen ones, best first;
+                  its weights follow from the logits; experts (B, T, K), the chosen ones, heaviest first;
                   expert_weights (B, T, K), rows sum to 1; no ff_hidden, since only visited experts compute theirs
 """
 

@@ -15,12 +15,12 @@ from .attention import Attention
 from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
+from .fast.layers import Embedding, Linear
 from .feedforward import FeedForward
-from .fused import RMSNorm
-from .moe import MixtureOfExperts, Routing, balance_loss, router_z_loss
+from .moe import LayerRouting, MixtureOfExperts, balance_loss, router_z_loss
+from .norms import make_norm
 from .positions import rotary_table, sinusoidal
 from .trace import Tap, no_tap
-from .undrawn import Embedding, Linear
 
 
 class ModelOutput(NamedTuple):
@@ -32,7 +32,7 @@ class ModelOutput(NamedTuple):
     """What a mixture of experts asks to be added to the training loss, weighted already; None for a dense model."""
     expert_load: torch.Tensor | None = None
     """(mixture layers, E): share of visits each expert got in this pass; None for a dense model."""
-    routings: tuple[Routing, ...] = ()
+    routings: tuple[LayerRouting, ...] = ()
     """Where each mixture layer sent its tokens, with its gradient."""
 
 
@@ -119,7 +119,7 @@ class Transformer(nn.Module):
         for mixture, load in zip(mixtures, expert_load):
             mixture.selection_bias += rate * torch.sign(load.mean() - load)
 
-    def _spread(self, routings: list[Routing]) -> torch.Tensor:
+    def _spread(self, routings: list[LayerRouting]) -> torch.Tensor:
         """Mean over the mixture layers of the weighted losses that keep experts in use."""
         total = torch.zeros((), device=routings[0].logits.device)
         for routing in routings:
@@ -176,7 +176,7 @@ class Block(nn.Module):
         tap: Tap,
         layer: int,
         rng: torch.Generator | None,
-    ) -> tuple[torch.Tensor, Routing | None]:
+    ) -> tuple[torch.Tensor, LayerRouting | None]:
         pre = self.config.norm_placement == "pre"
         p = self.config.dropout
         x = tap("resid_pre", layer, x)
@@ -190,17 +190,3 @@ class Block(nn.Module):
             thought, routing = self.feedforward(read, tap, layer), None
         x = x + dropout(thought, p, rng)
         return tap("resid_post", layer, x if pre else self.feedforward_norm(x)), routing
-
-
-def make_norm(config: ModelConfig) -> nn.Module:
-    """The config's kind of normalisation over d_model."""
-    if config.norm == "rmsnorm":
-        return RMSNorm(config.d_model, config.norm_eps)
-    return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)
-
-
-class LayerNorm(nn.LayerNorm):
-    """Layer normalisation (Ba et al. 2016), called without the detour that takes half the time of a single token's."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
 
 from ..devices import has_fast_bf16
+from ..model import Transformer
+from ..model.fast.adamw import AdamW
 from .config import TrainConfig
 
 # Quintic polynomial whose iteration pushes all singular values towards 1 (Jordan et al. 2024, "Muon").
@@ -17,29 +19,31 @@ _A, _B, _C = 3.4445, -4.7750, 2.0315
 NEWTON_SCHULZ_STEPS = 5
 
 
-class AdamW(torch.optim.AdamW):
-    """torch's own, stepping without the wrapper that imports torch's compiler."""
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
-
-
 class Muon(torch.optim.Optimizer):
     """Momentum whose update is made orthogonal (Jordan et al. 2024), for matrices (n, m) and stacks of them (E, n, m).
 
     The same update as `torch.optim.Muon`, but all matrices of one shape go through the Newton–Schulz iteration as one
-    batch, and in fp32 where the processor has no bfloat16.
+    batch, in fp32 where the processor has no bfloat16, and a parameter may be several matrices below one another:
+    `parts` says for each of `params` how many (default: one).
     """
 
-    def __init__(self, params, lr: float = 0.02, momentum: float = 0.95, weight_decay: float = 0.0):
-        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+    def __init__(
+        self,
+        params: Iterable[nn.Parameter],
+        lr: float = 0.02,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        parts: Sequence[int] | None = None,
+    ):
+        params = list(params)
+        group = {"params": params, "parts": list(parts) if parts is not None else [1] * len(params)}
+        super().__init__([group], {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure=None):
         for group in self.param_groups:
             alike: dict[tuple[int, int], list[tuple[torch.Tensor, torch.Tensor]]] = defaultdict(list)
-            for parameter in group["params"]:
+            for parameter, parts in zip(group["params"], group["parts"]):
                 if parameter.grad is None:
                     continue
                 state = self.state[parameter]
@@ -48,32 +52,37 @@ class Muon(torch.optim.Optimizer):
                 momentum = state["momentum"]
                 momentum.lerp_(parameter.grad, 1 - group["momentum"])
                 update = parameter.grad.lerp(momentum, group["momentum"])  # Nesterov
-                alike[tuple(sorted(parameter.shape[-2:]))].append((parameter, update))
+                update = update if update.ndim == 3 else update.unflatten(0, (parts, -1))
+                alike[tuple(sorted(update.shape[1:]))].append((parameter, update))
             for members in alike.values():
                 self._update(members, group["lr"], group["weight_decay"])
 
     @staticmethod
     def _update(members: list[tuple[torch.Tensor, torch.Tensor]], lr: float, weight_decay: float) -> None:
-        wide = [u.mT if u.shape[-2] > u.shape[-1] else u for _, u in members]
-        stack = torch.cat([u.reshape(-1, *u.shape[-2:]) for u in wide])  # (matrices, n, m), n ≤ m
-        done = orthogonalise(stack).split([u.numel() // (u.shape[-1] * u.shape[-2]) for u in wide])
-        for (parameter, _), update in zip(members, done):
-            n, m = parameter.shape[-2:]
-            tall = n > m
-            update = (update.mT if tall else update).reshape(parameter.shape)
+        wide = [u.mT if u.shape[1] > u.shape[2] else u for _, u in members]
+        done = orthogonalise(torch.cat(wide)).split([len(u) for u in wide])  # of (matrices, n, m), n ≤ m
+        for (parameter, update), turned in zip(members, done):
+            n, m = update.shape[1:]
             # torch keeps weights as (out, in); stacks of experts are (in, out)
             out_features, in_features = (n, m) if parameter.ndim == 2 else (m, n)
+            turned = (turned.mT if n > m else turned).reshape(parameter.shape)
             parameter.mul_(1 - lr * weight_decay)
-            parameter.add_(update, alpha=-lr * math.sqrt(max(1.0, out_features / in_features)))
+            parameter.add_(turned, alpha=-lr * math.sqrt(max(1.0, out_features / in_features)))
 
 
-def orthogonalise(stack: torch.Tensor, steps: int = NEWTON_SCHULZ_STEPS) -> torch.Tensor:
-    """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations."""
-    x = stack.bfloat16() if has_fast_bf16(stack.device) else stack.float()
+def orthogonalise(
+    stack: torch.Tensor, steps: int = NEWTON_SCHULZ_STEPS, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations.
+
+    Computed in `dtype`; None is bfloat16 where the device has it in hardware, else fp32. In bfloat16, directions weaker
+    than its rounding of the strongest come out as noise.
+    """
+    x = stack.to(dtype or (torch.bfloat16 if has_fast_bf16(stack.device) else torch.float32))
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     wide = x.shape[-1] >= 2 * x.shape[-2]
     # bfloat16 has too few digits for the square of a matrix to stand for it
-    x = _orthogonalise_wide(x, steps) if wide and x.dtype == torch.float32 else _orthogonalise(x, steps)
+    x = _orthogonalise_wide(x, steps) if wide and x.dtype != torch.bfloat16 else _orthogonalise(x, steps)
     return x.to(stack.dtype)
 
 
@@ -105,26 +114,16 @@ def _polynomial(gram: torch.Tensor) -> torch.Tensor:
     return torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C)
 
 
-def _leave_the_compiler_alone() -> None:
-    """Spare optimizers the import of torch's compiler: 2.5 seconds and 76 MB to say that it shall not compile them.
-
-    torch keeps what its compiler says about a method in an attribute of the method, and asks where there is none. The
-    compiler never sees an optimizer here, only models.
-    """
-    for method in vars(torch.optim.Optimizer).values():
-        plain = getattr(method, "__wrapped__", None)
-        if plain is not None and not hasattr(plain, "__dynamo_disable"):
-            plain.__dynamo_disable = plain
-
-
-def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.Optimizer]:
+def make_optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """The run's optimizers; each group remembers its peak rate as `peak_lr`. Norms and biases do not decay."""
-    _leave_the_compiler_alone()
-    matrices, decaying, others = [], [], []
+    matrices, parts, decaying, others = [], [], [], []
     for name, parameter in model.named_parameters():
-        if name.startswith("blocks.") and parameter.ndim >= 2 and not name.endswith("bias"):
-            (matrices if config.optimizer == "muon" else decaying).append(parameter)
-        elif parameter.ndim >= 2 and not name.endswith("bias"):
+        bias = name.endswith("bias")
+        if config.optimizer == "muon" and name.startswith("blocks.") and parameter.ndim >= 2 and not bias:
+            matrices.append(parameter)
+            # every head's queries, keys and values apart: measured better than as one matrix, or three
+            parts.append(len(parameter) // model.config.d_head if name.endswith("attention.qkv.weight") else 1)
+        elif parameter.ndim >= 2 and not bias:
             decaying.append(parameter)
         else:
             others.append(parameter)
@@ -135,7 +134,7 @@ def make_optimizers(model: nn.Module, config: TrainConfig) -> list[torch.optim.O
     ]
     if matrices:
         rate, momentum = config.muon_learning_rate, config.muon_momentum
-        optimizers.append(Muon(matrices, lr=rate, momentum=momentum, weight_decay=config.weight_decay))
+        optimizers.append(Muon(matrices, rate, momentum, config.weight_decay, parts))
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from ..data.corpus import Corpus
 from ..data.ladder import IGNORE
-from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
+from ..devices import mixed, pick_device, pick_precision
 from ..model import Transformer
 from ..model.moe import MixtureOfExperts
 from . import autosave
@@ -126,8 +126,6 @@ class _Run:
             )
         self.workers = workers
         self.device = pick_device(config.device)
-        if self.device.type == "cpu":
-            keep_freed_memory()
         self.dtype = pick_precision(config.precision, self.device)
         self.model, self.corpus, self.config, self.folder = model.to(self.device), corpus, config, folder
         self.optimizers = make_optimizers(model, config)

@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from ..devices import keep_freed_memory, on_zerogpu
+from ..devices import on_zerogpu
 from . import api, chart, links, theme
 from .blocks import Blocks
 from .early import early_head
@@ -28,7 +28,6 @@ STORAGE_SECRET = "transformer-playground"
 
 def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Jobs | None = None) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
-    keep_freed_memory()  # before there are threads: visitors' runs are trained in some
     limits = limits or limits_here()
     registry = registry or Registry(limits)
     jobs = jobs or Jobs(registry, limits, run_in_slices if on_zerogpu() else run_training)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data import Ladder
-from ..devices import alone_if_small
 from ..model import ModelConfig
+from ..model.fast.process import alone_if_small
 from ..model.twins import Twins, dense_twin, expert_twin
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot

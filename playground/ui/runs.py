@@ -25,8 +25,8 @@ from ..data import (
     corpus_from_text,
     read_hub,
 )
-from ..devices import alone_if_small
 from ..model import ModelConfig, Transformer
+from ..model.fast.process import alone_if_small
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from .limits import Limits
 

@@ -69,6 +69,18 @@ def test_several_samples_differ_from_each_other():
     assert len({tuple(s.tokens[i] for s in steps) for i in range(4)}) == 4
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_a_sample_is_the_same_however_many_there_are(use_cache):
+    model, sampling = Transformer(TINY, seed=1), SamplingConfig(seed=5, top_p=0.9)
+
+    def texts(n):
+        steps = list(generate(model, PROMPT, 30, sampling, n_samples=n, use_cache=use_cache))
+        return [tuple(s.tokens[i] for s in steps) for i in range(n)]
+
+    four = texts(4)
+    assert texts(1) == four[:1] and texts(3) == four[:3]
+
+
 def test_greedy_takes_the_likeliest():
     for step in generate(Transformer(TINY, seed=1), PROMPT, 10, SamplingConfig(greedy=True)):
         assert step.tokens[0] == step.logits[0].argmax().item() == step.candidates(1)[0][0]

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.decoding import SamplingConfig, explain
-from playground.decoding.sampling import draw, keep_min_p, keep_top_k, keep_top_p, penalise, probabilities
+from playground.decoding.sampling import (
+    draw,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    penalise,
+    probabilities,
+    streams,
+)
 
 scores = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12).map(lambda xs: torch.tensor([xs]))
 NO_HISTORY = torch.zeros(1, 0, dtype=torch.long)
@@ -84,14 +92,56 @@ def test_the_penalty_only_meets_what_occurred():
 @pytest.mark.parametrize("rows", [1, 4])
 def test_draws_follow_the_distribution_and_repeat_with_the_seed(rows):
     distribution = torch.tensor([[0.5, 0.0, 0.2, 0.3]]).repeat(rows, 1)
-    rng = torch.Generator().manual_seed(0)
-    drawn = torch.cat([draw(distribution, rng) for _ in range(8000 // rows)])
+    randomness = streams(0, rows)
+    drawn = torch.cat([draw(distribution, randomness) for _ in range(8000 // rows)])
     counts = torch.bincount(drawn, minlength=4) / len(drawn)
     assert counts[1] == 0
     assert torch.allclose(counts, distribution[0], atol=0.03)
-    assert torch.equal(
-        draw(distribution, torch.Generator().manual_seed(3)), draw(distribution, torch.Generator().manual_seed(3))
-    )
+    assert torch.equal(draw(distribution, streams(3, rows)), draw(distribution, streams(3, rows)))
+
+
+def test_a_samples_draws_do_not_depend_on_the_others():
+    distribution = torch.full((5, 1000), 0.001)
+    alone, among_two, among_five = ([draw(distribution[:n], s).tolist() for _ in range(20)]
+                                    for n, s in ((n, streams(7, n)) for n in (1, 2, 5)))  # fmt: skip
+    assert [row[:1] for row in among_two] == [row[:1] for row in among_five] == alone
+    assert [row[:2] for row in among_five] == among_two
+    assert len({tuple(row[i] for row in among_five) for i in range(5)}) == 5
+    assert [draw(distribution, streams(8, 5)).tolist() for _ in range(1)] != among_five[:1]
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-38, 1e-45, 5e-324])
+def test_a_temperature_near_nothing_leaves_the_likeliest_and_its_equals(temperature):
+    x = torch.tensor([[3.0, -40.0, 3.0, 2.999, -math.inf], [-90.0, -20.0, -30.0, -20.0, -20.001]])
+    config = SamplingConfig(temperature=temperature, top_k=4, top_p=0.99, min_p=0.01)
+    result = probabilities(x, NO_HISTORY.expand(2, 0), config)
+    assert result.tolist() == [[0.5, 0.0, 0.5, 0.0, 0.0], [0.0, 0.5, 0.0, 0.5, 0.0]]
+    rows = explain(x[0], NO_HISTORY[0], config)
+    assert [row.token for row in rows if row.removed_by is None and row.probability] == [0, 2]
+    assert not any(math.isnan(number) for row in rows for number in (row.score, row.tempered_probability))
+
+
+@pytest.mark.parametrize("rules", [{"top_p": 1e-46}, {"min_p": 5e-324}, {"top_p": 1e-46, "min_p": 1.0, "top_k": 1}])
+def test_the_likeliest_token_stays_however_strict_a_rule_is(rules):
+    x = torch.tensor([[0.0, 2.0, 1.0, -math.inf]])
+    result = probabilities(x, NO_HISTORY, SamplingConfig(**rules))
+    assert result.sum().item() == pytest.approx(1.0) and result.argmax() == 1
+
+
+def test_equal_scores_are_cut_alike_whatever_stands_beside_them():
+    row = torch.zeros(1, 40)
+    alone = keep_top_p(row, 0.5)
+    assert torch.isfinite(alone)[0].tolist() == [True] * 20 + [False] * 20
+    together = keep_top_p(torch.cat((torch.randn(7, 40), row)), 0.5)
+    assert torch.equal(together[-1:], alone)
+
+
+def test_the_penalty_keeps_what_cannot_be_drawn_impossible():
+    x = torch.tensor([[-math.inf, 1.0, -math.inf, 0.0]])
+    for penalty in (0.01, 2.0, 100.0):
+        config = SamplingConfig(repetition_penalty=penalty)
+        result = probabilities(x, torch.tensor([[0, 1, 3]]), config)
+        assert result[0, 0] == result[0, 2] == 0 and result.sum().item() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from playground.model import PRESETS, KVCache, ModelConfig, Transformer, no_tap, trace
+from playground.model.config import BALANCES
 from playground.model.moe import MixtureOfExperts, balance_loss
 
 MIXTURE = ModelConfig(vocab_size=11, context_length=12, n_layers=1, d_model=8, n_heads=2, d_ff=12, n_experts=5)
@@ -179,6 +180,21 @@ def test_selection_bias_moves_load_without_a_loss():
         model.shift_selection(model(ids).expert_load, rate=2e-3)
     even = model(ids).expert_load.std(dim=1)
     assert (even < 0.5 * uneven).all()
+
+
+@pytest.mark.parametrize("balance", BALANCES)
+def test_the_first_expert_is_the_heaviest(balance):
+    """However they were chosen: a bias moves who is visited, and who counts most stays the router's own."""
+    model = Transformer(MIXTURE.replace(balance=balance, experts_per_token=3, init_std=0.5), seed=1)
+    if balance == "bias":
+        model.blocks[0].feedforward.selection_bias.copy_(torch.linspace(-0.3, 0.3, 5))
+    seen = trace(model, torch.randint(0, 11, (4, 12), generator=torch.Generator().manual_seed(0)))
+    weights = seen["expert_weights", 0]
+    assert (weights.diff(dim=-1) <= 0).all()
+    assert torch.allclose(weights, seen["router_logits", 0].gather(-1, seen["experts", 0]).softmax(-1))
+    if balance == "bias":
+        plain = seen["router_logits", 0].topk(3, dim=-1).indices
+        assert (plain.sort().values != seen["experts", 0].sort().values).any()
 
 
 def test_load_sums_to_one_and_dense_models_have_none():

@@ -1,5 +1,6 @@
 """Laws of the one forward pass: causal, cached equals full, traced equals plain, layouts agree, explicit dropout."""
 
+import functools
 import itertools
 import math
 
@@ -9,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.model import KVCache, ModelConfig, Recorder, Transformer, chain, trace
-from playground.model.attention import fuse_heads, split_heads, visible
-from playground.model.bare import bare
+from playground.model.attention import causal_mask, fuse_heads, split_heads
 
 from .configs import CAUSAL, TINY, VARIANTS
 
@@ -76,7 +76,7 @@ def test_traced_equals_plain_and_the_trace_is_consistent(config):
         assert seen["q", layer].shape == (2, T, config.n_heads, config.d_head)
         assert seen["k", layer].shape == seen["v", layer].shape == (2, T, config.kv_heads, config.d_head)
         if config.causal:
-            assert pattern[..., ~visible(T, T)].abs().max() == 0
+            assert pattern[..., ~causal_mask(T, T)].abs().max() == 0
         if config.norm_placement == "pre":  # residuals add up
             mid = seen["resid_pre", layer] + seen["attn_out", layer]
             assert torch.allclose(seen["resid_mid", layer], mid, atol=1e-6)
@@ -200,18 +200,19 @@ def test_too_many_tokens_are_refused_in_words():
 
 
 def test_numpy_attention_of_the_worked_example():
-    """The hand-checkable attention of system S4, through this project's own attention module."""
+    """The hand-checkable attention of system S4, through this project's own attention module, in float64."""
     from playground.model.attention import Attention
     from playground.model.trace import no_tap
 
     config = ModelConfig(
         vocab_size=2, context_length=3, d_model=4, n_heads=2, n_layers=1, qkv_bias=False, attention_output_bias=False
     )
-    x = torch.tensor([[[0.1, 0.2, 0.3, 0.4], [0.5, 0.4, 0.3, 0.2], [0.0, 0.1, 0.0, 0.1]]])
-    wq = torch.tensor([[0.2, -0.1], [0.0, 0.1], [0.1, 0.2], [-0.1, 0.0]])
-    wk = torch.tensor([[0.1, 0.1], [0.0, -0.1], [0.2, 0.0], [0.0, 0.2]])
-    wv = torch.tensor([[0.1, 0.0], [-0.1, 0.1], [0.2, -0.1], [0.0, 0.2]])
-    attention = Attention(config)
+    in_double = functools.partial(torch.tensor, dtype=torch.float64)
+    x = in_double([[[0.1, 0.2, 0.3, 0.4], [0.5, 0.4, 0.3, 0.2], [0.0, 0.1, 0.0, 0.1]]])
+    wq = in_double([[0.2, -0.1], [0.0, 0.1], [0.1, 0.2], [-0.1, 0.0]])
+    wk = in_double([[0.1, 0.1], [0.0, -0.1], [0.2, 0.0], [0.0, 0.2]])
+    wv = in_double([[0.1, 0.0], [-0.1, 0.1], [0.2, -0.1], [0.0, 0.2]])
+    attention = Attention(config).double()
     with torch.no_grad():
         attention.qkv.weight.copy_(torch.cat([w.T for w in (wq, wq, wk, wk, wv, wv)]))
         attention.out.weight.copy_(torch.eye(4))
@@ -219,15 +220,15 @@ def test_numpy_attention_of_the_worked_example():
         attention(x, None, None, recorder, 0, None)
     seen = recorder.trace
     close = {"atol": 5e-9, "rtol": 0}
-    expected_q = torch.tensor([[0.01, 0.07], [0.11, 0.05], [-0.01, 0.01]])
-    expected_k = torch.tensor([[0.07, 0.07], [0.11, 0.05], [0.0, 0.01]])
-    expected_v = torch.tensor([[0.05, 0.07], [0.07, 0.05], [-0.01, 0.03]])
+    expected_q = in_double([[0.01, 0.07], [0.11, 0.05], [-0.01, 0.01]])
+    expected_k = in_double([[0.07, 0.07], [0.11, 0.05], [0.0, 0.01]])
+    expected_v = in_double([[0.05, 0.07], [0.07, 0.05], [-0.01, 0.03]])
     pattern = [[1, 0, 0], [0.49939896, 0.50060104, 0], [0.33337261, 0.3332312, 0.33339619]]
     output = [[0.05, 0.07], [0.06001202, 0.05998798], [0.03666085, 0.04999953]]
     for name, expected in (("q", expected_q), ("k", expected_k), ("v", expected_v)):
         assert torch.allclose(seen[name, 0][0, :, 0], expected, atol=1e-8)
-    assert torch.allclose(seen["pattern", 0][0, 0], torch.tensor(pattern), atol=3e-8)
-    assert torch.allclose(seen["z", 0][0, :, 0], torch.tensor(output), **close)
+    assert torch.allclose(seen["pattern", 0][0, 0], in_double(pattern), atol=3e-8)
+    assert torch.allclose(seen["z", 0][0, :, 0], in_double(output), **close)
     with torch.no_grad():
         assert torch.allclose(attention(x, None, None, no_tap, 0, None), attention.out(seen["z", 0].flatten(2)))
 
@@ -241,26 +242,4 @@ def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
     assert torch.allclose(mixed.float(), plain, atol=0.05)
     q = torch.randn(1, 2, 6, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert model.blocks[0].attention.fused_kernel(q, q, q).dtype == torch.float32
-
-
-@every_config
-def test_the_bare_twin_is_the_same_function_of_the_same_weights(config):
-    model, ids = Transformer(config), some_ids(config)
-    twin = bare(model)
-    with torch.no_grad():
-        assert torch.equal(twin(ids).logits, model(ids).logits)
-        assert torch.equal(twin(ids, last_only=True).logits, model(ids).logits[:, -1:])
-        for parameter in model.parameters():
-            parameter.mul_(1.1)
-        assert torch.equal(twin(ids).logits, model(ids).logits)
-    seen, expected = trace(twin, ids), trace(model, ids)
-    assert set(seen) == set(expected) and all(torch.equal(seen[key], expected[key]) for key in expected)
-
-
-def test_a_bare_twin_leaves_its_model_alone():
-    model = Transformer(TINY)
-    before = {name: id(part) for name, part in model.named_modules()}
-    bare(model)
-    assert {name: id(part) for name, part in model.named_modules()} == before
-    assert type(model) is Transformer and "embedding" not in vars(model)
+        assert model.blocks[0].attention.fused(q, q, q).dtype == torch.float32

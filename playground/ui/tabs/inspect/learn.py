@@ -277,15 +277,15 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
 
 
 def muon_note(part: Matrix, report: StepReport) -> str:
-    """What Muon does to the whole matrix, from its singular values."""
-    whole = report.gradients[part.name]
-    whole = whole.flatten(0, -2) if whole.ndim > 2 else whole
-    values = torch.linalg.svdvals(whole.float())
-    step = report.step(part.name)
-    moved = torch.linalg.svdvals((step.flatten(0, -2) if step.ndim > 2 else step).float())
+    """What Muon does to the matrix that it turns as one, from its singular values."""
+    heads, experts = part.name.endswith("qkv.weight"), report.before[part.name].ndim > 2
+    turned = "each head's matrix" if heads else "each expert's matrix" if experts else "the whole matrix"
+    shown = part if heads else Matrix(part.title, part.name)
+    values = torch.linalg.svdvals(shown.of(report.gradients[part.name]).float())
+    moved = torch.linalg.svdvals(shown.of(report.step(part.name)).float())
     low = values[min(len(values), int((values > 1e-6 * values[0]).sum())) - 1]
     return (
-        "Muon has no formula for one weight: it turns the gradient of the whole matrix into one whose directions are "
+        f"Muon has no formula for one weight: it turns the gradient of {turned} into one whose directions are "
         f"all equally strong. Here the gradient's strengths (singular values) run from {values[0]:.2g} down to "
         f"{low:.2g}, those of the step from {moved[0]:.2g} to {moved[len(moved) // 2]:.2g} at the middle."
     )

@@ -1,7 +1,8 @@
-"""Linear and Embedding whose numbers are drawn by whoever builds the model, and not by torch first."""
+"""torch's own layers, less what they do for nothing here."""
 
 from __future__ import annotations
 
+import torch
 from torch import nn
 
 
@@ -21,3 +22,10 @@ class Embedding(nn.Embedding):
 
     def reset_parameters(self) -> None:
         pass
+
+
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation (Ba et al. 2016), called without the detour that takes half the time of a single token's."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -15,17 +15,30 @@ def bare(module: nn.Module) -> Any:
     Every call of an nn.Module looks for hooks, and every `self.weight` goes through `__getattr__`: some microseconds
     each, which together are a third of the time of a small model's decoding step. The twin's parts are plain
     attributes and its call is its `forward`. It shares the module's tensors (training the module trains the twin) and
-    is made in about a millisecond; it has no hooks, and parts replaced in the module later stay unknown to it.
+    is made in about a millisecond; parts replaced in the module later stay unknown to it. A module that does more than
+    its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
     """
+    return module if any(map(_does_more, module.modules())) else _twin(module)
+
+
+def _does_more(module: nn.Module) -> bool:
+    """Whether a call of the module would run anything besides its class's `forward`."""
+    everywhere = torch.nn.modules.module
+    hooks = (module._forward_hooks, module._forward_pre_hooks)
+    hooks += (everywhere._global_forward_hooks, everywhere._global_forward_pre_hooks)
+    return any(hooks) or "forward" in vars(module) or type(module).__call__ is not nn.Module.__call__
+
+
+def _twin(module: nn.Module) -> Any:
     if isinstance(module, nn.ModuleList):
-        return [bare(part) for part in module]
-    if isinstance(module, nn.Linear) and module.bias is None:
+        return [_twin(part) for part in module]
+    if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward and module.bias is None:
         return _BareLinear(module)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))
     vars(twin).update(module._parameters)
     vars(twin).update(module._buffers)
-    vars(twin).update({name: bare(part) for name, part in module._modules.items()})
+    vars(twin).update({name: _twin(part) for name, part in module._modules.items()})
     return twin
 
 

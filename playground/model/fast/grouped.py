@@ -13,9 +13,10 @@ import functools
 
 import torch
 import torch.nn.functional as F
-from torch.autograd.function import once_differentiable
 
-from .activations import activate, activation_gradient
+from ..activations import activate, gelu_formula
+from ..config import ModelConfig
+from .quicker import HandWritten
 
 
 class Visits:
@@ -64,27 +65,32 @@ class Visits:
         return numbers.index_select(0, self.rows).view_as(like)
 
 
-class Experts(torch.autograd.Function):
-    """x (N, d), weights (N, K) → (N, d): each token's visits, answered and summed with their weights.
+class Experts(HandWritten):
+    """`moe.visit`: x (N, d), weights and experts (N, K), the config, and the experts' matrices and biases."""
 
-    `up` and `gate` (E, d, f), `down` (E, f, d), their biases (E, f) and (E, d); whatever is not there is None.
-    """
+    @classmethod
+    def pays(cls, *inputs):
+        return True  # one expert after the other is slow everywhere, and without a backward, too
 
     @staticmethod
-    def forward(ctx, x, weights, visits, config, up, gate, down, up_bias, gate_bias, down_bias):
+    def forward(ctx, x, weights, experts, config, up, gate, down, up_bias, gate_bias, down_bias):
+        visits = Visits(experts, config.n_experts)
         rows = visits.spread(x)  # (R, d)
         lifted = _product(rows, up, up_bias, visits)  # (R, f)
         gates = None if gate is None else _product(rows, gate, gate_bias, visits)
         hidden = activate(config, lifted, gates)
         answers = _product(hidden, down, down_bias, visits)  # (R, d)
-        ctx.visits, ctx.config, ctx.biased = visits, config, up_bias is not None
-        ctx.save_for_backward(rows, lifted, gates, hidden, answers, weights, up, gate, down)
+        ctx.visits, ctx.config = visits, config
+        matrices = up, gate, down, up_bias, gate_bias, down_bias
+        ctx.save_for_backward(rows, lifted, gates, hidden, answers, x, weights, experts, *matrices)
         return visits.collect(answers, weights.detach().to(answers.dtype))
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad):
-        rows, lifted, gates, hidden, answers, weights, up, gate, down = ctx.saved_tensors
+        rows, lifted, gates, hidden, answers, x, weights, experts, *matrices = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return Experts.differentiate(grad, x, weights, experts, ctx.config, *matrices)
+        up, gate, down, up_bias, *_ = matrices
         visits, to_gate = ctx.visits, None
         to_answers = visits.spread(grad)
         to_weights = visits.unsorted(torch.linalg.vecdot(answers, to_answers), weights)
@@ -92,15 +98,29 @@ class Experts(torch.autograd.Function):
         # a product that reads what was just written comes before one that needs something else
         to_down = _outer(hidden, to_answers, visits)
         to_hidden = _product(to_answers, down.mT, None, visits)
-        to_lifted, to_gates = activation_gradient(ctx.config, to_hidden, lifted, gates)
+        to_lifted, to_gates = _through_activation(ctx.config, to_hidden, lifted, gates)
         to_up = _outer(rows, to_lifted, visits)
         to_rows = _product(to_lifted, up.mT, None, visits)
         if gate is not None:
             to_gate = _outer(rows, to_gates, visits)
             to_rows += _product(to_gates, gate.mT, None, visits)
-        biases = (to_lifted, to_gates, to_answers) if ctx.biased else (None, None, None)
+        biases = (None, None, None) if up_bias is None else (to_lifted, to_gates, to_answers)
         to_biases = [None if each is None else _sums(each, visits) for each in biases]
         return visits.collect(to_rows), to_weights, None, None, to_up, to_gate, to_down, *to_biases
+
+
+def _through_activation(
+    config: ModelConfig, grad: torch.Tensor, x: torch.Tensor, gate: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """What `grad`, the gradient of `activate`'s result, is for x and for the gate. Writes over `grad`."""
+    if gate is not None:
+        to_gate = torch.ops.aten.silu_backward(grad * x, gate)
+        return grad.mul_(F.silu(gate)), to_gate
+    if config.activation == "relu":
+        return grad.mul_(x > 0), None
+    if config.activation == "relu2":
+        return grad.mul_(F.relu(x)).mul_(2), None
+    return torch.ops.aten.gelu_backward.grad_input(grad, x, approximate=gelu_formula(config), grad_input=grad), None
 
 
 def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, visits: Visits) -> torch.Tensor:

@@ -1,0 +1,87 @@
+"""A small step is computed alone, and nobody else is the poorer for it; the process is set only by who asks for it."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from playground.data import corpus_from_text
+from playground.model import ModelConfig, Transformer
+from playground.model.fast.process import SMALL_STEP, alone_if_small, settle
+from playground.training import TrainConfig, train
+
+
+def in_a_thread(look):
+    """What `look()` gives in a thread of its own."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(look()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two_threads):
+    def job():
+        with alone_if_small(SMALL_STEP - 1):
+            torch.ones(64, 64) @ torch.ones(64, 64)
+            during = torch.get_num_threads(), in_a_thread(torch.get_num_threads)
+        return during, torch.get_num_threads()
+
+    assert in_a_thread(job) == ((1, 2), 2)
+    assert torch.get_num_threads() == 2
+
+
+def test_a_large_step_is_shared(two_threads):
+    with alone_if_small(SMALL_STEP):
+        assert torch.get_num_threads() == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is nothing to set")
+def test_a_run_does_not_set_the_whole_process(monkeypatch):
+    """Whoever imports the package as a library keeps torch and its memory as they were."""
+    plain = ctypes.CDLL
+
+    def watched(name, *options):
+        assert "libc" not in str(name), "the process's memory was set"
+        return plain(name, *options)
+
+    monkeypatch.setattr(ctypes, "CDLL", watched)
+    with pytest.raises(AssertionError):
+        settle()
+    corpus = corpus_from_text("to be or not to be " * 40)
+    model = Transformer(ModelConfig(vocab_size=corpus.vocab_size, d_model=8, n_heads=2, n_layers=1, context_length=8))
+    assert list(train(model, corpus, TrainConfig(steps=1, eval_windows=1)))[-1].reason == "done"
+
+
+def test_a_settled_process_trains_without_torchs_compiler():
+    """Which takes seconds to import, and is never asked to compile an optimizer."""
+    program = """
+import sys, torch
+from playground.model import ModelConfig, Transformer
+from playground.model.fast.process import settle
+from playground.training import TrainConfig
+from playground.training.optimizers import make_optimizers
+settle()
+model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
+for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
+    optimizer.zero_grad()
+    model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
+    optimizer.step()
+    optimizer.load_state_dict(optimizer.state_dict())
+print("torch._dynamo" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
