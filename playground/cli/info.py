@@ -6,8 +6,11 @@ import argparse
 import json
 
 from ..data import Ladder
+from ..data.ladder import NO_MASK
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage import load
+from ..training.events import changed_in_words
+from .progress import finite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,11 +35,13 @@ def run(options: argparse.Namespace) -> int:
         "tokenizer": {"kind": checkpoint.tokenizer.kind, "vocab_size": checkpoint.tokenizer.vocab_size},
         "steps": history.last_step,
         "val_loss": history.val_loss,
+        "best": history.best and {"step": history.best[0], "val_loss": history.best[1]},
+        "changes": history.changes,
         "ladder": checkpoint.about.get("ladder"),
         "config": config.to_dict(),
     }
     if options.json:
-        print(json.dumps(facts))
+        print(json.dumps(finite(facts)))
         return 0
     print(f"{facts['name']}: {config.n_parameters:,} parameters, {facts['percent_of_gpt2_small']:.2f} % of GPT-2 small")
     for component, count in facts["parameters_by_component"].items():
@@ -51,5 +56,12 @@ def run(options: argparse.Namespace) -> int:
     )
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
-        print(Ladder(**facts["ladder"]).in_words(history.val_loss) if facts["ladder"] else "")
+        print(NO_MASK if not config.causal else _standing(facts["ladder"], history.val_loss))
+    for sentence in (history.risen(), *(changed_in_words(c["step"], c["settings"]) for c in history.changes)):
+        if sentence:
+            print(sentence)
     return 0
+
+
+def _standing(ladder: dict | None, loss: float) -> str:
+    return Ladder(**ladder).in_words(loss) if ladder else ""

@@ -49,10 +49,10 @@ def run(options: argparse.Namespace, check) -> int:
 
 def arguments(options: argparse.Namespace) -> list[str]:
     """The command as the job is to run it, without --out."""
-    again = ["train", "--preset", options.preset, "--seed", str(options.seed)]
+    again = ["train"]
     if options.text:
         again += ["--text", text_there(Path(options.text))]
-    for name in ("language", "tokenizer", "vocab_size", "steps", "prompt"):
+    for name in ("preset", "seed", "language", "tokenizer", "vocab_size", "steps", "prompt"):
         value = getattr(options, name)
         if value not in (None, ""):
             again += [f"--{name.replace('_', '-')}", str(value)]

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..data import (
-    LANGUAGES,
-    Corpus,
-    corpus_from_language,
-    corpus_from_sentences,
-    corpus_from_text,
-    read_file,
-)
-from ..model import PRESETS, Transformer
-from ..storage import load, save
-from ..training import History, Noticed, TrainConfig, TrainEvent, train, workers
-from ..training.autosave import FILE as RESUME_FILE
-from ..training.distributed import is_first
-from ..training.recipes import recipe_for
+from ..data import LANGUAGES
+from ..data.ladder import NO_MASK
+from ..devices import keep_freed_memory
+from ..model import PRESETS
+from ..storage import save
+from ..storage.snapshots import drop_after, keep_snapshot
+from ..training import History, Noticed, TrainEvent, train, workers
+from ..training.autosave import FILE
+from ..training.resume import SavedRun
 from . import remote
-from .settings import parse_settings
+from .plan import PRESET, Plan, check, fresh, resumed
+from .progress import Progress, json_line
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
@@ -38,13 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGES)}, sentences")
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default=None, help="what a token is (default: char)")
     parser.add_argument("--vocab-size", type=int, default=None, help="most tokens of a word or bpe tokenizer")
-    parser.add_argument("--preset", default="small", help=f"where to start from: {', '.join(PRESETS)} (default: small)")
+    parser.add_argument("--preset", help=f"where to start from: {', '.join(PRESETS)} (default: {PRESET})")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
     parser.add_argument("--steps", type=int, default=None, help="optimizer steps")
-    parser.add_argument("--seed", type=int, default=0, help="of the weights, the batches and a language's text")
+    parser.add_argument("--seed", type=int, help="of the weights, the batches and a language's text (default: 0)")
     parser.add_argument("--prompt", default="", help="what the samples during training continue")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
-    parser.add_argument("--resume", action="store_true", help="go on with the run that DIR holds")
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the run that DIR holds; --steps trains longer"
+    )
     parser.add_argument("--json", action="store_true", help="one event per line on standard output, nothing else")
     remote.add_arguments(parser)
 
@@ -52,9 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
     if options.on == "hf-jobs":
-        return remote.run(options, check=lambda: _settings(options))
+        return remote.run(options, check=lambda: check(options))
+    keep_freed_memory()
     out = Path(options.out)
-    corpus, model, config, about = _resumed(out, options) if options.resume else _fresh(out, options)
+    plan = resumed(options) if options.resume else fresh(options)
     interrupted = False
 
     def stop(*_) -> None:
@@ -63,45 +61,47 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    with workers(config.device) as together:
+    with workers(plan.config.device) as together:
         events = train(
-            model, corpus, config,
-            folder=out, resume=options.resume, should_stop=lambda: interrupted, workers=together,
+            plan.model, plan.corpus, plan.config,
+            folder=out, resume=plan.resume, should_stop=lambda: interrupted, workers=together,
         )  # fmt: skip
         if not together.first:
             return _follow(events, out)
-        reason = _watch(events, model, corpus, config, about, options)
-    if reason not in EXIT_CODES:
-        (out / RESUME_FILE).unlink(missing_ok=True)
+        reason = _watch(events, plan, out, as_json=options.json)
     if not options.json:
-        again = f"; --resume --out {out} goes on" if reason in EXIT_CODES else ""
+        more = {"done": " --steps N", "diverged": " --set learning_rate=R"}.get(reason, "")
+        again = f"; --resume --out {out}{more} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)
 
 
-def _watch(
-    events: Iterator[TrainEvent],
-    model: Transformer,
-    corpus: Corpus,
-    config: TrainConfig,
-    about: dict,
-    options: argparse.Namespace,
-) -> str:
-    """Show the events, save what is learned, and say why the run ended."""
-    out, tokenizer = Path(options.out), corpus.tokenizer
-    if not options.resume:
-        save(out, model, tokenizer, name=out.name, about=about)
-    about["ladder"] = corpus.ladder(model.config.context_length, config.eval_windows).to_dict()
-    history = load(out).history if options.resume else History()
-    show = _json_line if options.json else _Progress(config.steps, corpus, about["ladder"]).show
-    if warning := corpus.warning():
-        show(Noticed(0, 0.0, warning))
+def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool) -> str:
+    """Show the events, save what is learned while the folder is this run's, and say why it ended."""
+    model, corpus, about = plan.model, plan.corpus, plan.about
+
+    def keep() -> None:
+        save(out, model, corpus.tokenizer, history, name=out.name, about=about)
+
+    history = SavedRun.of(out).history if plan.resume else History()
+    if not plan.resume:
+        keep()
+    about["ladder"] = corpus.ladder(model.config.context_length, plan.config.eval_windows).to_dict()
+    show = json_line if as_json else Progress(plan.config.steps, corpus, about["ladder"]).show
+    for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
+        if sentence:
+            show(Noticed(history.last_step, 0.0, sentence))
     for event in events:
         history.add(event)
+        if event.event == "finished" and (sentence := history.risen()):
+            show(Noticed(event.step, event.seconds, sentence))
         show(event)
-        if event.event == "saved":  # curves and weights of this moment, so that a kill loses little
-            save(out, model, tokenizer, history, name=out.name, about=about)
-    save(out, model, tokenizer, history, name=out.name, about=about)
+        if event.event == "started":  # the moments of a future that will not be are forgotten
+            drop_after(out, event.step)
+        elif event.event == "snapshotted":
+            keep_snapshot(out, event.step, event.state, tied=model.config.tie_embeddings)
+        elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
+            keep()
     return event.reason
 
 
@@ -111,106 +111,3 @@ def _follow(events: Iterator[TrainEvent], out: Path) -> int:
         if event.event == "finished" and event.reason == "lost" and os.environ["LOCAL_RANK"] == "1":
             print(f"{event.message} If it was the first process: --resume --out {out} goes on.", file=sys.stderr)
     return EXIT_CODES.get(event.reason, 0)
-
-
-def _fresh(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer, TrainConfig, dict]:
-    model_changes, config = _settings(options)
-    source = {"text": str(Path(options.text).resolve()) if options.text else None, "language": options.language}
-    if not options.text and not options.language:
-        source["language"] = "stories"
-    corpus = _corpus(source, options.tokenizer, options.vocab_size, options.seed)
-    model_changes.setdefault("vocab_size", corpus.vocab_size)
-    model = Transformer(PRESETS[options.preset].config.replace(**model_changes), seed=options.seed)
-    about = {
-        "corpus": corpus.name,
-        "source": source,
-        "tokenizer": options.tokenizer,
-        "vocab_size": options.vocab_size,
-        "seed": options.seed,
-        "text_sha256": corpus.sha256,
-        "preset": options.preset,
-        "training": config.to_dict(),
-        "prompt": options.prompt or (corpus.language.prompt if corpus.language else ""),
-    }
-    return corpus, model, config, about
-
-
-def _settings(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
-    """What --set changes of the model, and how to train; everything that can be checked before the text is read."""
-    out = Path(options.out)
-    if is_first() and out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
-    if options.preset not in PRESETS:
-        raise ValueError(f"there is no preset called {options.preset!r}; choose one of {', '.join(PRESETS)}")
-    if options.seed < 0:
-        raise ValueError(f"--seed must be at least 0, not {options.seed}")
-    model_changes, training_changes = parse_settings(options.set)
-    PRESETS[options.preset].config.replace(**model_changes)
-    config = recipe_for(options.preset).replace(seed=options.seed, **training_changes)
-    if options.steps is not None:
-        config = config.replace(steps=options.steps)
-    if options.prompt:
-        config = config.replace(sample_prompt=options.prompt, sample_every=config.sample_every or config.eval_every)
-    return model_changes, config
-
-
-def _resumed(out: Path, options: argparse.Namespace) -> tuple[Corpus, Transformer, TrainConfig, dict]:
-    checkpoint = load(out)
-    about = checkpoint.about
-    if "source" not in about or "training" not in about:
-        raise ValueError(f"{out} was not made by this command, so it cannot be resumed")
-    config = TrainConfig.from_dict(about["training"])
-    if options.steps is not None:
-        config = config.replace(steps=options.steps)
-    corpus = _corpus(about["source"], about["tokenizer"], about["vocab_size"], about["seed"])
-    if corpus.sha256 != about["text_sha256"]:
-        raise ValueError(f"{about['source']['text']} has changed since the run began: other text, other run")
-    return corpus, Transformer(checkpoint.config), config, about
-
-
-def _corpus(source: dict, tokenizer: str | None, vocab_size: int | None, seed: int) -> Corpus:
-    if source["text"]:
-        text = read_file(source["text"])
-        return corpus_from_text(text, tokenizer or "char", name=Path(source["text"]).name, vocab_size=vocab_size)
-    if source["language"] == "sentences":
-        return corpus_from_sentences()
-    return corpus_from_language(source["language"], seed=seed, unit=tokenizer or "char")
-
-
-def _json_line(event: TrainEvent) -> None:
-    print(json.dumps(event.to_dict()), flush=True)
-
-
-class _Progress:
-    """A status line that rewrites itself on a terminal; elsewhere a line per evaluation."""
-
-    def __init__(self, steps: int, corpus: Corpus, ladder: dict):
-        self.steps, self.live = steps, sys.stderr.isatty()
-        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.items() if loss is not None)
-        print(
-            f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
-        )
-
-    def show(self, event: TrainEvent) -> None:
-        if event.event == "started":
-            print(f"{event.n_parameters:,} parameters on {event.device} in {event.precision}.")
-        elif event.event == "stepped" and self.live:
-            done = int(30 * event.step / self.steps)
-            bar = "█" * done + "░" * (30 - done)
-            line = (
-                f"\r{bar} {event.step:,}/{self.steps:,}  loss {event.loss:.4f}  "
-                f"{event.tokens_per_second:,.0f} tokens/s  {event.time_left:.0f} s left "
-            )
-            print(line, end="", file=sys.stderr, flush=True)
-        elif event.event in ("evaluated", "sampled", "noticed", "finished"):
-            if self.live:
-                print("\r\033[K", end="", file=sys.stderr, flush=True)
-            print(self._words(event), flush=True)
-
-    @staticmethod
-    def _words(event: TrainEvent) -> str:
-        if event.event == "evaluated":
-            return f"step {event.step:>6,}  train {event.train_loss:.4f}  validation {event.val_loss:.4f}"
-        if event.event == "sampled":
-            return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
-        return event.message

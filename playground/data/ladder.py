@@ -8,6 +8,10 @@ from dataclasses import dataclass
 import torch
 
 IGNORE = -100
+NO_MASK = (
+    "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
+    "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
+)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,17 @@ from typing import Any
 
 import torch
 
+from ..checks import Bounds, check_fields
+
+_LIMITS = {
+    "temperature": Bounds(0, 100),
+    "top_k": Bounds(least=1),
+    "top_p": Bounds(0, 1),
+    "min_p": Bounds(0, 1),
+    "repetition_penalty": Bounds(0.01, 100),
+    "seed": Bounds(least=0),
+}
+
 
 @dataclass(frozen=True)
 class SamplingConfig:
@@ -36,23 +47,11 @@ class SamplingConfig:
     """The same seed, prompt and settings give the same text."""
 
     def __post_init__(self) -> None:
-        for name, least, most in (
-            ("temperature", 0.0, 100.0),
-            ("top_p", 0.0, 1.0),
-            ("min_p", 0.0, 1.0),
-            ("repetition_penalty", 0.01, 100.0),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= most:
-                raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
-        if self.temperature == 0.0 and not self.greedy:
-            object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
+        check_fields(self, _LIMITS)
         if self.top_p == 0.0:
             raise ValueError("top_p must be above 0: it is the share of probability to keep")
-        if self.top_k is not None and (not isinstance(self.top_k, int) or self.top_k < 1):
-            raise ValueError(f"top_k must be a whole number of at least 1, or empty to keep all, not {self.top_k!r}")
-        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
-            raise ValueError(f"seed must be a whole number of at least 0, not {self.seed!r}")
+        if self.temperature == 0.0 and not self.greedy:
+            object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
 
     def replace(self, **changes: Any) -> SamplingConfig:
         """A copy with some fields changed, validated again."""

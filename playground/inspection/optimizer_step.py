@@ -14,8 +14,8 @@ import torch
 
 from ..model import ModelConfig, Transformer
 from ..training import TrainConfig, loss_of
+from ..training.gradients import gradient_norms
 from ..training.optimizers import Muon, make_optimizers
-from ..training.trainer import gradient_norms
 
 WAYS = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1

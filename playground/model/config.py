@@ -7,12 +7,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..checks import Bounds, check_fields, check_names
+
 POSITIONS = ("learned", "sinusoidal", "rotary", "none")
 NORMS = ("layernorm", "rmsnorm")
 NORM_PLACEMENTS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu", "relu2", "swiglu")
 ATTENTION_LAYOUTS = ("fused", "separate_heads")
 BALANCES = ("switch", "constant", "bias", "none")
+
+_COUNT = Bounds(least=1)
+_LIMITS = {
+    **dict.fromkeys(("vocab_size", "context_length", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff"), _COUNT),
+    **dict.fromkeys(("experts_per_token", "moe_every", "d_expert"), _COUNT),
+    **dict.fromkeys(("n_experts", "balance_weight", "router_z_weight", "router_noise"), Bounds(least=0)),
+    "positions": POSITIONS,
+    "norm": NORMS,
+    "norm_placement": NORM_PLACEMENTS,
+    "activation": ACTIVATIONS,
+    "attention_layout": ATTENTION_LAYOUTS,
+    "balance": BALANCES,
+    "rotary_base": Bounds(least=1, open=True),
+    "norm_eps": Bounds(least=0, open=True),
+    "init_std": Bounds(least=0, open=True),
+    "dropout": Bounds(0, 0.9999),
+}
 
 GPT2_SMALL_PARAMETERS = 124_439_808  # Radford et al. 2019, the released "small" weights, head tied
 
@@ -107,27 +126,7 @@ class ModelConfig:
     """Start output projections at zero, so that every block begins as the identity."""
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "context_length", "n_layers", "d_model", "n_heads"):
-            _check_whole(name, getattr(self, name), least=1)
-        _check_whole("n_experts", self.n_experts, least=0)
-        for name in ("experts_per_token", "moe_every"):
-            _check_whole(name, getattr(self, name), least=1)
-        for name in ("n_kv_heads", "d_ff", "d_expert"):
-            if getattr(self, name) is not None:
-                _check_whole(name, getattr(self, name), least=1)
-        for name, allowed in (
-            ("positions", POSITIONS),
-            ("norm", NORMS),
-            ("norm_placement", NORM_PLACEMENTS),
-            ("activation", ACTIVATIONS),
-            ("attention_layout", ATTENTION_LAYOUTS),
-            ("balance", BALANCES),
-        ):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
-        for name in _BOOLEANS:
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be true or false, not {getattr(self, name)!r}")
+        check_fields(self, _LIMITS)
         if self.d_model % self.n_heads:
             raise ValueError(f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}")
         if self.n_heads % self.kv_heads:
@@ -150,17 +149,6 @@ class ModelConfig:
             raise ValueError(
                 f"experts in every {self.moe_every}th of {self.n_layers} blocks means none: lower moe_every"
             )
-        for name in ("balance_weight", "router_z_weight", "router_noise"):
-            _check_number(name, getattr(self, name))
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name} must not be negative")
-        _check_number("rotary_base", self.rotary_base, above=1.0)
-        _check_number("norm_eps", self.norm_eps, above=0.0)
-        _check_number("dropout", self.dropout)
-        if not 0.0 <= self.dropout < 1.0:
-            raise ValueError(f"dropout {self.dropout} must be at least 0 and below 1")
-        if self.init_std is not None:
-            _check_number("init_std", self.init_std, above=0.0)
 
     # ---- resolved shapes -------------------------------------------------------------------------------------------
 
@@ -284,7 +272,7 @@ class ModelConfig:
 
     def replace(self, **changes: Any) -> ModelConfig:
         """A copy with some fields changed, validated again. Unknown names raise ValueError."""
-        _check_names(changes)
+        check_names(ModelConfig, changes, "a model")
         return dataclasses.replace(self, **changes)
 
     def differences(self, other: ModelConfig) -> dict[str, tuple[Any, Any]]:
@@ -299,29 +287,5 @@ class ModelConfig:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
         """A config from plain values; missing fields take their defaults, unknown ones raise ValueError."""
-        _check_names(values)
+        check_names(ModelConfig, values, "a model")
         return cls(**values)
-
-
-_BOOLEANS = tuple(f.name for f in dataclasses.fields(ModelConfig) if f.type == "bool")
-
-
-def _check_names(values: dict[str, Any]) -> None:
-    known = {field.name for field in dataclasses.fields(ModelConfig)}
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise ValueError(f"a model has no setting called {', '.join(map(repr, unknown))}")
-
-
-def _check_whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a whole number, not {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, not {value}")
-
-
-def _check_number(name: str, value: object, above: float | None = None) -> None:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or value != value or abs(value) == float("inf"):
-        raise ValueError(f"{name} must be a number, not {value!r}")
-    if above is not None and value <= above:
-        raise ValueError(f"{name} must be above {above:g}, not {value}")

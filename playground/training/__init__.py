@@ -3,6 +3,7 @@
 from .config import TrainConfig
 from .distributed import workers
 from .events import (
+    Changed,
     Evaluated,
     Finished,
     GradientsMeasured,
@@ -16,11 +17,13 @@ from .events import (
     TrainEvent,
 )
 from .history import History
+from .losses import evaluate, loss_of
 from .recipes import RECIPES
-from .trainer import evaluate, loss_of, train
+from .trainer import train
 
 __all__ = [
     "RECIPES",
+    "Changed",
     "Evaluated",
     "Finished",
     "GradientsMeasured",

@@ -1,59 +1,82 @@
 """Autosave: everything a run needs to go on exactly where it was, in one file that is replaced in one move.
 
-The file is safetensors: weights, optimizer tensors and random states as tensors, the rest as JSON in its metadata.
-Nothing in it can run.
+The file is safetensors: weights, optimizer tensors, random states and the steps' curves as tensors, the rest as JSON in
+its metadata. Nothing in it can run. What it is good for later is said in resume.py.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from ..data.corpus import Corpus
+from .events import Finished, Rested, Saved, Started, TrainEvent
+
+if TYPE_CHECKING:
+    from .trainer import Run
+
 FILE = "resume.safetensors"
 
 
-def save(
-    folder: Path,
-    model: torch.nn.Module,
-    optimizers: list[torch.optim.Optimizer],
-    generators: dict[str, torch.Generator],
-    notes: dict[str, Any],
-) -> Path:
+def saved(run: Run, folder: Path, events: Iterator[TrainEvent]) -> Iterator[TrainEvent]:
+    """The same events, with the run saved to `folder` every `autosave_seconds` and at its end, unless it diverged."""
+    saved_at = time.perf_counter()
+    for event in events:
+        if isinstance(event, Started):
+            saved_at = time.perf_counter()
+        elif isinstance(event, Finished) and event.reason != "diverged":
+            yield save(run, folder)
+        yield event
+        waited = time.perf_counter() - saved_at
+        if isinstance(event, Rested) and event.step and waited >= run.config.autosave_seconds:
+            yield save(run, folder)
+            saved_at = time.perf_counter()
+
+
+def save(run: Run, folder: Path) -> Saved:
     """Write the run's state into `folder`; a kill at any moment leaves the previous file or the new one, never half."""
-    tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
+    tensors = {f"model/{name}": tensor for name, tensor in run.model.state_dict().items()}
     numbers: dict[str, float] = {}
-    for i, optimizer in enumerate(optimizers):
+    for i, optimizer in enumerate(run.learner.optimizers):
         for index, state in optimizer.state_dict()["state"].items():
             for name, value in state.items():
-                if isinstance(value, torch.Tensor):
-                    tensors[f"optimizer/{i}/{index}/{name}"] = value
-                else:
-                    numbers[f"optimizer/{i}/{index}/{name}"] = value
-    for name, generator in generators.items():
+                kept = tensors if isinstance(value, torch.Tensor) else numbers
+                kept[f"optimizer/{i}/{index}/{name}"] = value
+    for name, generator in run.learner.generators.items():
         tensors[f"generator/{name}"] = generator.get_state()
-    kept = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+    history = run.history.to_dict()
+    for name, column in history.pop("steps").items():  # metadata has less room than a long run's curves need
+        tensors[f"steps/{name}"] = torch.tensor(column, dtype=torch.float64)
+    notes = {
+        "step": run.step,
+        "seconds": run.seconds,
+        "history": history,
+        "scaler": run.learner.scaler.state_dict(),
+        "numbers": numbers,
+        "config": run.config.to_dict(),
+        "model": run.model.config.to_dict(),
+        "machine": run.machine,
+        **reads(run.corpus),
+    }
+    on_cpu = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+    path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
-    path, partial = folder / FILE, folder / (FILE + ".partial")
-    save_file(kept, partial, metadata={"notes": json.dumps({**notes, "numbers": numbers})})
-    with open(partial, "rb") as file:
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-    return path
+    write_whole(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))
+    return Saved(run.step, run.seconds, str(path))
 
 
-def load(
-    folder: Path,
-    model: torch.nn.Module,
-    optimizers: list[torch.optim.Optimizer],
-    generators: dict[str, torch.Generator],
-) -> dict[str, Any]:
-    """Put a saved state back into freshly made objects and return its notes. Raises ValueError where it cannot."""
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """The notes and tensors that `save` wrote. Raises ValueError where there are none."""
     path = folder / FILE
     if not path.exists():
         raise ValueError(f"there is nothing to resume in {folder}: it has no {FILE}")
@@ -61,27 +84,38 @@ def load(
         with safe_open(path, framework="pt", device="cpu") as file:
             notes = json.loads(file.metadata()["notes"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        columns = under(tensors, "steps/")
+        notes["history"]["steps"] = {name: column.tolist() for name, column in columns.items()}
+        notes["history"]["steps"]["step"] = columns["step"].long().tolist()
     except (SafetensorError, KeyError, TypeError, ValueError) as problem:
         raise ValueError(f"{path} is damaged and cannot be resumed: {problem}") from problem
-    try:
-        model.load_state_dict(_under(tensors, "model/"))
-        for i, optimizer in enumerate(optimizers):
-            state: dict[int, dict[str, Any]] = {}
-            for name, value in (
-                _under(tensors, f"optimizer/{i}/") | _under(notes["numbers"], f"optimizer/{i}/")
-            ).items():
-                index, key = name.split("/")
-                state.setdefault(int(index), {})[key] = value
-            optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
-        for name, generator in generators.items():
-            kept = tensors[f"generator/{name}"]
-            # another kind of device has another kind of state: there, dropout goes on from its seed
-            if kept.numel() == generator.get_state().numel():
-                generator.set_state(kept)
-    except (KeyError, RuntimeError, ValueError) as problem:
-        raise ValueError(f"{path} belongs to another model or another way of training: {problem}") from problem
-    return notes
+    return notes, tensors
 
 
-def _under(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+def reads(corpus: Corpus) -> dict[str, str]:
+    """What a run learns from, as two fingerprints: of the text and its parts, and of how it is taken apart."""
+    tokenizer = json.dumps(corpus.tokenizer.to_dict(), sort_keys=True).encode()
+    return {
+        "text": f"{corpus.sha256} {len(corpus.train)} {len(corpus.val)}",
+        "tokenizer": hashlib.sha256(tokenizer).hexdigest(),
+    }
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Have a file written beside `path` and put in its place in one move, on the disk when this returns."""
+    partial = path.with_name(path.name + ".partial")
+    write(partial)
+    with open(partial, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    with contextlib.suppress(OSError):  # not every system opens folders
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def under(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with the prefix, by the rest of their names."""
     return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}

@@ -7,10 +7,25 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..checks import Bounds, check_fields, check_names
 from ..devices import PRECISIONS
 
 OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("cosine", "linear", "constant")
+
+_LIMITS = {
+    **dict.fromkeys(("steps", "batch_size", "accumulation", "eval_windows", "sample_tokens"), Bounds(least=1)),
+    **dict.fromkeys(("warmup_steps", "eval_every", "sample_every", "seed"), Bounds(least=0)),
+    "snapshots": Bounds(0, 10_000),
+    **dict.fromkeys(("learning_rate", "muon_learning_rate", "weight_decay"), Bounds(0, 10)),
+    **dict.fromkeys(("muon_momentum", "beta1", "beta2"), Bounds(0, 0.9999)),
+    **dict.fromkeys(("gradient_clip", "autosave_seconds", "max_seconds"), Bounds(least=0)),
+    "final_fraction": Bounds(0, 1),
+    "sample_temperature": Bounds(0, 100),
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+    "precision": PRECISIONS,
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +37,8 @@ class TrainConfig:
     batch_size: int = 16
     """Windows per forward pass."""
     accumulation: int = 1
-    """Forward passes per optimizer step; their gradients are averaged."""
+    """Forward passes per optimizer step, whose gradient is that of one large batch; only the loss that balances experts
+    by switching is taken of each pass by itself."""
     optimizer: str = "muon"
     """muon (orthogonalised momentum for the matrices, AdamW for the rest) or adamw (for everything)."""
     learning_rate: float = 3e-3
@@ -34,9 +50,10 @@ class TrainConfig:
     schedule: str = "linear"
     """After the warm-up: linear or cosine down to `final_fraction`, or constant."""
     warmup_steps: int = 20
-    """Steps over which the rate rises from zero."""
+    """Steps over which the rate rises from zero; in a shorter run it rises to the last step."""
     final_fraction: float = 0.0
-    """Last rate as a fraction of the peak."""
+    """Where the rate falls to, as a fraction of the peak; it would be there one step after the last, so that none is
+    made for nothing."""
     weight_decay: float = 0.1
     """Decoupled decay of matrices and embeddings; norms and biases are left alone."""
     beta1: float = 0.9
@@ -73,46 +90,14 @@ class TrainConfig:
     """Stop after this many seconds of training, keeping what was learned."""
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("steps", 1),
-            ("batch_size", 1),
-            ("accumulation", 1),
-            ("warmup_steps", 0),
-            ("eval_every", 0),
-            ("sample_every", 0),
-            ("sample_tokens", 1),
-            ("snapshots", 0),
-            ("seed", 0),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < least:
-                raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
-        if self.eval_windows is not None and (not isinstance(self.eval_windows, int) or self.eval_windows < 1):
-            raise ValueError(f"eval_windows must be a whole number of at least 1, not {self.eval_windows!r}")
-        for name, least, most in (
-            ("learning_rate", 0.0, 10.0),
-            ("muon_learning_rate", 0.0, 10.0),
-            ("muon_momentum", 0.0, 0.9999),
-            ("final_fraction", 0.0, 1.0),
-            ("weight_decay", 0.0, 10.0),
-            ("beta1", 0.0, 0.9999),
-            ("beta2", 0.0, 0.9999),
-            ("gradient_clip", 0.0, math.inf),
-            ("sample_temperature", 0.0, 100.0),
-            ("autosave_seconds", 0.0, math.inf),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not least <= value <= most:
-                raise ValueError(f"{name} must be a number from {least:g} to {most:g}, not {value!r}")
-        for name, allowed in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES), ("precision", PRECISIONS)):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(allowed)}")
+        check_fields(self, _LIMITS)
 
     def rate_at(self, step: int) -> float:
         """Factor (0 … 1) on the peak learning rates for the update that makes step number `step` (from 1)."""
-        if step <= self.warmup_steps:
-            return step / max(self.warmup_steps, 1)
-        progress = (step - self.warmup_steps) / max(self.steps - self.warmup_steps, 1)
+        warmup = min(self.warmup_steps, self.steps)
+        if step <= warmup:
+            return step / warmup
+        progress = (step - warmup) / (self.steps - warmup + 1)
         if self.schedule == "constant":
             return 1.0
         fall = 1.0 - progress if self.schedule == "linear" else 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -129,8 +114,13 @@ class TrainConfig:
 
     def replace(self, **changes: Any) -> TrainConfig:
         """A copy with some fields changed, validated again. Unknown names raise ValueError."""
-        _check_names(changes)
+        check_names(TrainConfig, changes, "training")
         return dataclasses.replace(self, **changes)
+
+    def differences(self, other: TrainConfig) -> dict[str, tuple[Any, Any]]:
+        """Fields in which the two differ: name → (here, there)."""
+        names = (field.name for field in dataclasses.fields(self))
+        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -139,11 +129,39 @@ class TrainConfig:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
         """The inverse of `to_dict`; missing fields take their defaults, unknown ones raise ValueError."""
-        _check_names(values)
+        check_names(TrainConfig, values, "training")
         return cls(**values)
 
 
-def _check_names(values: dict[str, Any]) -> None:
-    unknown = sorted(set(values) - {field.name for field in dataclasses.fields(TrainConfig)})
-    if unknown:
-        raise ValueError(f"training has no setting called {', '.join(map(repr, unknown))}")
+NEVER, NOTED, NOTICED, FREELY = "never", "noted", "noticed", "freely"
+ON_RESUME: dict[str, tuple[str, str]] = {
+    "steps": (NOTED, "a run may be trained on; the schedule is stretched to the new end"),
+    "batch_size": (NEVER, "the next batches would be others"),
+    "accumulation": (NEVER, "the next batches would be others"),
+    "optimizer": (NEVER, "what one remembers of the gradients is of no use to the other"),
+    "learning_rate": (NOTED, "it scales the next updates and no more"),
+    "muon_learning_rate": (NOTED, "it scales the next updates and no more"),
+    "muon_momentum": (NEVER, "the momentum that was saved was gathered by it"),
+    "schedule": (NEVER, "the rates so far belong to another curve"),
+    "warmup_steps": (NEVER, "the rates so far belong to another curve"),
+    "final_fraction": (NOTED, "it is where the rate ends, like the steps"),
+    "weight_decay": (NEVER, "the weights so far were held by another force"),
+    "beta1": (NEVER, "the averages that were saved were gathered by it"),
+    "beta2": (NEVER, "the averages that were saved were gathered by it"),
+    "gradient_clip": (NEVER, "the averages that were saved are of gradients clipped by it"),
+    "precision": (NOTICED, "another machine may not have it; what follows is rounded otherwise"),
+    "device": (NOTED, "another machine may not have it"),
+    "compile": (NOTICED, "another machine may not be able to; what follows is rounded otherwise"),
+    "seed": (NEVER, "the next batches would be others"),
+    "eval_every": (NOTED, "it changes what is seen, not what is learned"),
+    "eval_windows": (NOTED, "it changes what is seen, not what is learned"),
+    "sample_every": (NOTED, "it changes what is seen, not what is learned"),
+    "sample_prompt": (NOTED, "it changes what is seen, not what is learned"),
+    "sample_tokens": (NOTED, "it changes what is seen, not what is learned"),
+    "sample_temperature": (NOTED, "it changes what is seen, not what is learned"),
+    "snapshots": (NOTED, "it changes what is kept, not what is learned"),
+    "autosave_seconds": (FREELY, "it belongs to the process, not to the run"),
+    "max_seconds": (NOTED, "it is where a run may end, like the steps"),
+}
+"""Whether a run that was saved may go on with another value of a setting, and why: never, noted in the run's record,
+noticed (noted, and said aloud), or freely."""

@@ -28,12 +28,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..data.ladder import IGNORE
 from ..devices import pick_device
 
 if TYPE_CHECKING:
-    from ..model import ModelConfig
+    from ..data import Corpus
+    from ..model import ModelConfig, Transformer
     from ..model.transformer import ModelOutput
+    from .config import TrainConfig
 
 TIMEOUT = timedelta(minutes=3)  # the longest that one process may keep the others waiting, be it to write a sample
 ENDINGS = ("", "time", "stopped")  # what the processes agree on before each step; the last one wins
@@ -51,10 +52,6 @@ class Alone:
     def rows(self, x: torch.Tensor) -> torch.Tensor:
         """The part of x (B, …) that is this process's."""
         return x
-
-    def counted(self, targets: torch.Tensor) -> int | None:
-        """Real tokens among all processes' targets (B, T); None where the own ones are all there are."""
-        return None
 
     def noise_seed(self, seed: int, step: int) -> int:
         """Of this process's dropout, from `step` on."""
@@ -76,7 +73,7 @@ class Alone:
 
 
 class Group(Alone):
-    """One of several processes. Every method but `rows`, `counted` and `noise_seed` waits for all the others.
+    """One of several processes. Every method but `rows` and `noise_seed` waits for all the others.
 
     Raises WorkerLost where one of them is gone.
     """
@@ -86,9 +83,6 @@ class Group(Alone):
 
     def rows(self, x: torch.Tensor) -> torch.Tensor:
         return x[self.rank :: self.size]
-
-    def counted(self, targets: torch.Tensor) -> int:
-        return int((targets != IGNORE).sum())
 
     def noise_seed(self, seed: int, step: int) -> int:
         if self.rank == 0 and step == 0:
@@ -136,6 +130,17 @@ class Group(Alone):
 
 
 ALONE = Alone()
+
+
+def facts(model: Transformer, corpus: Corpus, config: TrainConfig, step: int) -> dict[str, str]:
+    """What all processes have to hold alike when they begin."""
+    weights = b"".join(t.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+                       for t in model.state_dict().values())  # fmt: skip
+    return {
+        "text": corpus.sha256,
+        "settings": repr((config, model.config)),
+        "weights": f"{step} {hashlib.sha256(weights).hexdigest()}",
+    }
 
 
 def is_first() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -36,6 +37,20 @@ class Started(TrainEvent):
     device: str
     precision: str
     compiled: bool
+
+
+@dataclass(frozen=True)
+class Changed(TrainEvent):
+    """A run that was saved goes on with other settings."""
+
+    event: ClassVar[str] = "changed"
+    settings: dict[str, tuple[Any, Any]]
+    """Name → (before, from here on)."""
+
+    @property
+    def message(self) -> str:
+        """The same in a sentence."""
+        return changed_in_words(self.step, self.settings)
 
 
 @dataclass(frozen=True)
@@ -102,6 +117,16 @@ class Snapshotted(TrainEvent):
 
 
 @dataclass(frozen=True)
+class Rested(TrainEvent):
+    """The model is at rest between two steps, after all that the loop has to tell: now it may be read or saved.
+
+    Between the loop and those who sample and save; `train` does not hand it on.
+    """
+
+    event: ClassVar[str] = "rested"
+
+
+@dataclass(frozen=True)
 class Saved(TrainEvent):
     """Everything needed to resume was written to disk."""
 
@@ -126,3 +151,14 @@ class Finished(TrainEvent):
     """done, stopped, time, diverged, or lost (another process of a distributed run)."""
     message: str
     val_loss: float | None
+
+
+def changed_in_words(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
+    """At which step which settings were changed: name → (before, after)."""
+    words = [f"{name} from {_said(before)} to {_said(after)}" for name, (before, after) in settings.items()]
+    return f"Changed after step {step:,}: {', '.join(words)}."
+
+
+def _said(value: Any) -> str:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return "none" if value is None else f"{value:,}" if whole else repr(value)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .events import Evaluated, Finished, GradientsMeasured, LoadMeasured, Sampled, Stepped, TrainEvent
+from .events import Changed, Evaluated, Finished, GradientsMeasured, LoadMeasured, Sampled, Stepped, TrainEvent
 
 _COLUMNS = {
     "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
     "evaluations": ("step", "train_loss", "val_loss", "seconds"),
 }
+_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": ()}  # and what of them is numbers
+RISEN = 0.02
+"""Nats above its best at which a validation loss is said to have risen."""
 
 
 @dataclass
 class History:
     """Columns of numbers, one list per curve, in the order of the run.
 
-    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients` and `load` are lists of
-    plain records.
+    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients`, `load` and `changes` (of
+    settings, when the run went on) are lists of plain records.
     """
 
     steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["steps"]})
@@ -28,6 +32,7 @@ class History:
     samples: list[dict[str, Any]] = field(default_factory=list)
     gradients: list[dict[str, Any]] = field(default_factory=list)
     load: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[dict[str, Any]] = field(default_factory=list)
     finished: dict[str, Any] | None = None
 
     def add(self, event: TrainEvent) -> None:
@@ -44,6 +49,9 @@ class History:
             self.gradients.append({"step": event.step, "norms": event.norms})
         elif isinstance(event, LoadMeasured):
             self.load.append({"step": event.step, "load": event.load})
+        elif isinstance(event, Changed):
+            settings = {name: list(values) for name, values in event.settings.items()}
+            self.changes.append({"step": event.step, "settings": settings})
         elif isinstance(event, Finished):
             self.finished = event.to_dict()
 
@@ -57,6 +65,31 @@ class History:
         """The last validation loss, if there was any evaluation."""
         return self.evaluations["val_loss"][-1] if self.evaluations["val_loss"] else None
 
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """(step, validation loss) of the best evaluation; None where none gave a number."""
+        evaluated = zip(self.evaluations["val_loss"], self.evaluations["step"])
+        loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
+        return None if loss is None else (int(step), loss)
+
+    def risen(self) -> str:
+        """That the validation loss has risen since its best, and what that means, as a sentence; else empty."""
+        losses = self.evaluations["val_loss"]
+        if not losses or self.best is None or not losses[-1] > self.best[1] + RISEN:
+            return ""
+        step, best = self.best
+        training = self.evaluations["train_loss"]
+        if training[-1] < training[self.evaluations["step"].index(step)]:
+            why = "the model begins to learn the training text by heart. Fewer steps or a smaller model would do better"
+        else:
+            why = "the training loss rose with it, so the steps were too large. A lower learning rate would do better"
+        return f"The validation loss was {best:.4f} after step {step:,} and rose to {losses[-1]:.4f}: {why}."
+
+    def copied(self) -> History:
+        """A copy whose lists are its own."""
+        tables = ({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations))
+        return History(*tables, *(list(getattr(self, name)) for name in _RECORDS), self.finished)
+
     def thinned(self, points: int = 400) -> History:
         """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""
         stride = max(1, -(-len(self.steps["step"]) // points))
@@ -64,36 +97,35 @@ class History:
         if self.steps["step"] and kept["step"][-1] != self.steps["step"][-1]:
             for name, column in self.steps.items():
                 kept[name].append(column[-1])
-        return History(kept, self.evaluations, self.samples, self.gradients, self.load, self.finished)
+        return replace(self, steps=kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "steps": self.steps,
-            "evaluations": self.evaluations,
-            "samples": self.samples,
-            "gradients": self.gradients,
-            "load": self.load,
-            "finished": self.finished,
-        }
+        return {name: getattr(self, name) for name in (*_COLUMNS, *_RECORDS, "finished")}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The inverse of `to_dict`. Raises ValueError where columns are missing, uneven or no numbers."""
+        """The inverse of `to_dict`; null, as which files hold what is not a finite number, is read as NaN.
+
+        Raises ValueError where columns are missing, uneven or no numbers.
+        """
         history = cls()
         for table, columns in _COLUMNS.items():
             given = values.get(table, {})
-            lists = {name: given.get(name, []) for name in columns}
+            lists = {name: list(given.get(name, [])) for name in columns}
+            lists = {name: column if name == "step" else _numbers(column) for name, column in lists.items()}
             if len({len(column) for column in lists.values()}) > 1:
                 raise ValueError(f"the columns of {table} are not equally long")
             if not all(isinstance(x, (int, float)) for column in lists.values() for x in column):
                 raise ValueError(f"the columns of {table} must hold numbers")
-            setattr(history, table, {name: list(column) for name, column in lists.items()})
-        for name in ("samples", "gradients", "load"):
+            setattr(history, table, lists)
+        for name, numbers in _RECORDS.items():
             records = values.get(name, [])
             if not isinstance(records, list) or not all(isinstance(r, dict) and "step" in r for r in records):
                 raise ValueError(f"{name} must be a list of records with a step")
-            setattr(history, name, list(records))
+            setattr(history, name, [{k: _numbers(v) if k in numbers else v for k, v in r.items()} for r in records])
+        if not all(map(_is_change, history.changes)):
+            raise ValueError("changes must name settings, each with what it was and what it became")
         history.finished = values.get("finished")
         return history
 
@@ -111,3 +143,17 @@ class History:
         for row in zip(*self.steps.values()):
             writer.writerow((*row, *evaluated.get(int(row[0]), ("", ""))))
         return out.getvalue()
+
+
+def _numbers(value: Any) -> Any:
+    """The same lists and tables with NaN for null."""
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    return math.nan if value is None else value
+
+
+def _is_change(record: dict[str, Any]) -> bool:
+    settings = record.get("settings")
+    return isinstance(settings, dict) and all(isinstance(pair, list) and len(pair) == 2 for pair in settings.values())

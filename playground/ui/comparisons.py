@@ -195,7 +195,7 @@ class ComparisonJob(Work):
             name=NAMES[side],
             kind=side,
             config=config,
-            histories=tuple(_copied(history) for history in self._histories[side]),
+            histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps[side],
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
             model_id=self.model_ids[side] if side in self.checkpoints else None,
@@ -316,7 +316,7 @@ class ComparisonJob(Work):
             "comparison": {"with": self.model_ids["moe" if side == "dense" else "dense"], "equal": self.spec.equal},
         }
         with self._lock:
-            history = _copied(self._histories[side][0])
+            history = self._histories[side][0].copied()
         config = twins.dense if side == "dense" else twins.moe
         name = f"{self.name} · {NAMES[side]}"
         snapshots = find_snapshots(self.folder / side, config)
@@ -333,11 +333,3 @@ class ComparisonJob(Work):
 
 
 _OVER = object()
-
-
-def _copied(history: History) -> History:
-    return History(
-        {name: list(column) for name, column in history.steps.items()},
-        {name: list(column) for name, column in history.evaluations.items()},
-        list(history.samples), list(history.gradients), list(history.load), history.finished,
-    )  # fmt: skip

@@ -166,18 +166,13 @@ class Job(Work):
     def view(self) -> RunView:
         """A consistent copy of what is known."""
         with self._lock:
-            history, prepared = self._history, self._prepared
-            copied = History(
-                {name: list(column) for name, column in history.steps.items()},
-                {name: list(column) for name, column in history.evaluations.items()},
-                list(history.samples), list(history.gradients), list(history.load), history.finished,
-            )  # fmt: skip
+            prepared = self._prepared
             return RunView(
                 id=self.id,
                 name=self.name,
                 state=self._state,
                 message=self._message,
-                history=copied,
+                history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
                 ladder=self._ladder,

@@ -12,7 +12,6 @@ Generation and inspection of models this small need no GPU and stay on the proce
 from __future__ import annotations
 
 import logging
-import os
 import pickle
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,8 +25,8 @@ import torch
 from ..data import Corpus
 from ..devices import on_zerogpu
 from ..model import ModelConfig, Transformer
-from ..training import Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
-from ..training.autosave import FILE
+from ..training import Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
+from ..training.autosave import FILE, write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -207,7 +206,7 @@ class _Sliced:
 
     def _show(self, event: TrainEvent) -> Iterator[TrainEvent]:
         """The event, unless a later slice or the processor repeats what has been shown."""
-        beginning = isinstance(event, Started) or event.step == 0
+        beginning = isinstance(event, (Started, Changed)) or event.step == 0
         if beginning and type(event) in self.shown:
             return
         if beginning:
@@ -218,9 +217,7 @@ class _Sliced:
     def _keep(self, state: bytes) -> None:
         self.state = state
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.file.with_suffix(".partial")
-        partial.write_bytes(state)
-        os.replace(partial, self.file)
+        write_whole(self.file, lambda partial: partial.write_bytes(state))
 
     def _load(self, weights: dict[str, torch.Tensor]) -> None:
         self.model.load_state_dict(weights)

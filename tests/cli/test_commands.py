@@ -1,13 +1,17 @@
 """The commands as a user types them: train, generate, info; errors are one sentence and exit code 2."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from playground.cli import main
+from playground.data.intake import MAX_BYTES
+from playground.data.ladder import NO_MASK
 from playground.storage import load
 
 SMALL = [
@@ -37,11 +41,10 @@ def run(*arguments):
     )
 
 
-def test_training_writes_a_checkpoint_and_nothing_to_resume(trained):
+def test_training_writes_a_checkpoint(trained):
     checkpoint = load(trained)
     assert checkpoint.history.last_step == 15
     assert checkpoint.about["ladder"]["floor"] is None
-    assert not (trained / "resume.safetensors").exists()
 
 
 def test_json_events_are_all_that_is_printed(tmp_path):
@@ -112,6 +115,8 @@ def test_info_says_what_is_there(trained, capsys):
         (["train", "--out", "{new}", "--steps", "0"], "steps must be a whole number of at least 1"),
         (["train", "--out", "{new}", "--seed", "-1"], "--seed must be at least 0"),
         (["train", "--out", "{new}", "--resume"], "is not a folder"),
+        (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds what is found in a --text"),
+        (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "are read by word, not by bpe"),
         (["train"], "--out"),
         (["generate", "/no/such/folder", "--prompt", "x"], "is not a folder"),
         (["generate", "{trained}", "--prompt", ""], "prompt is empty"),
@@ -152,6 +157,54 @@ def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path):
     steps = [json.loads(line)["step"] for line in done.stdout.splitlines() if '"stepped"' in line]
     assert steps == list(range(stopped["step"] + 1, stopped["step"] + 6))
     assert load(out).history.last_step == stopped["step"] + 5
+
+
+def test_info_speaks_of_the_mask_where_there_is_none(tmp_path, capsys):
+    """The page's sentence, instead of one that doubts the validation text."""
+    command = ["train", "--language", "copy", "--out", str(tmp_path / "m"), "--steps", "4", *SMALL, "causal=false"]
+    assert main(command) == 0
+    assert NO_MASK in capsys.readouterr().out
+    record = json.loads((tmp_path / "m" / "history.json").read_text())
+    record["evaluations"]["val_loss"][-1] = 0.0157
+    (tmp_path / "m" / "history.json").write_text(json.dumps(record))
+    assert main(["info", str(tmp_path / "m")]) == 0
+    said = capsys.readouterr().out
+    assert "Validation loss 0.0157" in said and NO_MASK in said and "leaked" not in said
+
+
+def test_a_validation_loss_that_rose_is_said(tmp_path, capsys):
+    drawn = random.Random(3)  # nothing in it can be learned but by heart
+    (tmp_path / "text.txt").write_text("".join(drawn.choice("abcdefgh") for _ in range(700)))
+    command = ["train", "--text", str(tmp_path / "text.txt"), "--out", str(tmp_path / "m"), "--steps", "120", *SMALL]
+    assert main([*command, "d_model=32", "eval_windows=none", "learning_rate=0.01", "precision=fp32"]) == 0
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("The validation loss was")]
+    assert "learn the training text by heart" in line
+    assert said.index(line) < said.index("All 120 steps are done.")
+    step, best = load(tmp_path / "m").history.best  # files hold six digits
+    assert f"after step {step:,} and rose" in line and step < 120
+    assert float(line.split()[4]) == pytest.approx(best, abs=2e-4)
+    assert main(["info", str(tmp_path / "m")]) == 0
+    assert f"after step {step:,} and rose" in capsys.readouterr().out
+
+
+def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):
+    command = ["train", "--language", "copy", "--out", str(tmp_path / "m"), "--steps", "9", *SMALL, "snapshots=3"]
+    assert main(command) == 0
+    kept = load(tmp_path / "m")
+    assert kept.snapshots.steps == (0, 2, 9)
+    last = kept.snapshots.model(9).state_dict()
+    assert all(torch.allclose(last[name], t, atol=1e-2) for name, t in kept.model.state_dict().items())
+
+
+def test_a_shell_reads_longer_texts_than_a_page(tmp_path, monkeypatch):
+    text = tmp_path / "long.txt"
+    text.write_bytes(TEXT.encode() * (MAX_BYTES // len(TEXT) + 1))
+    assert text.stat().st_size > MAX_BYTES
+    command = ["train", "--text", str(text), "--out", str(tmp_path / "m"), "--steps", "1", *SMALL]
+    assert main(command) == 0
+    monkeypatch.setattr("playground.cli.plan.MAX_TEXT_BYTES", 1000)
+    assert main([*command[:4], str(tmp_path / "n"), *command[5:]]) == 2
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):

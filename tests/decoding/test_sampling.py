@@ -152,7 +152,10 @@ def test_the_penalty_keeps_what_cannot_be_drawn_impossible():
         ({"top_k": 0}, "top_k must be a whole number of at least 1"),
         ({"top_p": 0.0}, "top_p must be above 0"),
         ({"top_p": 1.5}, "top_p must be a number from 0 to 1"),
+        ({"top_k": True}, "top_k must be a whole number of at least 1 or empty, not True"),
+        ({"greedy": 1}, "greedy must be true or false, not 1"),
         ({"seed": -1}, "seed must be"),
+        ({"seed": True}, "seed must be"),
         ({"repetition_penalty": 0}, "repetition_penalty must be"),
     ],
 )

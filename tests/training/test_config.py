@@ -14,7 +14,17 @@ def test_rates_rise_to_one_and_fall_to_the_final_fraction(schedule):
     assert rates[0] == pytest.approx(0.1) and rates[9] == pytest.approx(1.0)
     assert all(a <= b for a, b in pairwise(rates[:10]))
     assert all(a >= b for a, b in pairwise(rates[10:]))
-    assert rates[-1] == pytest.approx(1.0 if schedule == "constant" else 0.1)
+    end = 1.0 if schedule == "constant" else 0.1
+    assert config.rate_at(101) == pytest.approx(end) and rates[-1] == pytest.approx(end, abs=0.011)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
+@pytest.mark.parametrize(("steps", "warmup"), [(1, 0), (1, 20), (10, 20), (10, 10), (10, 9), (3, 1), (600, 20)])
+def test_every_step_learns_and_the_peak_is_reached_in_every_run(schedule, steps, warmup):
+    config = TrainConfig(steps=steps, warmup_steps=warmup, schedule=schedule, final_fraction=0.0)
+    rates = [config.rate_at(step) for step in range(1, steps + 1)]
+    assert min(rates) > 0
+    assert max(rates) == 1.0 or (warmup == 0 and max(rates) == rates[0] >= 0.5)
 
 
 def test_snapshots_begin_dense_and_include_both_ends():
@@ -35,6 +45,20 @@ def test_snapshots_begin_dense_and_include_both_ends():
         ({"optimizer": "sgd"}, "choose one of adamw, muon"),
         ({"precision": "int8"}, "choose one of auto, fp32, bf16, fp16"),
         ({"lerning_rate": 1}, "no setting called 'lerning_rate'"),
+        ({"compile": "yes"}, "compile must be true or false, not 'yes'"),
+        ({"compile": 1}, "compile must be true or false, not 1"),
+        ({"max_seconds": "x"}, "max_seconds must be a number of at least 0 or empty, not 'x'"),
+        ({"max_seconds": -1.0}, "max_seconds must be a number of at least 0"),
+        ({"max_seconds": float("inf")}, "max_seconds must be a number"),
+        ({"eval_windows": True}, "eval_windows must be a whole number of at least 1 or empty, not True"),
+        ({"device": 3}, "device must be a text, not 3"),
+        ({"sample_prompt": None}, "sample_prompt must be a text, not None"),
+        ({"optimizer": ["adamw"]}, "optimizer must be a text"),
+        ({"seed": 2**64}, "seed must be a whole number of at least 0, not a number with too many digits"),
+        ({"seed": 10**10_000}, "a number with too many digits"),
+        ({"weight_decay": 10**400}, "weight_decay must be a number from 0 to 10, not a number with too many digits"),
+        ({"gradient_clip": float("inf")}, "gradient_clip must be a number of at least 0, not inf"),
+        ({"snapshots": 10**9}, "snapshots must be a whole number from 0 to 10000"),
     ],
 )
 def test_nonsense_is_refused_in_words(changes, sentence):

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ....data import visible
+from ....data.ladder import NO_MASK
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
@@ -20,10 +21,6 @@ from ...page import sentence
 CANDIDATES = 8
 WORDS = 40
 SAMPLES = 12
-NO_MASK = (
-    "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
-    "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
-)
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------

@@ -1,0 +1,62 @@
+"""How a training run looks in a shell: a line that rewrites itself on a terminal, a line per evaluation elsewhere, or
+JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+from ..data import Corpus
+from ..training import TrainEvent
+
+
+def json_line(event: TrainEvent) -> None:
+    """Print an event for programs."""
+    print(json.dumps(finite(event.to_dict())), flush=True)
+
+
+def finite(value: Any) -> Any:
+    """The same values with null for numbers that JSON does not have."""
+    if isinstance(value, dict):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class Progress:
+    """Prints events for people."""
+
+    def __init__(self, steps: int, corpus: Corpus, ladder: dict):
+        self.steps, self.live = steps, sys.stderr.isatty()
+        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.items() if loss is not None)
+        print(
+            f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
+        )
+
+    def show(self, event: TrainEvent) -> None:
+        """Print what there is to say of it."""
+        if event.event == "started":
+            print(f"{event.n_parameters:,} parameters on {event.device} in {event.precision}.")
+        elif event.event == "stepped" and self.live:
+            done = int(30 * event.step / self.steps)
+            bar = "█" * done + "░" * (30 - done)
+            line = (
+                f"\r{bar} {event.step:,}/{self.steps:,}  loss {event.loss:.4f}  "
+                f"{event.tokens_per_second:,.0f} tokens/s  {event.time_left:.0f} s left "
+            )
+            print(line, end="", file=sys.stderr, flush=True)
+        elif event.event in ("evaluated", "sampled", "noticed", "changed", "finished"):
+            if self.live:
+                print("\r\033[K", end="", file=sys.stderr, flush=True)
+            print(self._words(event), flush=True)
+
+    @staticmethod
+    def _words(event: TrainEvent) -> str:
+        if event.event == "evaluated":
+            return f"step {event.step:>6,}  train {event.train_loss:.4f}  validation {event.val_loss:.4f}"
+        if event.event == "sampled":
+            return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
+        return event.message

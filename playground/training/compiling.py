@@ -1,0 +1,24 @@
+"""torch.compile, where this machine has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from ..model import Transformer
+from ..model.moe import MixtureOfExperts
+
+
+def compiled(model: Transformer, ids: torch.Tensor) -> tuple[Callable, str | None]:
+    """The compiled forward, tried on ids (B, T), or the plain one and a sentence where this machine cannot compile."""
+    try:
+        MixtureOfExperts.stay_uncompiled()
+        forward = torch.compile(model, dynamic=False)
+        forward(ids, rng=None).logits.sum().backward()
+        for parameter in model.parameters():
+            parameter.grad = None
+        return forward, None
+    except Exception as problem:  # a missing C++ compiler shows itself in many ways
+        first_line = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
+        return model, f"torch.compile does not work on this machine ({first_line}), so training runs without it."

@@ -1,0 +1,203 @@
+"""Going on in the shell: what is asked is done and written down, or refused by name; a kill costs moments at most."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from playground.cli import main
+from playground.storage import load
+from playground.training.autosave import FILE
+from playground.training.resume import SavedRun
+
+SETTINGS = ["--set", "d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4",
+            "precision=fp32", "device=cpu"]  # fmt: skip
+SMALL = ["--preset", "tiny", *SETTINGS]
+TEXT = "the lamp burns, the sea turns, the night learns. " * 40
+
+
+def train(*arguments) -> int:
+    return main(["train", *map(str, arguments)])
+
+
+def events(capsys) -> list[dict]:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+
+
+def steps(told: list[dict]) -> list[int]:
+    return [event["step"] for event in told if event["event"] == "stepped"]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A text and a run of eight steps on it."""
+    folder = tmp_path_factory.mktemp("resume")
+    (folder / "text.txt").write_text(TEXT)
+    assert train("--text", folder / "text.txt", "--out", folder / "m", "--steps", 8, *SMALL) == 0
+    return folder
+
+
+@pytest.fixture
+def run(done, tmp_path):
+    """A copy of that run."""
+    return shutil.copytree(done / "m", tmp_path / "m")
+
+
+def test_a_finished_run_is_trained_on_and_its_record_says_so(run, capsys):
+    assert train("--resume", "--out", run, "--steps", 12, "--json") == 0
+    told = events(capsys)
+    assert steps(told) == [9, 10, 11, 12]
+    assert [event["settings"] for event in told if event["event"] == "changed"] == [{"steps": [8, 12]}]
+    checkpoint = load(run)
+    assert checkpoint.about["training"]["steps"] == 12
+    assert checkpoint.history.steps["step"] == list(range(1, 13))
+    assert checkpoint.history.changes == [{"step": 8, "settings": {"steps": [8, 12]}}]
+    assert main(["info", str(run)]) == 0
+    assert "Changed after step 8: steps from 8 to 12." in capsys.readouterr().out
+
+
+def test_a_finished_run_trained_on_with_what_it_had_is_the_same_curve(run, done, capsys):
+    """A constant rate does not depend on where the run ends."""
+    constant = ["--text", done / "text.txt", *SMALL, "schedule=constant", "warmup_steps=2", "--json"]
+    whole, parts = done / "constant", done / "parts"
+    assert train("--out", whole, "--steps", 12, *constant) == 0
+    assert train("--out", parts, "--steps", 8, *constant) == 0
+    assert train("--out", parts, "--resume", "--steps", 12, "--json") == 0
+    assert load(whole).history.steps["loss"] == load(parts).history.steps["loss"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--set", "d_model=32"], "d_model was 16, is now 32"),
+        (["--set", "batch_size=8"], "batch_size was 4, is now 8"),
+        (["--set", "optimizer=adamw"], "optimizer was 'muon', is now 'adamw'"),
+        (["--seed", "7"], "seed was 0, is now 7"),
+        (["--preset", "medium"], "--preset was tiny"),
+        (["--text", "{other}"], "the text is another one"),
+        (["--language", "copy"], "the text is another one"),
+        (["--tokenizer", "word"], "the tokenizer is another one"),
+        (["--vocab-size", "300"], "--vocab-size bounds"),
+        (["--set", "learning_rate=9", "d_model=32", "--preset", "tiny", "--text", "{other}", "--seed", "7"],
+         "d_model was 16, is now 32; seed was 0, is now 7; the text is another one"),
+        (["--set", "learning_rate=99"], "learning_rate must be a number from 0 to 10"),
+        (["--set", "d_model=17"], "not divisible"),
+        ([], "all 8 steps of this run are done: add --steps"),
+        (["--steps", "3"], "all 8 steps of this run are done: add --steps"),
+        (["--set", "max_seconds=0.0001"], "seconds of this run are over"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_changed_is_refused_by_name(run, tmp_path, capsys, arguments, sentence):
+    (tmp_path / "other.txt").write_text(TEXT.replace("lamp", "palm"))
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    given = [argument.format(other=tmp_path / "other.txt") for argument in arguments]
+    extra = [] if "--steps" in given or not given else ["--steps", "12"]
+    assert train("--resume", "--out", run, *extra, *given) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and len(said.strip().splitlines()) == 1
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_what_may_be_changed_is_applied_and_written_down(run, tmp_path, done, capsys):
+    moved = tmp_path / "moved.txt"
+    shutil.copy(done / "text.txt", moved)
+    given = ["--set", "learning_rate=0.01", "eval_windows=none", "snapshots=2", "d_model=16", "--prompt", "the "]
+    again = ["--preset", "tiny", "--seed", "0", "--text", moved, "--tokenizer", "char", "--json"]
+    assert train("--resume", "--out", run, "--steps", 12, *given, *again) == 0
+    told = events(capsys)
+    (changed,) = [event["settings"] for event in told if event["event"] == "changed"]
+    assert set(changed) == {"steps", "learning_rate", "eval_windows", "snapshots", "sample_prompt", "sample_every"}
+    assert {event["prompt"] for event in told if event["event"] == "sampled"} == {"the "}
+    checkpoint = load(run)
+    assert checkpoint.about["training"]["learning_rate"] == 0.01 and checkpoint.about["prompt"] == "the "
+    assert checkpoint.about["source"]["text"] == str(moved) and checkpoint.snapshots.steps == (12,)
+
+
+def test_two_processes_cannot_train_into_one_folder(tmp_path, capsys):
+    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--out", str(tmp_path / "m"), *SMALL]
+    first = subprocess.Popen([*command, "--steps", "100000", "--json"], stdout=subprocess.PIPE, text=True)
+    try:
+        while json.loads(first.stdout.readline())["event"] != "stepped":
+            pass
+        for way in (["--resume"], ["--language", "copy", *SMALL]):
+            assert train("--out", tmp_path / "m", *way) == 2
+            said = capsys.readouterr().err
+            assert "another run is being trained into" in said or "begin" in said or "exists already" in said
+        assert first.poll() is None
+    finally:
+        first.kill()
+        first.wait()
+        first.stdout.close()
+
+
+def started(out, *extra) -> subprocess.Popen:
+    """A run that is killed as soon as it has made a step; by then nothing is saved but its beginning."""
+    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--out", str(out), "--json", *SMALL]
+    process = subprocess.Popen([*command, "--steps", "100000", *extra], stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if json.loads(line)["event"] == "stepped":
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert not (out / FILE).exists() and load(out).history.last_step == 0
+
+
+def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(tmp_path, capsys):
+    began = {}
+    for name, way in {
+        "again": ["--language", "copy", *SMALL, "--steps", "6"],
+        "resume": ["--resume", "--steps", "6"],
+    }.items():
+        out = tmp_path / name
+        started(out)
+        assert train("--out", out, "--json", "--steps", 6, *way) == 0
+        told = events(capsys)
+        said = [event["message"] for event in told if event["event"] == "noticed"]
+        assert said == (["Nothing was saved of this run yet: it begins anew."] if name == "resume" else [])
+        assert steps(told) == [1, 2, 3, 4, 5, 6] and load(out).about["training"]["steps"] == 6
+        began[name] = [event["loss"] for event in told if event["event"] == "stepped"]
+    assert began["again"] == began["resume"]
+
+
+def test_a_beginning_is_no_excuse_for_other_settings_on_resume(tmp_path, capsys):
+    started(tmp_path / "m")
+    assert train("--out", tmp_path / "m", "--resume", "--set", "batch_size=8") == 2
+    assert "batch_size was 4, is now 8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("later", ["checkpoint", "state"])
+def test_a_kill_between_the_two_saves_costs_nothing(done, tmp_path, capsys, later):
+    """The state of a run and its checkpoint are written one after the other; either may be the older one."""
+    older, run = tmp_path / "older", shutil.copytree(done / "m", tmp_path / "m")
+    shutil.copytree(run, older)
+    assert train("--resume", "--out", run, "--steps", 12, "--set", "schedule=linear") == 0
+    if later == "checkpoint":
+        shutil.copy(older / FILE, run / FILE)
+    else:
+        for path in older.iterdir():
+            if path.name != FILE:
+                shutil.copy(path, run / path.name)
+    capsys.readouterr()
+    at = SavedRun.of(run).step
+    assert at == (8 if later == "checkpoint" else 12)
+    assert train("--resume", "--out", run, "--steps", 15, "--json") == 0
+    assert steps(events(capsys)) == list(range(at + 1, 16))
+    assert load(run).history.steps["step"] == list(range(1, 16))
+
+
+def test_the_history_is_whole_after_many_rounds(tmp_path):
+    begin = ["--language", "copy", *SMALL, "eval_every=0", "--json"]
+    assert train("--out", tmp_path / "m", "--steps", 300, *begin) == 0
+    for more in (500, 520, 700):
+        assert train("--out", tmp_path / "m", "--resume", "--steps", more, "--json") == 0
+    assert SavedRun.of(tmp_path / "m").history.steps["step"] == list(range(1, 701))
+    shown = load(tmp_path / "m").history.steps["step"]
+    assert {b - a for a, b in pairwise(shown)} <= {1, 2} and shown[-1] == 700
+    assert [change["settings"]["steps"] for change in load(tmp_path / "m").history.changes] == [
+        [300, 500], [500, 520], [520, 700]
+    ]  # fmt: skip

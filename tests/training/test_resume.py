@@ -1,0 +1,304 @@
+"""Laws of resuming: a run with interruptions is the run without, to the last digit, or it is refused by name."""
+
+import dataclasses
+import itertools
+import math
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+from filelock import FileLock
+
+from playground.data import corpus_from_sentences, corpus_from_text
+from playground.model import ModelConfig, Transformer
+from playground.training import Changed, Finished, Noticed, Saved, Stepped, TrainConfig, train
+from playground.training.autosave import FILE
+from playground.training.config import FREELY, NEVER, NOTICED, ON_RESUME
+from playground.training.lock import LOCK
+from playground.training.resume import SavedRun
+
+TEXT = "a stitch in time saves nine. " * 60
+CORPUS = corpus_from_text(TEXT)
+SHAPE = ModelConfig(CORPUS.vocab_size, context_length=16, n_layers=2, d_model=16, n_heads=2)
+CONFIG = TrainConfig(
+    steps=12, batch_size=4, eval_every=5, eval_windows=6, warmup_steps=2, precision="fp32", device="cpu", snapshots=4
+)
+EXPERTS = {"n_experts": 4, "experts_per_token": 2}
+
+
+def losses(events) -> list[float]:
+    return [event.loss for event in events if isinstance(event, Stepped)]
+
+
+def stop_after(steps: int):
+    """Asked before every step: true once so many have been made."""
+    asked = itertools.count()
+    return lambda: next(asked) >= steps
+
+
+def first_part(folder, config=CONFIG, model=SHAPE, corpus=CORPUS) -> None:
+    list(train(Transformer(model), corpus, config, folder=folder, should_stop=stop_after(5)))
+
+
+# ---- exactly ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+@pytest.mark.parametrize(
+    ("model", "training"),
+    [
+        ({}, {}),
+        ({"dropout": 0.2, "tie_embeddings": True}, {"accumulation": 2}),
+        ({**EXPERTS, "balance": "bias", "router_noise": 0.1}, {"schedule": "cosine"}),
+        ({**EXPERTS, "balance": "switch", "shared_expert": True}, {"accumulation": 3}),
+    ],
+    ids=["plain", "dropout", "bias balance", "switch balance"],
+)
+def test_a_run_with_interruptions_is_the_run_without(tmp_path, optimizer, precision, model, training):
+    shape, config = SHAPE.replace(**model), CONFIG.replace(optimizer=optimizer, precision=precision, **training)
+    whole = Transformer(shape)
+    expected = list(train(whole, CORPUS, config))
+    told = []
+    for steps in (2, 3, 1, 99):
+        model, resume = Transformer(shape), bool(told)
+        told += train(model, CORPUS, config, folder=tmp_path, resume=resume, should_stop=stop_after(steps))
+    assert losses(told) == losses(expected)
+    assert all(torch.equal(a, b) for a, b in zip(whole.state_dict().values(), model.state_dict().values()))
+    assert [e.step for e in told if e.event == "snapshotted"] == [e.step for e in expected if e.event == "snapshotted"]
+
+
+def test_the_whole_history_is_kept_whatever_the_number_of_rounds(tmp_path):
+    config, rounds = CONFIG.replace(steps=480, eval_every=0, snapshots=0), (200, 150, 50, 10, 99_999)
+    for steps in rounds:
+        going_on = {"folder": tmp_path, "resume": (tmp_path / FILE).exists(), "should_stop": stop_after(steps)}
+        last = list(train(Transformer(SHAPE), CORPUS, config, **going_on))
+    assert last[-1].reason == "done"
+    history = SavedRun.of(tmp_path).history
+    assert history.steps["step"] == list(range(1, 481)) and all(isinstance(step, int) for step in history.steps["step"])
+    assert history.steps["loss"][-70:] == losses(last)
+    assert history.steps["seconds"] == sorted(history.steps["seconds"]) and not history.changes
+
+
+def test_losses_that_are_no_numbers_survive_saving(tmp_path):
+    class Silent:  # nothing of it can be judged
+        def __getattr__(self, name):
+            return getattr(CORPUS, name)
+
+        def windows(self, *arguments):
+            x, y = CORPUS.windows(*arguments)
+            return x, torch.full_like(y, -100)
+
+    first_part(tmp_path, corpus=Silent())
+    events = list(train(Transformer(SHAPE), Silent(), CONFIG, folder=tmp_path, resume=True))
+    assert events[-1].reason == "done"
+
+
+def test_batches_drawn_for_the_compiler_are_none_of_the_runs(monkeypatch, tmp_path):
+    """Compiling tries a batch; the run's own batches stay what they are without."""
+    monkeypatch.setattr("playground.training.trainer.compiled", lambda model, ids: (model, "not here"))
+    plain = losses(train(Transformer(SHAPE), CORPUS, CONFIG))
+    assert losses(train(Transformer(SHAPE), CORPUS, CONFIG.replace(compile=True))) == plain
+
+
+# ---- or not at all ---------------------------------------------------------------------------------------------------
+
+OTHER_VALUES = {"int": 7, "int | None": 3, "float": 0.5, "float | None": 999.0, "bool": True}
+OTHER_WORDS = {"optimizer": "adamw", "schedule": "cosine", "precision": "bf16", "device": "auto", "sample_prompt": "a"}
+
+
+def test_every_setting_says_what_resuming_makes_of_it():
+    assert list(ON_RESUME) == [field.name for field in dataclasses.fields(TrainConfig)]
+    assert all(why for _, why in ON_RESUME.values())
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(TrainConfig), ids=lambda field: field.name)
+def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypatch, field):
+    monkeypatch.setattr("playground.training.trainer.compiled", lambda model, ids: (model, None))  # takes a minute
+    first_part(tmp_path)
+    value = OTHER_WORDS.get(field.name, OTHER_VALUES.get(field.type))
+    before, config = getattr(CONFIG, field.name), CONFIG.replace(**{field.name: value})
+    kind, _ = ON_RESUME[field.name]
+    if kind == NEVER:
+        with pytest.raises(ValueError, match=f"{field.name} was {before!r}, is now {value!r}"):
+            train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True)
+        return
+    events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
+    changed = [event for event in events if isinstance(event, Changed)]
+    if kind == FREELY:
+        assert not changed
+        return
+    assert [(event.step, event.settings) for event in changed] == [(5, {field.name: (before, value)})]
+    assert f"after step 5: {field.name} from " in changed[0].message
+    saved = SavedRun.of(tmp_path)
+    assert saved.history.changes == [{"step": 5, "settings": {field.name: [before, value]}}]
+    assert getattr(saved.training, field.name) == value
+    noticed = [event for event in events if isinstance(event, Noticed) and "last digits" in event.message]
+    assert bool(noticed) == (kind == NOTICED)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"activation": "relu"}, "activation was 'gelu', is now 'relu'"),
+        ({"norm_eps": 1e-6}, "norm_eps was 1e-05, is now 1e-06"),
+        ({"d_model": 32, "n_heads": 4}, "d_model was 16, is now 32; n_heads was 2, is now 4"),
+        ({"dropout": 0.5}, "dropout was 0.0, is now 0.5"),
+    ],
+)
+def test_another_model_is_refused_by_name(tmp_path, changes, sentence):
+    first_part(tmp_path)
+    model = Transformer(SHAPE.replace(**changes))
+    with pytest.raises(ValueError, match=sentence):
+        train(model, CORPUS, CONFIG, folder=tmp_path, resume=True)
+    assert all(torch.equal(a, b) for a, b in zip(model.parameters(), Transformer(model.config).parameters())), (
+        "untouched"
+    )
+
+
+def test_another_text_or_tokenizer_is_refused_by_name(tmp_path):
+    first_part(tmp_path)
+    same_letters = corpus_from_text("in a stitch nine saves time. " * 60)
+    assert same_letters.vocab_size == CORPUS.vocab_size
+    with pytest.raises(ValueError, match="the text is another one"):
+        train(Transformer(SHAPE), same_letters, CONFIG, folder=tmp_path, resume=True)
+    words = corpus_from_text(TEXT, "word")
+    with pytest.raises(ValueError, match=r"the tokenizer is another one"):
+        train(Transformer(SHAPE), words, CONFIG, folder=tmp_path, resume=True)
+
+
+def test_nothing_and_damage_are_refused_in_words(tmp_path):
+    with pytest.raises(ValueError, match="nothing to resume"):
+        train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path / "none", resume=True)
+    with pytest.raises(ValueError, match="name the folder"):
+        train(Transformer(SHAPE), CORPUS, CONFIG, resume=True)
+    first_part(tmp_path)
+    whole = (tmp_path / FILE).read_bytes()
+    for damaged in (b"garbage", whole[: len(whole) // 2], whole[:200], b""):
+        (tmp_path / FILE).write_bytes(damaged)
+        with pytest.raises(ValueError, match="damaged"):
+            train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=True)
+
+
+def test_another_machine_is_said_aloud(tmp_path, monkeypatch):
+    first_part(tmp_path, CONFIG.replace(precision="auto", device="auto"))
+    now = SavedRun.of(tmp_path).machine
+    other = torch.bfloat16 if now.startswith("float32") else torch.float32
+    monkeypatch.setattr("playground.training.trainer.pick_precision", lambda *_: other)
+    config = CONFIG.replace(precision="auto", device="auto")
+    events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
+    (said,) = [event.message for event in events if isinstance(event, Noticed)]
+    assert said.startswith(f"It was trained with {now} and goes on with")
+    assert not any(isinstance(event, Changed) for event in events)
+
+
+# ---- changed on purpose ----------------------------------------------------------------------------------------------
+
+
+def test_a_finished_run_is_trained_on(tmp_path):
+    list(train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path))
+    events = list(train(Transformer(SHAPE), CORPUS, CONFIG.replace(steps=20), folder=tmp_path, resume=True))
+    assert [event.step for event in events if isinstance(event, Stepped)] == list(range(13, 21))
+    assert events[-1].message == "All 20 steps are done."
+
+
+def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):
+    first_part(tmp_path)
+    config = CONFIG.replace(learning_rate=6e-3, muon_learning_rate=0.04)
+    steps = [
+        e for e in train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True) if isinstance(e, Stepped)
+    ]
+    assert [e.learning_rate for e in steps] == pytest.approx([6e-3 * CONFIG.rate_at(step) for step in range(6, 13)])
+
+
+# ---- whose folder it is ----------------------------------------------------------------------------------------------
+
+
+def test_a_folder_has_one_owner_until_the_last_event_was_taken(tmp_path):
+    first = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path)
+    next(first)
+    for resume in (False, True):
+        with pytest.raises(ValueError, match="another run is being trained into"):
+            train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=resume)
+    first.close()
+    assert list(train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path))[-1].reason == "done"
+    never_begun = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path)
+    del never_begun
+    with pytest.raises(ValueError, match="d_model was"):  # a refusal gives the folder back, too
+        train(Transformer(SHAPE.replace(d_model=32)), CORPUS, CONFIG, folder=tmp_path, resume=True)
+    FileLock(tmp_path / LOCK, timeout=0).acquire().__enter__()
+
+
+def test_what_does_not_fit_together_leaves_no_folder(tmp_path):
+    with pytest.raises(ValueError, match="different tokens"):
+        train(Transformer(SHAPE.replace(vocab_size=2)), CORPUS, CONFIG, folder=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+SCRIPT = f"""
+import sys
+from playground.data import corpus_from_text
+from playground.model import ModelConfig, Transformer
+from playground.training import TrainConfig, train
+corpus = corpus_from_text({TEXT!r})
+model = Transformer(ModelConfig(corpus.vocab_size, context_length=16, n_layers=2, d_model=16, n_heads=2))
+config = TrainConfig(steps=100000, batch_size=4, eval_every=0, autosave_seconds=0.05, precision="fp32", device="cpu")
+for event in train(model, corpus, config, folder=sys.argv[1]):
+    print(event.event, event.step, flush=True)
+"""
+
+
+def test_a_kill_loses_at_most_the_steps_since_the_last_autosave_and_holds_nothing(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=os.getcwd()
+    )
+    saved = 0
+    for line in process.stdout:
+        name, step = line.split()
+        saved = int(step) if name == "saved" else saved
+        if saved > 40:
+            break
+    config = TrainConfig(steps=100_000, batch_size=4, eval_every=0, precision="fp32", device="cpu")
+    with pytest.raises(ValueError, match="another run is being trained into"):
+        train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    events = train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True)
+    step = next(e.step for e in events if isinstance(e, Stepped))
+    assert step > saved
+    events.close()
+
+
+def test_nothing_is_saved_of_a_divergence_so_the_run_before_it_can_go_on(tmp_path):
+    class Poisoned:
+        def __init__(self, model):
+            self.model, self.drawn = model, 0
+
+        def __getattr__(self, name):
+            return getattr(CORPUS, name)
+
+        def batch(self, *arguments):
+            self.drawn += 1
+            if self.drawn == 8:
+                with torch.no_grad():
+                    self.model.head.weight.fill_(math.inf)
+            return CORPUS.batch(*arguments)
+
+    model = Transformer(SHAPE)
+    events = list(train(model, Poisoned(model), CONFIG.replace(autosave_seconds=0), folder=tmp_path))
+    assert isinstance(events[-1], Finished) and events[-1].reason == "diverged"
+    assert [event.step for event in events if isinstance(event, Saved)][-1] == 7 == SavedRun.of(tmp_path).step
+    lower = CONFIG.replace(learning_rate=1e-4)
+    assert list(train(Transformer(SHAPE), CORPUS, lower, folder=tmp_path, resume=True))[-1].reason == "done"
+
+
+def test_documents_are_resumed_like_streams(tmp_path):
+    documents = corpus_from_sentences()
+    shape, config = SHAPE.replace(vocab_size=documents.vocab_size), CONFIG.replace(accumulation=2)
+    expected = losses(train(Transformer(shape), documents, config))
+    first_part(tmp_path, config, shape, documents)
+    assert losses(train(Transformer(shape), documents, config, folder=tmp_path, resume=True)) == expected[5:]
