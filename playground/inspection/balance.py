@@ -15,7 +15,7 @@ import torch
 from ..model import Transformer
 from ..model.moe import Routing as LayerRouting
 from ..model.moe import balance_loss
-from ..training.trainer import loss_of
+from ..training import loss_of
 from .routing import NAMES, expert_layers
 
 DEAD_SHARE = 0.01

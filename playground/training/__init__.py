@@ -16,8 +16,9 @@ from .events import (
     TrainEvent,
 )
 from .history import History
+from .losses import evaluate, loss_of
 from .recipes import RECIPES
-from .trainer import evaluate, loss_of, train
+from .trainer import train
 
 __all__ = [
     "RECIPES",

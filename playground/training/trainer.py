@@ -13,10 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 
 from ..data.corpus import Corpus
-from ..data.ladder import IGNORE
 from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
 from ..model import Transformer
 from ..model.moe import MixtureOfExperts
@@ -37,9 +35,8 @@ from .events import (
     TrainEvent,
 )
 from .history import History
+from .losses import evaluate, loss_of
 from .optimizers import make_optimizers
-
-EVALUATION_BATCH = 64
 
 
 def train(
@@ -76,36 +73,6 @@ def _recorded(run: _Run, should_stop: Callable[[], bool]) -> Iterator[TrainEvent
             run.began += time.perf_counter() - handed_over  # what the reader does meanwhile is not training
     finally:
         run.model.to("cpu")
-
-
-def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = None) -> torch.Tensor:
-    """Mean cross-entropy in nats of logits (B, T, V) against targets (B, T); IGNORE targets do not count.
-
-    Where these are only some of a batch's rows, `counted` is how many targets the whole batch has: then this is their
-    part of its mean.
-    """
-    logits, targets = logits.flatten(0, 1).float(), targets.flatten()
-    if counted is None:
-        return F.cross_entropy(logits, targets, ignore_index=IGNORE)
-    return F.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum") / counted
-
-
-@torch.no_grad()
-def evaluate(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, workers: Alone = ALONE) -> float:
-    """Mean loss in nats per counted token over windows (N, T), in the precision of the weights.
-
-    Each of several `workers` gives its own windows; the mean is that of all.
-    """
-    device = next(model.parameters()).device
-    total, counted = 0.0, 0
-    for x, y in zip(inputs.split(EVALUATION_BATCH), targets.split(EVALUATION_BATCH)) if len(inputs) else ():
-        logits = model(x.to(device)).logits
-        y = y.to(device).flatten()
-        total += F.cross_entropy(logits.flatten(0, 1), y, ignore_index=IGNORE, reduction="sum").item()
-        counted += int((y != IGNORE).sum())
-    sums = torch.tensor([total, counted], dtype=torch.float64)
-    workers.add_up([sums])
-    return float(sums[0] / sums[1].clamp(min=1))
 
 
 class _Run:

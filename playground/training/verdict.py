@@ -12,25 +12,12 @@ from dataclasses import dataclass
 
 import torch
 
+from .losses import WindowLosses
+
 RESAMPLES = 4000
 # two-sided 95 % points of Student's t distribution, by degrees of freedom 1 … 15; beyond, 2.1 is close enough
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 CERTAINTY = 95
-
-
-@dataclass(frozen=True)
-class WindowLosses:
-    """What one model loses on each validation window."""
-
-    total: torch.Tensor
-    """(W,) nats, summed over the window's counted tokens."""
-    tokens: torch.Tensor
-    """(W,) how many tokens counted."""
-
-    @property
-    def mean(self) -> float:
-        """Nats per token."""
-        return (self.total.sum() / self.tokens.sum().clamp(min=1)).item()
 
 
 @dataclass(frozen=True)

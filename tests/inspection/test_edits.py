@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from playground.data.ladder import IGNORE
-from playground.inspection.cost import edit_cost, removal_map, removed_part, window_losses
+from playground.inspection.cost import edit_cost, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,
     RemoveMask,
@@ -17,8 +17,9 @@ from playground.inspection.edits import (
     to_dict,
 )
 from playground.model import Transformer
-from playground.model.trace import no_tap, trace
+from playground.model.trace import trace
 from playground.training import evaluate
+from playground.training.losses import window_losses
 from tests.inspection.test_attribution import roughened
 from tests.model.configs import TINY, VARIANTS
 
@@ -239,7 +240,8 @@ def test_the_error_is_that_of_a_mean_over_windows():
     x, y = windows(TINY, n=6)
     y = x.roll(-1, 1)
     tap = edits_tap([SwitchOff(0, "layer")], TINY)
-    differences = (window_losses(model, x, y, tap) - window_losses(model, x, y, no_tap)).numpy() / x.shape[1]
+    changed, plain = window_losses(model, x, y, tap=tap), window_losses(model, x, y)
+    differences = (changed.total - plain.total).numpy() / x.shape[1]
     cost = edit_cost(model, x, y, [SwitchOff(0, "layer")])
     assert cost.error == pytest.approx(differences.std(ddof=1) / np.sqrt(6), rel=1e-4)
     assert np.isnan(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).error)

@@ -13,8 +13,17 @@ import torch
 
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import Evaluated, Finished, History, Snapshotted, Stepped, TrainConfig, evaluate, train
-from playground.training.trainer import loss_of
+from playground.training import (
+    Evaluated,
+    Finished,
+    History,
+    Snapshotted,
+    Stepped,
+    TrainConfig,
+    evaluate,
+    loss_of,
+    train,
+)
 
 TEXT = "a stitch in time saves nine. " * 60
 CORPUS = corpus_from_text(TEXT)

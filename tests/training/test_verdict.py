@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from playground.training.verdict import WindowLosses, judge, student_t
+from playground.training.losses import WindowLosses
+from playground.training.verdict import judge, student_t
 
 
 def losses(per_window: torch.Tensor, tokens: int = 10) -> WindowLosses:

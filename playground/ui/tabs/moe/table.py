@@ -13,8 +13,8 @@ import torch
 
 from ....decoding import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
+from ....training import loss_of
 from ....training.comparison import SIDES
-from ....training.trainer import loss_of
 from ... import theme
 from ...figures.wire import bytes_text, signed
 from ...limits import training_memory

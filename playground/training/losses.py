@@ -1,0 +1,79 @@
+"""Losses: cross-entropy in nats of a batch, of each of many windows, and its mean over all of them.
+
+N = windows, T = tokens of a window, V = vocabulary. Targets that are IGNORE do not count anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+
+from ..data.ladder import IGNORE
+from ..model import Tap, Transformer, no_tap
+from .distributed import ALONE, Alone
+
+WINDOWS_AT_ONCE = 64
+"""Windows that go through the model together."""
+
+
+def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = None) -> torch.Tensor:
+    """Mean cross-entropy of logits (N, T, V) against targets (N, T), to learn from.
+
+    Where these are only some of a batch's rows, `counted` is how many targets the whole batch has: then this is their
+    part of its mean.
+    """
+    logits, targets = logits.flatten(0, 1).float(), targets.flatten()
+    if counted is None:
+        return F.cross_entropy(logits, targets, ignore_index=IGNORE)
+    return F.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum") / counted
+
+
+@dataclass(frozen=True)
+class WindowLosses:
+    """What one model loses on each of many windows."""
+
+    total: torch.Tensor
+    """(N,) nats, summed over the window's counted tokens."""
+    tokens: torch.Tensor
+    """(N,) how many tokens counted."""
+
+    @property
+    def mean(self) -> float:
+        """Nats per counted token."""
+        return (self.total.sum() / self.tokens.sum().clamp(min=1)).item()
+
+
+@torch.no_grad()
+def window_losses(
+    model: Transformer,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    *,
+    tap: Tap = no_tap,
+    at_once: int = WINDOWS_AT_ONCE,
+) -> WindowLosses:
+    """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes."""
+    device = next(model.parameters()).device
+    totals = [torch.zeros(0, dtype=torch.float64)]
+    for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
+        totals.append(summed_losses(model(x.to(device), tap=tap).logits, y.to(device)).cpu())
+    return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
+
+
+def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Loss of each window (N,), summed over its tokens in float64, of logits (N, T, V) and targets (N, T)."""
+    losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")
+    return losses.unflatten(0, targets.shape).sum(dim=1, dtype=torch.float64)
+
+
+def evaluate(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, workers: Alone = ALONE) -> float:
+    """Mean loss in nats per counted token over windows (N, T).
+
+    Each of several `workers` gives its own windows; the mean is that of all.
+    """
+    losses = window_losses(model, inputs, targets)
+    sums = torch.stack([losses.total.sum(), losses.tokens.sum().double()])
+    workers.add_up([sums])
+    return float(sums[0] / sums[1].clamp(min=1))
