@@ -5,7 +5,6 @@ N = windows, T = tokens of a window, C = changes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ import torch
 from ..data.ladder import IGNORE
 from ..model import Transformer
 from ..training.losses import WindowLosses, summed_losses, window_losses
+from ..training.verdict import difference
 from .edits import Edit, EditCell, SwitchOff, edits_tap
 
 ROWS_AT_ONCE = 4096
@@ -26,8 +26,8 @@ class Cost:
 
     before: float
     after: float
-    error: float
-    """Standard error of the difference, from how much it differs between windows; NaN for a single window."""
+    margin: float
+    """Half the width of the difference's 95 % interval, from its spread between windows; infinite for a single one."""
 
     @property
     def difference(self) -> float:
@@ -47,8 +47,8 @@ class RemovalMap:
     """(L,) of each layer's whole attention."""
     feedforward: torch.Tensor
     """(L,) of each feed-forward layer."""
-    heads_error: torch.Tensor
-    """(L, H) standard errors of the costs of heads."""
+    heads_margin: torch.Tensor
+    """(L, H) half the widths of the 95 % intervals of the costs of heads."""
     tokens: int
     """How many predictions were judged."""
 
@@ -85,13 +85,13 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))
     costs = [_cost(whole, without) for without in lacking]
     table = torch.tensor([cost.difference for cost in costs]).unflatten(0, (L, H + 2))
-    errors = torch.tensor([cost.error for cost in costs]).unflatten(0, (L, H + 2))
+    margins = torch.tensor([cost.margin for cost in costs]).unflatten(0, (L, H + 2))
     return RemovalMap(
         before=whole.mean,
         heads=table[:, :H],
         attention=table[:, H],
         feedforward=table[:, H + 1],
-        heads_error=errors[:, :H],
+        heads_margin=margins[:, :H],
         tokens=int(counted.sum()),
     )
 
@@ -144,10 +144,4 @@ class _Variants:
 
 def _cost(before: WindowLosses, after: WindowLosses) -> Cost:
     """From what is lost on the same windows without and with a change."""
-    n, difference = len(before.total), after.mean - before.mean
-    if n < 2:
-        return Cost(before.mean, after.mean, math.nan)
-    # of a ratio of sums, since windows may differ in length
-    residuals = (after.total - before.total) - difference * before.tokens
-    error = (residuals.square().sum() / (n - 1) * n).sqrt() / before.tokens.sum()
-    return Cost(before.mean, after.mean, error.item())
+    return Cost(before.mean, after.mean, difference(before, after)[1])
