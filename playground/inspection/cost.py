@@ -5,16 +5,15 @@ N = windows, T = tokens of a window, C = changes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
 from ..data.ladder import IGNORE
 from ..model import Transformer
-from ..model.trace import Tap, no_tap
+from ..training.losses import WindowLosses, summed_losses, window_losses
+from ..training.verdict import difference
 from .edits import Edit, EditCell, SwitchOff, edits_tap
 
 ROWS_AT_ONCE = 4096
@@ -27,8 +26,8 @@ class Cost:
 
     before: float
     after: float
-    error: float
-    """Standard error of the difference, from how much it differs between windows; NaN for a single window."""
+    margin: float
+    """Half the width of the difference's 95 % interval, from its spread between windows; infinite for a single one."""
 
     @property
     def difference(self) -> float:
@@ -48,8 +47,8 @@ class RemovalMap:
     """(L,) of each layer's whole attention."""
     feedforward: torch.Tensor
     """(L,) of each feed-forward layer."""
-    heads_error: torch.Tensor
-    """(L, H) standard errors of the costs of heads."""
+    heads_margin: torch.Tensor
+    """(L, H) half the widths of the 95 % intervals of the costs of heads."""
     tokens: int
     """How many predictions were judged."""
 
@@ -58,18 +57,10 @@ def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, e
     """What edits cost on windows (N, T). Raises ValueError for single cells, which belong to one prompt only."""
     if any(isinstance(edit, EditCell) for edit in edits):
         raise ValueError("a single cell belongs to this prompt: its cost can be measured on the prompt only")
-    counted = (targets != IGNORE).sum(dim=1)
-    before = window_losses(model, inputs, targets)
-    after = window_losses(model, inputs, targets, edits_tap(edits, model.config))
-    return _cost(before, after, counted)
-
-
-@torch.inference_mode()
-def window_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, tap: Tap = no_tap) -> torch.Tensor:
-    """Summed loss in nats of each window (N,); IGNORE targets do not count."""
-    size = max(1, ROWS_AT_ONCE // inputs.shape[1])
-    parts = [_sums(model(x, tap=tap).logits, y) for x, y in zip(inputs.split(size), targets.split(size))]
-    return torch.cat(parts).double()
+    at_once = max(1, ROWS_AT_ONCE // inputs.shape[1])
+    before = window_losses(model, inputs, targets, at_once=at_once)
+    after = window_losses(model, inputs, targets, tap=edits_tap(edits, model.config), at_once=at_once)
+    return _cost(before, after)
 
 
 @torch.inference_mode()
@@ -90,17 +81,17 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     for x, y in zip(inputs.split(size), targets.split(size)):
         logits = model(x, tap=_Variants(model)).logits  # (variants · n, T, V)
         variants = logits.shape[0] // x.shape[0]
-        sums.append(_sums(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
-    losses = torch.cat(sums, dim=1).double()  # (variants, N), the whole model first
-    costs = [_cost(losses[0], variant, counted) for variant in losses[1:]]
+        sums.append(summed_losses(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
+    whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))
+    costs = [_cost(whole, without) for without in lacking]
     table = torch.tensor([cost.difference for cost in costs]).unflatten(0, (L, H + 2))
-    errors = torch.tensor([cost.error for cost in costs]).unflatten(0, (L, H + 2))
+    margins = torch.tensor([cost.margin for cost in costs]).unflatten(0, (L, H + 2))
     return RemovalMap(
-        before=(losses[0].sum() / counted.sum()).item(),
+        before=whole.mean,
         heads=table[:, :H],
         attention=table[:, H],
         feedforward=table[:, H + 1],
-        heads_error=errors[:, :H],
+        heads_margin=margins[:, :H],
         tokens=int(counted.sum()),
     )
 
@@ -151,18 +142,6 @@ class _Variants:
         return [block.attention_norm(stream) if post else stream for stream in streams]
 
 
-def _sums(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Loss summed over each window (N,)."""
-    losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")
-    return losses.unflatten(0, targets.shape).sum(dim=1)
-
-
-def _cost(before: torch.Tensor, after: torch.Tensor, counted: torch.Tensor) -> Cost:
-    """From the losses summed over each window (N,) and how many tokens of it count (N,)."""
-    total, n = counted.sum().item(), len(counted)
-    means = (before.sum() / total).item(), (after.sum() / total).item()
-    if n < 2:
-        return Cost(*means, math.nan)
-    # of a ratio of sums, since windows may differ in length
-    residuals = (after - before) - (means[1] - means[0]) * counted
-    return Cost(*means, (residuals.square().sum() / (n - 1) * n).sqrt().item() / total)
+def _cost(before: WindowLosses, after: WindowLosses) -> Cost:
+    """From what is lost on the same windows without and with a change."""
+    return Cost(before.mean, after.mean, difference(before, after)[1])

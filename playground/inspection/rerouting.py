@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from ..data.ladder import IGNORE
 from ..model import Tap, Transformer, no_tap
 from ..model.moe import heaviest_first
-from .routing import AT_ONCE, expert_layers
+from ..training.losses import window_losses
+from .routing import expert_layers
 
 
 def without_experts(model: Transformer, off: Mapping[int, Sequence[int]]) -> Tap:
@@ -117,24 +117,12 @@ def effect_on_next(model: Transformer, ids: Sequence[int], edit: Tap) -> Effect:
     return Effect(before, after)
 
 
-@torch.no_grad()
-def loss_under(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edit: Tap = no_tap) -> float:
-    """Mean loss in nats per counted token over windows (N, T), with an edit."""
-    total, counted = 0.0, 0
-    for x, y in zip(inputs.split(AT_ONCE), targets.split(AT_ONCE)):
-        logits = model(x, tap=edit).logits.flatten(0, 1).float()
-        total += F.cross_entropy(logits, y.flatten(), ignore_index=IGNORE, reduction="sum").item()
-        counted += int((y != IGNORE).sum())
-    return total / max(counted, 1)
-
-
-@torch.no_grad()
 def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[float, torch.Tensor]:
     """The loss as it is, and (L, E) by how many nats per token it rises where one expert is switched off."""
     layers = expert_layers(model.config)
-    plain = loss_under(model, inputs, targets)
+    plain = window_losses(model, inputs, targets).mean
     costs = [
-        [loss_under(model, inputs, targets, without_experts(model, {layer: [e]})) - plain
+        [window_losses(model, inputs, targets, tap=without_experts(model, {layer: [e]})).mean - plain
          for e in range(model.config.n_experts)]
         for layer in layers
     ]  # fmt: skip

@@ -10,16 +10,13 @@ import statistics
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import torch
-import torch.nn.functional as F
-
 from ..data import Corpus
-from ..data.ladder import IGNORE
 from ..model import ModelConfig, Transformer
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
-from .trainer import EVALUATION_BATCH, train
-from .verdict import Verdict, WindowLosses, judge
+from .losses import WindowLosses, window_losses
+from .trainer import train
+from .verdict import Verdict, judge
 
 SIDES = ("dense", "moe")
 CALIBRATION_STEPS = 12
@@ -150,18 +147,6 @@ def calibrate(plan: Plan, corpus: Corpus) -> Calibrated:
     seconds = {side: statistics.median(times[side][2:]) for side in SIDES}  # the first ones warm up
     ratio = min(max(seconds["moe"] / seconds["dense"], 1 / MOST_STEPS_APART), MOST_STEPS_APART)
     return Calibrated(seconds, {"dense": max(round(plan.training.steps * ratio), 1), "moe": plan.training.steps})
-
-
-@torch.no_grad()
-def window_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> WindowLosses:
-    """What a model loses on each of the windows (W, T); IGNORE targets do not count."""
-    device = next(model.parameters()).device
-    totals = []
-    for x, y in zip(inputs.split(EVALUATION_BATCH), targets.split(EVALUATION_BATCH)):
-        logits = model(x.to(device)).logits.float()  # (W, T, V)
-        losses = F.cross_entropy(logits.transpose(1, 2), y.to(device), ignore_index=IGNORE, reduction="none")
-        totals.append(losses.sum(dim=1).cpu())
-    return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
 
 
 def _in_turns(runs: dict[str, Iterator[TrainEvent]], steps: dict[str, int]) -> Iterator[tuple[str, TrainEvent]]:

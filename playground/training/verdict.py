@@ -9,28 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 
-RESAMPLES = 4000
-# two-sided 95 % points of Student's t distribution, by degrees of freedom 1 … 15; beyond, 2.1 is close enough
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
+from .losses import WindowLosses
+
 CERTAINTY = 95
-
-
-@dataclass(frozen=True)
-class WindowLosses:
-    """What one model loses on each validation window."""
-
-    total: torch.Tensor
-    """(W,) nats, summed over the window's counted tokens."""
-    tokens: torch.Tensor
-    """(W,) how many tokens counted."""
-
-    @property
-    def mean(self) -> float:
-        """Nats per token."""
-        return (self.total.sum() / self.tokens.sum().clamp(min=1)).item()
 
 
 @dataclass(frozen=True)
@@ -40,7 +25,7 @@ class Verdict:
     difference: float
     """Mixture minus dense, nats per token; below zero the mixture is better."""
     margin: float
-    """Half the width of the 95 % interval around it."""
+    """Half the width of the 95 % interval around it; infinite where nothing can be said."""
     seeds: int
     """How many pairs were trained."""
 
@@ -52,6 +37,8 @@ class Verdict:
     def in_words(self, equal: str = "equal cost") -> str:
         """One or two sentences that claim no more than was measured."""
         over = f"over {self.seeds} seeds" if self.seeds > 1 else "with one seed"
+        if math.isinf(self.margin):
+            return "A single validation window cannot tell the two apart: judge them on more."
         size = f"{abs(self.difference):.4f} ± {self.margin:.4f} nats"
         if self.is_clear:
             sign, better = ("lower", "the mixture") if self.difference < 0 else ("higher", "the dense model")
@@ -61,39 +48,61 @@ class Verdict:
             words = f"No difference that can be told from chance at {equal} {over}: MoE {size} {sign}."
         if self.seeds == 1:
             return (
-                f"{words} The ± comes from resampling the validation windows alone: it does not know how far another "
-                "seed would land, so train more seeds before you believe it."
+                f"{words} The ± is a {CERTAINTY} % interval from the spread between validation windows alone "
+                "(Student's t): it does not know how far another seed would land, so train more seeds before you "
+                "believe it."
             )
         return f"{words} The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)."
 
 
-def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses], *, seed: int = 0) -> Verdict:
+def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:
     """The verdict on pairs of models, pair i trained from seed i on the same batches, scored on the same windows.
 
     Several pairs: the mean difference and a t interval from the differences' own spread, which covers the luck of a
-    seed (first weights and batches), not the choice of windows, which all pairs share. One pair: a bootstrap over
-    windows (Efron 1979), both models resampled together, which covers only that choice.
+    seed (first weights and batches), not the choice of windows, which all pairs share. One pair: a t interval from the
+    spread between windows, which covers only that choice.
     """
     assert len(dense) == len(moe) >= 1, "losses come in pairs"
     if len(dense) == 1:
-        return Verdict(*_bootstrap(dense[0], moe[0], seed), seeds=1)
-    differences = torch.tensor([m.mean - d.mean for d, m in zip(dense, moe)], dtype=torch.float64)
-    n = len(differences)
-    standard_error = differences.std().item() / math.sqrt(n)
-    return Verdict(differences.mean().item(), student_t(n - 1) * standard_error, seeds=n)
+        return Verdict(*difference(dense[0], moe[0]), seeds=1)
+    found = torch.tensor([m.mean - d.mean for d, m in zip(dense, moe)], dtype=torch.float64)
+    standard_error = found.std().item() / math.sqrt(len(found))
+    return Verdict(found.mean().item(), student_t(len(found) - 1) * standard_error, seeds=len(found))
 
 
+def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
+    """Other minus one in nats per token, on the same windows, and half the width of its 95 % interval.
+
+    The interval is Student's t over the windows' own differences, as of a ratio of sums (Cochran 1977, section 6.3),
+    since windows may differ in length. Infinite for a single window, which cannot tell.
+    """
+    n, tokens, found = len(one.total), one.tokens.sum().clamp(min=1).item(), other.mean - one.mean
+    if n < 2:
+        return found, math.inf
+    residuals = (other.total - one.total).double() - found * one.tokens
+    return found, student_t(n - 1) * (residuals.square().sum() / (n - 1) * n).sqrt().item() / tokens
+
+
+@cache
 def student_t(freedom: int) -> float:
-    """The factor on a standard error that makes a 95 % interval, at this many degrees of freedom."""
-    return _T95[freedom - 1] if freedom <= len(_T95) else 2.1
+    """The factor on a standard error that makes a 95 % interval, at this many degrees of freedom; to 1e-12.
 
+    The share of Student's distribution within ± t is a finite sum for whole degrees of freedom (Abramowitz and Stegun
+    1964, 26.7.3 and 26.7.4), which grows with t: the point is found by halving.
+    """
 
-def _bootstrap(dense: WindowLosses, moe: WindowLosses, seed: int) -> tuple[float, float]:
-    """Difference in nats per token and half its 95 % interval, windows drawn again with replacement."""
-    W = len(dense.total)
-    rng = torch.Generator().manual_seed(seed)
-    difference = (moe.total - dense.total).double()
-    drawn = torch.randint(W, (RESAMPLES, W), generator=rng)
-    means = difference[drawn].sum(dim=1) / dense.tokens.double()[drawn].sum(dim=1).clamp(min=1)
-    low, high = means.quantile(torch.tensor([0.025, 0.975], dtype=torch.float64)).tolist()
-    return moe.mean - dense.mean, (high - low) / 2
+    def inside(t: float) -> float:
+        angle = math.atan(t / math.sqrt(freedom))
+        odd, square = freedom % 2, math.cos(angle) ** 2
+        term = total = math.cos(angle) if odd else 1.0
+        for k in range(2 + odd, freedom - 1, 2):
+            term *= square * (k - 1) / k
+            total += term
+        total = math.sin(angle) * (total if freedom > 1 else 0.0)
+        return (angle + total) * 2 / math.pi if odd else total
+
+    low, high = 1.9, 13.0  # the normal distribution's point lies above one, that of 1 degree of freedom below the other
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if inside(middle) < CERTAINTY / 100 else (low, middle)
+    return (low + high) / 2

@@ -10,7 +10,8 @@ from ..model import ModelConfig
 from ..model.twins import Twins
 from ..storage import Checkpoint
 from ..training import History
-from ..training.comparison import SIDES, window_losses
+from ..training.comparison import SIDES
+from ..training.losses import window_losses
 from ..training.verdict import Verdict, judge
 
 NAMES = {"dense": "Dense", "moe": "MoE"}

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from playground.data.ladder import IGNORE
-from playground.inspection.cost import edit_cost, removal_map, removed_part, window_losses
+from playground.inspection.cost import edit_cost, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,
     RemoveMask,
@@ -17,8 +17,10 @@ from playground.inspection.edits import (
     to_dict,
 )
 from playground.model import Transformer
-from playground.model.trace import no_tap, trace
+from playground.model.trace import trace
 from playground.training import evaluate
+from playground.training.losses import window_losses
+from playground.training.verdict import student_t
 from tests.inspection.test_attribution import roughened
 from tests.model.configs import TINY, VARIANTS
 
@@ -231,18 +233,19 @@ def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch)
             assert table[layer, column].item() == pytest.approx(loss - whole, abs=2e-5), part
     cost = edit_cost(model, x, y, [SwitchOff(1, "head", 3)])
     assert cost.difference == pytest.approx(table[1, 3].item(), abs=2e-5)
-    assert cost.error == pytest.approx(found.heads_error[1, 3].item(), abs=2e-5)
+    assert cost.margin == pytest.approx(found.heads_margin[1, 3].item(), abs=5e-5)
 
 
-def test_the_error_is_that_of_a_mean_over_windows():
+def test_the_margin_is_that_of_a_mean_over_windows():
     model = roughened(TINY)
     x, y = windows(TINY, n=6)
     y = x.roll(-1, 1)
     tap = edits_tap([SwitchOff(0, "layer")], TINY)
-    differences = (window_losses(model, x, y, tap) - window_losses(model, x, y, no_tap)).numpy() / x.shape[1]
+    changed, plain = window_losses(model, x, y, tap=tap), window_losses(model, x, y)
+    differences = (changed.total - plain.total).numpy() / x.shape[1]
     cost = edit_cost(model, x, y, [SwitchOff(0, "layer")])
-    assert cost.error == pytest.approx(differences.std(ddof=1) / np.sqrt(6), rel=1e-4)
-    assert np.isnan(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).error)
+    assert cost.margin == pytest.approx(student_t(5) * differences.std(ddof=1) / np.sqrt(6), rel=1e-4)
+    assert np.isinf(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).margin)
 
 
 def test_the_cost_of_a_cell_is_not_asked_of_other_texts():

@@ -8,13 +8,13 @@ from playground.inspection.rerouting import (
     cost_of_each_expert,
     effect_on_next,
     forced_route,
-    loss_under,
     silenced_experts,
     without_experts,
 )
 from playground.inspection.routing import routing_in, routing_of
 from playground.model import ModelConfig, Transformer, trace
 from playground.model.moe import MixtureOfExperts
+from playground.training.losses import window_losses
 
 SMALL = ModelConfig(vocab_size=13, context_length=10, n_layers=3, d_model=16, n_heads=2, init_std=0.3)
 MIXTURES = {
@@ -170,11 +170,11 @@ def test_effects_and_costs_are_what_they_are_called():
         -torch.log_softmax(model(x[b : b + 1, : t + 1]).logits[0, -1], 0)[y[b, t]]
         for b in range(4) for t in range(9) if y[b, t] >= 0
     ]  # fmt: skip
-    assert loss_under(model, x, y) == pytest.approx(float(torch.stack(losses).mean()), abs=1e-4)
+    assert window_losses(model, x, y).mean == pytest.approx(float(torch.stack(losses).mean()), abs=1e-4)
     plain, costs = cost_of_each_expert(model, x[:2], y[:2])
     assert costs.shape == (3, 4)
     assert costs[1, 2].item() == pytest.approx(
-        loss_under(model, x[:2], y[:2], without_experts(model, {1: [2]})) - plain, abs=1e-6
+        window_losses(model, x[:2], y[:2], tap=without_experts(model, {1: [2]})).mean - plain, abs=1e-6
     )
 
 

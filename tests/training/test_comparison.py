@@ -20,7 +20,6 @@ from playground.training.comparison import (
     _in_turns,
     common_step,
     compare,
-    window_losses,
 )
 
 CORPUS = corpus_from_text("the cat sat on the mat and the dog sat on the cat. " * 60)
@@ -131,11 +130,3 @@ def test_the_last_step_that_both_reached():
 def test_an_unfair_plan_is_refused(wrong):
     with pytest.raises(ValueError):
         Plan(**{"dense": TWINS.dense, "moe": TWINS.moe, "training": TRAINING, **wrong})
-
-
-def test_losses_by_window_leave_out_padding():
-    model = Transformer(TWINS.dense)
-    inputs, targets = CORPUS.windows("val", 16)
-    losses = window_losses(model, inputs, targets)
-    assert losses.tokens.sum() == (targets != -100).sum() < targets.numel()
-    assert math.isclose(losses.mean, evaluate(model, inputs, targets), rel_tol=1e-5)

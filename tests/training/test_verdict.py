@@ -5,21 +5,28 @@ import math
 import pytest
 import torch
 
-from playground.training.verdict import WindowLosses, judge, student_t
+from playground.training.losses import WindowLosses
+from playground.training.verdict import difference, judge, student_t
 
 
 def losses(per_window: torch.Tensor, tokens: int = 10) -> WindowLosses:
     return WindowLosses(per_window * tokens, torch.full((len(per_window),), tokens))
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 15])
+@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 15, 16, 18, 60, 200, 2001])
 def test_t_leaves_a_twentieth_outside(freedom):
     point, n = student_t(freedom), 200_001
     # Student's density by its formula, integrated between the points
     x = torch.linspace(-point, point, n, dtype=torch.float64)
-    constant = math.gamma((freedom + 1) / 2) / (math.sqrt(freedom * math.pi) * math.gamma(freedom / 2))
-    inside = torch.trapezoid(constant * (1 + x**2 / freedom) ** (-(freedom + 1) / 2), x).item()
-    assert abs(inside - 0.95) < 3e-4
+    logarithm = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
+    inside = torch.trapezoid(math.exp(logarithm) * (1 + x**2 / freedom) ** (-(freedom + 1) / 2), x).item()
+    assert abs(inside - 0.95) < 1e-8
+
+
+def test_t_is_the_tables_and_becomes_the_normal_distributions():
+    table = {1: 12.7062, 2: 4.3027, 5: 2.5706, 10: 2.2281, 17: 2.1098, 18: 2.1009, 30: 2.0423, 60: 2.0003, 120: 1.9799}
+    assert {freedom: round(student_t(freedom), 4) for freedom in table} == table
+    assert 1.959963 < student_t(20_000) < 1.9602
 
 
 def test_over_seeds_the_interval_holds_the_truth_nineteen_times_in_twenty():
@@ -41,12 +48,29 @@ def test_the_pairing_removes_what_both_share():
     assert math.isclose(verdict.difference, -0.01, abs_tol=0.002)
 
 
-def test_the_bootstrap_agrees_with_the_normal_approximation():
-    rng = torch.Generator().manual_seed(2)
-    difference = 0.1 * torch.randn(400, generator=rng)
-    dense = torch.ones(400)
-    margin = judge([losses(dense)], [losses(dense + difference)]).margin
-    assert math.isclose(margin, 1.96 * difference.std().item() / 20, rel_tol=0.1)
+@pytest.mark.parametrize("windows", [3, 30])
+def test_over_windows_the_interval_holds_the_truth_nineteen_times_in_twenty(windows):
+    rng, held, rounds = torch.Generator().manual_seed(2), 0, 600
+    for _ in range(rounds):
+        apart = 0.02 + 0.1 * torch.randn(windows, generator=rng)
+        verdict = judge([losses(torch.ones(windows))], [losses(1.0 + apart)])
+        held += abs(verdict.difference - 0.02) <= verdict.margin
+    assert abs(held / rounds - 0.95) < 0.03
+
+
+def test_windows_of_unequal_length_make_the_margin_of_a_ratio():
+    """As the spread of the same ratio over many other draws of the windows."""
+    rng = torch.Generator().manual_seed(3)
+    tokens = torch.randint(1, 20, (400, 60), generator=rng)
+    apart = tokens * (0.05 + 0.1 * torch.randn(400, 60, generator=rng))  # (draws, windows)
+    found = [difference(WindowLosses(torch.zeros(60), n), WindowLosses(d, n)) for d, n in zip(apart, tokens)]
+    spread = torch.tensor([d for d, _ in found]).std().item()
+    assert sum(margin for _, margin in found) / 400 == pytest.approx(student_t(59) * spread, rel=0.08)
+
+
+def test_one_window_cannot_tell():
+    verdict = judge([losses(torch.ones(1))], [losses(torch.zeros(1))])
+    assert not verdict.is_clear and "single validation window" in verdict.in_words()
 
 
 def test_windows_count_by_their_tokens():
@@ -63,8 +87,8 @@ def test_words_claim_no_more_than_was_measured():
     assert "MoE 0.0310 ± 0.0025 nats lower at equal FLOPs over 3 seeds" in clear.in_words("equal FLOPs")
     assert "No difference that can be told from chance" in judge(same, mixed).in_words()
     assert "higher" in judge(better, same).in_words()
-    alone = judge(same[:1], better[:1]).in_words()
-    assert "with one seed" in alone and "resampling the validation windows alone" in alone
+    alone = judge([losses(torch.ones(5))], [losses(torch.linspace(0.9, 1.0, 5))]).in_words()
+    assert "with one seed" in alone and "spread between validation windows alone" in alone
 
 
 def test_equal_models_make_no_difference():

@@ -69,17 +69,17 @@ def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.nda
     return part_map(values, columns, "without it: %{customdata:+.5f} nats per token")
 
 
-def describe_removal(heads: np.ndarray, errors: np.ndarray, before: float) -> str:
-    """The head that matters most, and how many make no difference that could be measured."""
-    heads, errors = np.asarray(heads, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+def describe_removal(heads: np.ndarray, margins: np.ndarray, before: float) -> str:
+    """The head that matters most, and how many make no difference: their 95 % interval holds zero."""
+    heads, margins = np.asarray(heads, dtype=np.float64), np.asarray(margins, dtype=np.float64)
     layer, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
-    idle = int((np.abs(heads) <= 2 * errors).sum())
+    idle = int((np.abs(heads) <= margins).sum())
     words = (
         f"The whole model loses {before:.4f} nats per token. Head {head} of layer {layer} is worth most: without it "
         f"{signed(heads[layer, head], 4, plus=True)} nats"
     )
-    if np.isfinite(errors[layer, head]):
-        words += f" (± {errors[layer, head]:.4f})"
+    if np.isfinite(margins[layer, head]):
+        words += f" (± {margins[layer, head]:.4f})"
     if idle:
         words += f"; {idle} of {heads.size} heads make no difference that this text could tell"
     return words.replace("-", "−") + "."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from typing import Any
 
 import gradio as gr
@@ -163,8 +164,8 @@ def build(frame: Frame) -> None:
             look, _ = frame.read(values)
             judged = held_out(page, look)
             found = removal_map(look.model, judged.inputs, judged.targets)
-            heads, errors = found.heads.numpy(), found.heads_error.numpy()
-            words = describe_removal(heads, errors, found.before)
+            heads = found.heads.numpy()
+            words = describe_removal(heads, found.heads_margin.numpy(), found.before)
             picture = show(
                 removal_figure(heads, found.attention.numpy(), found.feedforward.numpy()),
                 f"{words} Measured on {found.tokens:,} tokens of {judged.words}.",
@@ -256,10 +257,10 @@ def cost_words(frame: Frame, look: Look, listed: list[Edit]) -> str:
         raise ValueError("Nothing is changed yet: apply a change first")
     judged = held_out(frame.page, look)
     found = edit_cost(look.model, judged.inputs, judged.targets, listed)
-    error = f" ± {found.error:.4f}" if found.error == found.error else ""
+    margin = f" ± {found.margin:.4f} (a 95 % interval)" if math.isfinite(found.margin) else ""
     sign = "costs" if found.difference > 0 else "gains"
     return theme.notice(
         f"With these changes the loss goes from {found.before:.4f} to {found.after:.4f} nats per token: that {sign} "
-        f"{abs(found.difference):.4f}{error}, measured on {judged.words}.",
-        "warning" if found.difference > 2 * (found.error if found.error == found.error else 0.0) else "info",
+        f"{abs(found.difference):.4f}{margin}, measured on {judged.words}.",
+        "warning" if found.difference > found.margin else "info",
     )

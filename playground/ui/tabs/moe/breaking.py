@@ -13,13 +13,13 @@ from ....inspection.rerouting import (
     cost_of_each_expert,
     effect_on_next,
     forced_route,
-    loss_under,
     silenced_experts,
     without_experts,
 )
 from ....inspection.routing import Station, expert_layers, routing_of
 from ....model import Tap, Transformer
 from ....storage import Checkpoint
+from ....training.losses import window_losses
 from ...chart import Chart, show
 from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
@@ -104,8 +104,8 @@ def build(frame: Frame) -> None:
             windows = windows[:LOSS_WINDOWS]
             # a position of the prompt means nothing elsewhere: the loss is taken with every token forced
             everywhere = edit if not last or how != "force" else edit_for(model, how, number, chosen, None)
-            plain = loss_under(model, windows[:, :-1], windows[:, 1:])
-            changed = loss_under(model, windows[:, :-1], windows[:, 1:], everywhere)
+            plain = window_losses(model, windows[:, :-1], windows[:, 1:]).mean
+            changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean
             stations = routing_of(model, torch.tensor([ids])).stations(len(ids) - 1)
             station = next(s for s in stations if s.layer == number)
             return (

@@ -112,7 +112,8 @@ def verdict_chart(view: PairView | None) -> tuple[dict[str, Any] | None, str]:
     found = differences(view)
     if not found:
         return None, ""
-    given = (found, view.verdict.difference, view.verdict.margin)
+    margin = view.verdict.margin if math.isfinite(view.verdict.margin) else None
+    given = (found, view.verdict.difference, margin)
     return verdict_figure(*given), describe_verdict(*given)
 
 
