@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,16 +80,24 @@ class History:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The inverse of `to_dict`. Raises ValueError where columns are missing, uneven or no numbers."""
+        """The inverse of `to_dict`; null, which JSON has in the place of NaN, is NaN again.
+
+        Raises ValueError where columns are uneven or no numbers.
+        """
+        if not isinstance(values, dict):
+            raise ValueError("a history is a table of columns")
         history = cls()
         for table, columns in _COLUMNS.items():
             given = values.get(table, {})
             lists = {name: given.get(name, []) for name in columns}
+            if not all(isinstance(column, list) for column in lists.values()):
+                raise ValueError(f"the columns of {table} must be lists")
             if len({len(column) for column in lists.values()}) > 1:
                 raise ValueError(f"the columns of {table} are not equally long")
-            if not all(isinstance(x, (int, float)) for column in lists.values() for x in column):
+            numbers = {name: [math.nan if x is None else x for x in column] for name, column in lists.items()}
+            if not all(isinstance(x, (int, float)) for column in numbers.values() for x in column):
                 raise ValueError(f"the columns of {table} must hold numbers")
-            setattr(history, table, {name: list(column) for name, column in lists.items()})
+            setattr(history, table, numbers)
         for name in ("samples", "gradients", "load"):
             records = values.get(name, [])
             if not isinstance(records, list) or not all(isinstance(r, dict) and "step" in r for r in records):
