@@ -127,6 +127,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         history = sound_history(History.from_dict(values))
     except (ValueError, AttributeError, TypeError, OverflowError) as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
+    snapshots = find_snapshots(folder, config)
     tensors = read_tensors(weights, shapes)
     if config.tie_embeddings:
         tensors["head.weight"] = tensors["embedding.weight"]
@@ -136,7 +137,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         history,
         str(values.get("name") or folder.name),
         sound_notes(values.get("about")),
-        find_snapshots(folder, config),
+        snapshots,
     )
 
 

@@ -167,10 +167,12 @@ def config_in(values: dict[str, Any]) -> ModelConfig:
     kind = values["model_type"]
     values = understood(values, _DEFAULTS[kind], _ONLY)
     rope = (values["rope_scaling"] or {}) | (values["rope_parameters"] or {})
-    if rope.get("rope_type", rope.get("type", "default")) != "default":
-        raise ValueError("scaled rotary positions (rope_scaling) are not known")
-    if odd := set(rope) - {"rope_type", "type", "rope_theta"}:
-        raise ValueError(f"{min(odd)[:60]} of the rotary positions is not understood")
+    for name in ("rope_scaling", "rope_parameters"):
+        part = values[name] or {}
+        if part.get("rope_type", part.get("type", "default")) != "default":
+            raise ValueError(f"scaled rotary positions ({name}) are not known")
+        if odd := set(part) - {"rope_type", "type", "rope_theta"}:
+            raise ValueError(f"{min(odd)[:60]} of the rotary positions is not understood")
     d_model, heads = values["hidden_size"], values["num_attention_heads"]
     if values["head_dim"] not in (None, d_model // heads):
         raise ValueError("heads whose width (head_dim) is not hidden_size / num_attention_heads are not known")
