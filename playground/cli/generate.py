@@ -7,12 +7,12 @@ import json
 import sys
 
 from ..decoding import SamplingConfig, generate
-from ..storage import load
+from ..storage.opening import open_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
     parser.add_argument("--temperature", type=float, default=0.8)
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Stream the prompt and its continuation to standard output."""
-    checkpoint = load(options.folder)
+    checkpoint = open_model(options.folder)
     tokenizer = checkpoint.tokenizer
     sampling = SamplingConfig(
         temperature=options.temperature,

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ..storage import Checkpoint, CheckpointError, save
 from ..storage.hub import HubError, pull
-from ..storage.transformers_io import import_folder
+from ..storage.opening import open_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `import`."""
     parser.add_argument(
-        "source", metavar="DIR|USER/NAME", help="a folder, or a public model such as openai-community/gpt2"
+        "source", metavar="DIR|USER/NAME", help="a folder, a zip, or a public model such as openai-community/gpt2"
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     out = Path(options.out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already: choose another --out")
-    checkpoint = import_folder(options.source) if Path(options.source).exists() else _pulled(options.source)
+    checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
     save(out, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=checkpoint.about)
     family = checkpoint.about.get("imported_from")
     if options.json:

@@ -8,20 +8,20 @@ import json
 from ..data import Ladder
 from ..data.ladder import NO_MASK
 from ..model import GPT2_SMALL_PARAMETERS
-from ..storage import load
+from ..storage.opening import open_model
 from ..training.events import changed_in_words
 from .progress import finite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `info`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder")
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
-    checkpoint = load(options.folder)
+    checkpoint = open_model(options.folder)
     config, history = checkpoint.config, checkpoint.history
     facts = {
         "name": checkpoint.name,

@@ -56,7 +56,7 @@ def read_hub(
         raise TextError("name a repository as user/name and a text file in it")
     try:
         try:
-            found = HfApi(endpoint=endpoint).get_paths_info(repo, [filename], repo_type=repo_type)
+            found = HfApi(endpoint=endpoint, token=False).get_paths_info(repo, [filename], repo_type=repo_type)
             if not found:
                 raise TextError(f"there is no file {filename} in {repo}: check its name on the repository's Files page")
             size = getattr(found[0], "size", 0)

@@ -29,6 +29,28 @@ WORD_PATTERN = r"\n|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_"
 _WORD = re.compile(WORD_PATTERN)
 PIECES = r" ?\p{L}+| ?\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 """What a trained BPE never merges across."""
+_GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|NUMBER| ?[^\s\p{L}\p{N}]+|\s+(?!WORD)|\s+"
+_CL100K = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|"
+    r"\s+(?!\S)|\s+"
+)
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+PATTERNS = {
+    "pieces": PIECES,
+    "gpt2": _GPT2.replace("NUMBER", r" ?\p{N}+").replace("WORD", r"\S"),
+    # a digit is a piece of its own before anything else is cut, so that it ends the white space before it
+    "gpt2, single digits": _GPT2.replace("NUMBER", r"\p{N}").replace("WORD", r"[^\s\p{N}]"),
+    "cl100k_base": _CL100K,
+    "qwen2": _CL100K.replace(r"\p{N}{1,3}", r"\p{N}"),
+    "o200k_base": (
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+        rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+        r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    ),
+}
+"""The published ways of cutting a text before merging: every text is cut whole, in time proportional to its length."""
+MAX_TOKEN = 1000
+"""Characters or bytes of one token in a file."""
 
 
 class Tokenizer(Protocol):
@@ -80,10 +102,10 @@ class CharTokenizer:
         return [self._ids.get(character, unknown) for character in text]
 
     def decode(self, ids: Iterable[int]) -> str:
-        return "".join(self.characters[i] for i in ids)
+        return "".join(map(self.token_text, ids))
 
     def token_text(self, token: int) -> str:
-        return self.characters[token]
+        return self.characters[token] if token < self.vocab_size else UNKNOWN_CHARACTER
 
     def unknown_parts(self, text: str) -> list[str]:
         return [c for c in dict.fromkeys(text) if c not in self._ids]
@@ -121,14 +143,14 @@ class WordTokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         text, before = "", "\n"
-        for word in (self.words[i] for i in ids):
+        for word in map(self.token_text, ids):
             glued = before in ("\n", "(", "[", "{") or word == "\n" or word in ".,;:!?)]}"
             text += word if glued else " " + word
             before = word
         return text
 
     def token_text(self, token: int) -> str:
-        return self.words[token]
+        return self.words[token] if token < self.vocab_size else UNKNOWN_WORD
 
     def unknown_parts(self, text: str) -> list[str]:
         return [w for w in dict.fromkeys(_WORD.findall(text)) if w not in self._ids]
@@ -150,7 +172,13 @@ class ByteTokenizer:
         self.encoding = encoding
 
     def encode(self, text: str) -> list[int]:
-        return self.encoding.encode_ordinary(text)
+        """Raises TextError for white space of about a million characters, which the published patterns cannot cut."""
+        try:
+            return self.encoding.encode_ordinary(text)
+        except BaseException as problem:
+            if type(problem).__name__ != "PanicException":  # no Exception, so that nobody catches it by chance
+                raise
+            raise TextError("the text has far too much white space in one place: take it out") from problem
 
     def decode(self, ids: Iterable[int]) -> str:
         return b"".join(map(self.token_bytes, ids)).decode("utf-8", errors="replace")
@@ -172,7 +200,19 @@ class ByteTokenizer:
         if self.kind == "tiktoken":
             return {"kind": self.kind, "name": self.name}
         ranks = sorted(self.encoding._mergeable_ranks.items(), key=lambda item: item[1])
-        return {"kind": self.kind, "tokens": [base64.b64encode(token).decode("ascii") for token, _ in ranks]}
+        values = {"kind": self.kind, "tokens": [base64.b64encode(token).decode("ascii") for token, _ in ranks]}
+        if self.pattern != "pieces":
+            values["pattern"] = self.pattern
+        if self.encoding._special_tokens:
+            values["special"] = self.encoding._special_tokens
+        return values
+
+    @property
+    def pattern(self) -> str:
+        """The name in PATTERNS of how texts are cut before merging."""
+        if self.kind == "tiktoken":
+            return self.name
+        return next(name for name, pattern in PATTERNS.items() if pattern == self.encoding._pat_str)
 
 
 def train_bpe(text: str, vocab_size: int = 512) -> ByteTokenizer:
@@ -195,7 +235,7 @@ def train_bpe(text: str, vocab_size: int = 512) -> ByteTokenizer:
     vocabulary = trainable.get_vocab()
     learned = sorted((i, token) for token, i in vocabulary.items() if token not in alphabet)
     tokens = [bytes([b]) for b in range(256)] + [_from_stand_ins(token) for _, token in learned]
-    return _trained(tokens)
+    return byte_tokenizer(tokens)
 
 
 def load_encoding(name: str, *, patience: float = 20.0) -> ByteTokenizer:
@@ -239,19 +279,19 @@ def tokenizer_from_dict(values: dict[str, Any]) -> Tokenizer:
             return CharTokenizer(characters)
         if kind == "word":
             words = values["words"]
-            if not all(isinstance(w, str) and w for w in words) or len(set(words)) != len(words):
+            if not isinstance(words, list) or not all(isinstance(w, str) and 0 < len(w) <= MAX_TOKEN for w in words):
+                raise TextError("a word tokenizer needs a list of distinct words")
+            if len(set(words)) != len(words):
                 raise TextError("a word tokenizer needs a list of distinct words")
             return WordTokenizer(words)
         if kind == "bpe":
             tokens = [base64.b64decode(token, validate=True) for token in values["tokens"]]
-            if len(set(tokens)) != len(tokens) or any(bytes([b]) not in tokens[:256] for b in range(256)):
-                raise TextError("a byte-level tokenizer needs distinct tokens that begin with the 256 bytes")
-            return _trained(tokens)
+            return byte_tokenizer(tokens, values.get("pattern", "pieces"), values.get("special", {}))
         if kind == "tiktoken":
             return load_encoding(values["name"])
     except TextError:
         raise
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise TextError(f"this is not a tokenizer's description: {problem}") from problem
     raise TextError(f"there is no kind of tokenizer called {kind!r}; known are {', '.join(KINDS)}")
 
@@ -261,9 +301,30 @@ def visible(text: str) -> str:
     return text.replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥").replace("\r", "␍")
 
 
-def _trained(tokens: list[bytes]) -> ByteTokenizer:
-    ranks = {token: i for i, token in enumerate(tokens)}
-    return ByteTokenizer(tiktoken.Encoding("bpe", pat_str=PIECES, mergeable_ranks=ranks, special_tokens={}), "bpe")
+def byte_tokenizer(
+    tokens: list[bytes], pattern: str = "pieces", special: dict[str, int] | None = None
+) -> ByteTokenizer:
+    """A byte-level BPE of tokens in the order of their merges, which take the ids that no special token has.
+
+    Every byte must be a token of its own, or texts could not be read: tiktoken would then look for ever. Raises
+    TextError for tokens, special tokens or names of patterns that make no sense.
+    """
+    special = dict(special or {})
+    if len(set(tokens)) != len(tokens) or not all(0 < len(token) <= MAX_TOKEN for token in tokens):
+        raise TextError(f"a byte-level tokenizer needs distinct tokens of 1 to {MAX_TOKEN:,} bytes")
+    if any(bytes([byte]) not in tokens[:256] for byte in range(256)):
+        raise TextError("a byte-level tokenizer needs distinct tokens that begin with the 256 bytes")
+    if not isinstance(pattern, str) or pattern not in PATTERNS:
+        raise TextError(f"there is no pattern called {pattern!r}; known are {', '.join(PATTERNS)}")
+    taken = set(special.values())
+    ids = range(len(tokens) + len(special))
+    if len(taken) != len(special) or not all(type(number) is int and number in ids for number in taken):
+        raise TextError("the special tokens' ids must be distinct, and leave no gap")
+    if not all(isinstance(text, str) and 0 < len(text) <= MAX_TOKEN for text in special):
+        raise TextError("the special tokens must be texts")
+    ranks = dict(zip(tokens, (number for number in ids if number not in taken)))
+    encoding = tiktoken.Encoding("bpe", pat_str=PATTERNS[pattern], mergeable_ranks=ranks, special_tokens=special)
+    return ByteTokenizer(encoding, "bpe")
 
 
 def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:

@@ -11,28 +11,23 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from ..model import ModelConfig
-from .checkpoint import MAX_PARAMETERS, PICKLES, Checkpoint, CheckpointError, load, read_json, save
-from .record import regular
+from ..whole import write_file
+from .checkpoint import PICKLES, Checkpoint, save
+from .errors import CheckpointError
+from .values import MAX_BYTES
 
-FILES = {
-    "config.json": 100_000,
-    "tokenizer.json": 20_000_000,
-    "model.safetensors": None,
-    "history.json": 20_000_000,
-    "README.md": 1_000_000,
-}
+FILES = {**MAX_BYTES, "model.safetensors": None, "README.md": 1_000_000}
 """What a checkpoint's archive may hold, and how many bytes of each; None leaves it to the archive's own bound."""
 OF_TRANSFORMERS = {
     "generation_config.json": 100_000,
     "tokenizer_config.json": 4_000_000,
     "special_tokens_map.json": 100_000,
     "added_tokens.json": 100_000,
-    "vocab.json": 20_000_000,
-    "merges.txt": 20_000_000,
+    "vocab.json": 16_000_000,
+    "merges.txt": 16_000_000,
 }
 """What stands beside the first three of them in a folder that Transformers has saved."""
 MAX_CONTENTS = 64_000
@@ -55,12 +50,15 @@ def pack(checkpoint: Checkpoint, path: str | Path, *, half: bool = False) -> Pat
 
 def pack_folder(folder: Path, path: Path, *, inside: str) -> Path:
     """Write a folder's files into a zip file, in a folder of this name."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
-        for file in sorted(p for p in folder.iterdir() if p.is_file()):
-            # random numbers do not get smaller, they only take time
-            method = zipfile.ZIP_STORED if file.suffix == ".safetensors" else zipfile.ZIP_DEFLATED
-            archive.write(file, f"{inside}/{file.name}", compress_type=method)
-    return path
+
+    def fill(partial: Path) -> None:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+            for file in sorted(p for p in folder.iterdir() if p.is_file()):
+                # random numbers do not get smaller, they only take time
+                method = zipfile.ZIP_STORED if file.suffix == ".safetensors" else zipfile.ZIP_DEFLATED
+                archive.write(file, f"{inside}/{file.name}", compress_type=method)
+
+    return write_file(path, fill)
 
 
 def unpack(path: str | Path, folder: str | Path, *, max_bytes: int, files: dict[str, int | None] | None = None) -> Path:
@@ -83,36 +81,6 @@ def unpack(path: str | Path, folder: str | Path, *, max_bytes: int, files: dict[
     except _DAMAGE as problem:
         raise CheckpointError("the zip file is damaged: download or make it again") from problem
     return folder
-
-
-def load_archive(
-    path: str | Path,
-    *,
-    max_bytes: int,
-    check: Callable[[ModelConfig], None] = lambda config: None,
-    max_parameters: int = MAX_PARAMETERS,
-) -> Checkpoint:
-    """The model in a zip file: a checkpoint, or a folder that Transformers has saved.
-
-    Raises CheckpointError, or whatever ValueError `check` raises for its config before any weight is read. The record
-    (curves, samples, notes) keeps only what has the right form.
-    """
-    with tempfile.TemporaryDirectory(prefix="playground-unpack-") as made:
-        folder = unpack(path, Path(made) / "model", max_bytes=max_bytes, files={**FILES, **OF_TRANSFORMERS})
-        try:
-            values = read_json(folder / "config.json") if (folder / "config.json").is_file() else {}
-            if isinstance(values, dict) and "model_type" in values and "format" not in values:
-                from .transformers_io import import_folder
-
-                loaded = import_folder(folder, max_parameters=max_parameters, check=check)
-                if not all(parameter.isfinite().all() for parameter in loaded.model.parameters()):
-                    raise CheckpointError("the weights hold values that are not numbers: the model is broken")
-                return regular(loaded)
-            return regular(load(folder, max_parameters=max_parameters, check=check))
-        except CheckpointError as problem:
-            raise CheckpointError(str(problem).replace(str(folder), "the zip file")) from problem
-        except (TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
-            raise CheckpointError("the files in the zip are not what their names say") from problem
 
 
 # ---- what may be inside ----------------------------------------------------------------------------------------------

@@ -10,39 +10,30 @@ snapshots.safetensors  perhaps: the weights at many moments of the run, see snap
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import shutil
-import struct
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..training.history import History
+from ..whole import place, read_folder, write_folder
+from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
-
-if TYPE_CHECKING:
-    from .snapshots import Snapshots
+from .errors import CheckpointError
+from .header import check_belongs, read_header, read_tensors
+from .record import sound_history, sound_notes
+from .shapes import expected_shapes
+from .snapshots import Snapshots, find_snapshots
+from .values import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
 
 FORMAT = 1
-MAX_PARAMETERS = 1_000_000_000
-MAX_JSON_BYTES = 64_000_000
-MAX_HEADER_BYTES = 10_000_000
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
-_DTYPES = {"F32": 4, "F16": 2, "BF16": 2}
-
-
-class CheckpointError(ValueError):
-    """What is wrong with a checkpoint, in a sentence meant to be shown."""
+REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
 
 
 @dataclass(frozen=True)
@@ -75,33 +66,25 @@ def save(
     about: dict[str, Any] | None = None,
     half: bool = False,
 ) -> Path:
-    """Write a checkpoint folder in one move: an interrupted save leaves the old folder or none, never half of one.
+    """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
-    that the folder held besides are kept.
+    that the folder held besides are kept. Of a record too long to be loaded again every second entry is left out.
     """
     folder = Path(folder)
     checkpoint = Checkpoint(model, tokenizer, history or History(), name or folder.name, about or {})
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+
+    def fill(made: Path) -> None:
         dtype = torch.float16 if half else torch.float32
         tied = {"head.weight"} if model.config.tie_embeddings else set()
         tensors = {n: t.detach().to("cpu", dtype).contiguous() for n, t in model.state_dict().items() if n not in tied}
         save_file(tensors, made / "model.safetensors", metadata={"format": "pt"})
         write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
         write_json(made / "tokenizer.json", tokenizer.to_dict())
-        record = {"name": checkpoint.name, "about": checkpoint.about, **checkpoint.history.thinned().to_dict()}
-        write_json(made / "history.json", _rounded(record))
+        (made / "history.json").write_bytes(_record(checkpoint))
         (made / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
-        if folder.exists():
-            for file in made.iterdir():
-                os.replace(file, folder / file.name)
-        else:
-            made.chmod(0o755)
-            made.rename(folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+
+    write_folder(folder, fill)
     return folder
 
 
@@ -115,130 +98,63 @@ def load(
 
     `check` may raise a ValueError of its own for a config that is too much for this place.
     """
-    from .snapshots import find_snapshots  # which needs this module
-
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder: name the folder of a checkpoint")
-    for required in ("config.json", "tokenizer.json", "model.safetensors"):
-        if not (folder / required).is_file():
+    return read_folder(folder, (*REQUIRED, "history.json"), lambda: _load(folder, max_parameters, check))
+
+
+def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None]) -> Checkpoint:
+    for required in REQUIRED:
+        if not place(folder, required).is_file():
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
     config = _config(folder)
     check(config)
-    if config.n_parameters > max_parameters:
-        raise CheckpointError(
-            f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be loaded here"
-        )
+    check_bounds(config, max_parameters)
+    weights, shapes = place(folder, "model.safetensors"), expected_shapes(config)
+    check_belongs(read_header(weights), shapes, weights.name)
     try:
-        tokenizer = tokenizer_from_dict(read_json(folder / "tokenizer.json"))
+        tokenizer = tokenizer_from_dict(read_json(place(folder, "tokenizer.json")))
     except ValueError as problem:
-        raise CheckpointError(f"tokenizer.json cannot be used: {problem}") from problem
-    if tokenizer.vocab_size > config.vocab_size:
-        raise CheckpointError(
-            f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: "
-            "they do not belong together"
-        )
-    model = load_weights(folder / "model.safetensors", config)
-    record = read_json(folder / "history.json") if (folder / "history.json").is_file() else {}
+        raise problem if isinstance(problem, CheckpointError) else CheckpointError(
+            f"tokenizer.json cannot be used: {problem}"
+        ) from problem  # fmt: skip
+    check_fits(tokenizer, config)
+    record = place(folder, "history.json")
+    values = read_json(record) if record.is_file() else {}
     try:
-        history = History.from_dict(record)
-    except (ValueError, AttributeError, TypeError) as problem:
+        history = sound_history(History.from_dict(values))
+    except (ValueError, AttributeError, TypeError, OverflowError) as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
-    about = record.get("about")
+    snapshots = find_snapshots(folder, config)
+    tensors = read_tensors(weights, shapes)
+    if config.tie_embeddings:
+        tensors["head.weight"] = tensors["embedding.weight"]
     return Checkpoint(
-        model,
+        with_weights(config, tensors),
         tokenizer,
         history,
-        str(record.get("name") or folder.name),
-        about if isinstance(about, dict) else {},
-        find_snapshots(folder, config),
+        str(values.get("name") or folder.name),
+        sound_notes(values.get("about")),
+        snapshots,
     )
 
 
-def load_weights(path: Path, config: ModelConfig) -> Transformer:
-    """A model of this config with the weights of a safetensors file, whose header must fit the config exactly."""
-    expected = expected_shapes(config)
-    _check_header(path, expected)
-    try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            tensors = {name: file.get_tensor(name).float() for name in expected}
-    except SafetensorError as problem:
-        raise CheckpointError(f"{path.name} is damaged: {problem}") from problem
-    broken = next((name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()), None)
-    if broken is not None:
-        raise CheckpointError(f"{path.name} holds values that are not numbers, in {broken}: its run had gone wrong")
-    if config.tie_embeddings:
-        tensors["head.weight"] = tensors["embedding.weight"]
+def with_weights(config: ModelConfig, tensors: dict[str, torch.Tensor]) -> Transformer:
+    """A model of this config with these weights, all of which it must have."""
     model = Transformer(config)
     model.load_state_dict(tensors)
     return model
 
 
-def expected_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """Name → shape of every tensor that a checkpoint of this config holds, without allocating any."""
-    with torch.device("meta"):
-        state = Transformer(config).state_dict()
-    return {n: tuple(t.shape) for n, t in state.items() if not (config.tie_embeddings and n == "head.weight")}
-
-
-def _check_header(path: Path, expected: dict[str, tuple[int, ...]]) -> None:
-    """Compare a safetensors header with what the config calls for, reading nothing but the header."""
-    size = path.stat().st_size
-    with open(path, "rb") as file:
-        start = file.read(8)
-        if len(start) < 8:
-            raise CheckpointError(f"{path.name} is damaged: it is too short to be a safetensors file")
-        (length,) = struct.unpack("<Q", start)
-        if length > MAX_HEADER_BYTES or length > size - 8:
-            raise CheckpointError(f"{path.name} is damaged: its header claims {length:,} bytes")
-        try:
-            header = json.loads(file.read(length))
-        except (ValueError, RecursionError) as problem:
-            raise CheckpointError(f"{path.name} is damaged: its header is not JSON") from problem
-    if not isinstance(header, dict):
-        raise CheckpointError(f"{path.name} is damaged: its header is not a table of tensors")
-    header.pop("__metadata__", None)
-    missing, extra = sorted(expected.keys() - header.keys()), sorted(header.keys() - expected.keys())
-    if missing or extra:
-        what = f"lacks {missing[0]}" if missing else f"holds {extra[0]}, which the config does not know"
-        more = len(missing) + len(extra) - 1
+def check_fits(tokenizer: Tokenizer, config: ModelConfig) -> None:
+    """Raise CheckpointError where a model has no row for some of a tokenizer's tokens."""
+    if tokenizer.vocab_size > config.vocab_size:
         raise CheckpointError(
-            f"weights and config do not belong together: {path.name} {what}" + (f" (and {more} more)" if more else "")
+            f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: "
+            "they do not belong together"
         )
-    for name, shape in expected.items():
-        entry = header[name]
-        given = tuple(entry.get("shape", ())) if isinstance(entry, dict) else None
-        if given != shape:
-            raise CheckpointError(
-                f"weights and config do not belong together: {name} is {given}, the config needs {shape}"
-            )
-        dtype, offsets = entry.get("dtype"), entry.get("data_offsets")
-        if dtype not in _DTYPES:
-            raise CheckpointError(f"{name} is stored as {dtype}; only float32, float16 and bfloat16 can be loaded")
-        n_bytes = math.prod(shape) * _DTYPES[dtype]
-        if not _lies_within(offsets, n_bytes, size - 8 - length):
-            raise CheckpointError(f"{path.name} is damaged: the bytes of {name} are not where its header says")
-
-
-def _lies_within(offsets: Any, n_bytes: int, room: int) -> bool:
-    """Whether [start, end] is a range of just these many bytes inside the file's data."""
-    if not isinstance(offsets, list) or len(offsets) != 2 or not all(isinstance(o, int) for o in offsets):
-        return False
-    start, end = offsets
-    return end - start == n_bytes and 0 <= start <= end <= room
-
-
-def _config(folder: Path) -> ModelConfig:
-    values = read_json(folder / "config.json")
-    if not isinstance(values, dict):
-        raise CheckpointError("config.json is not a table of settings")
-    if values.pop("format", None) != FORMAT:
-        raise CheckpointError("config.json is not of this playground's format: export or import it first")
-    try:
-        return ModelConfig.from_dict(values)
-    except ValueError as problem:
-        raise CheckpointError(f"config.json cannot be used: {problem}") from problem
 
 
 def refuse_pickles(folder: Path) -> None:
@@ -251,27 +167,34 @@ def refuse_pickles(folder: Path) -> None:
         )
 
 
-def read_json(path: Path) -> Any:
-    """The values of a JSON file of a sane size. Raises CheckpointError where there are none."""
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise CheckpointError(f"{path.name} is too large to be what it says")
+def _config(folder: Path) -> ModelConfig:
+    values = read_json(place(folder, "config.json"))
+    if not isinstance(values, dict):
+        raise CheckpointError("config.json is not a table of settings")
+    if values.pop("format", None) != FORMAT:
+        raise CheckpointError("config.json is not of this playground's format: export or import it first")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as problem:
-        raise CheckpointError(f"{path.name} is damaged: it is not JSON") from problem
+        return ModelConfig.from_dict(values)
+    except (ValueError, TypeError, OverflowError) as problem:
+        raise CheckpointError(f"config.json cannot be used: {problem}") from problem
 
 
-def write_json(path: Path, values: Any) -> None:
-    """Write values as compact JSON."""
-    path.write_text(json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+def _record(checkpoint: Checkpoint) -> bytes:
+    """What history.json holds; six significant digits are plenty for curves, and make the file half as large."""
+    history = checkpoint.history.thinned().to_dict()
+    while True:
+        record = finite({"name": checkpoint.name, "about": checkpoint.about, **history}, digits=6)
+        text = as_json(record)
+        if len(text) <= MAX_BYTES["history.json"] // 2 and count_values(text) <= MAX_VALUES["history.json"] // 2:
+            return text
+        thinner = {name: _every_second(history[name]) for name in ("evaluations", "samples", "gradients", "load")}
+        if thinner == {name: history[name] for name in thinner}:
+            raise CheckpointError("what is noted about the model is too long to be saved: shorten its name and notes")
+        history = {**history, **thinner}
 
 
-def _rounded(value: Any) -> Any:
-    """Six significant digits are plenty for curves, and make the files half as large."""
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {k: _rounded(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_rounded(v) for v in value]
-    return value
+def _every_second(entries: Any) -> Any:
+    """The last entry, the one before the one before it, and so on; of a table, of each column."""
+    if isinstance(entries, dict):
+        return {name: _every_second(column) for name, column in entries.items()}
+    return entries[-1::-2][::-1]

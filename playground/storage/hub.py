@@ -17,24 +17,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..model import ModelConfig
+from .bounds import MAX_PARAMETERS
 from .card import TAG, model_card
-from .checkpoint import (
-    MAX_HEADER_BYTES,
-    MAX_JSON_BYTES,
-    MAX_PARAMETERS,
-    PICKLES,
-    Checkpoint,
-    CheckpointError,
-    load,
-    read_json,
-    save,
-)
+from .checkpoint import PICKLES, Checkpoint, save
+from .errors import CheckpointError
+from .header import MAX_HEADER_BYTES
+from .opening import open_folder
 from .picture import curve_png
 from .record import regular
+from .transformers_io import WEIGHTS
+from .values import MAX_BYTES
 
 PICTURE = "curve.png"
 OURS = ("config.json", "tokenizer.json", "history.json", "model.safetensors")
-_WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
 _OF_TRANSFORMERS = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
@@ -141,7 +136,7 @@ def pull(
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
         for name in names:
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
-    checkpoint = _open(Path(path).parent, max_parameters, check)
+    checkpoint = open_folder(Path(path).parent, max_parameters=max_parameters, check=check)
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     checked = regular(replace(checkpoint, name=name))
     return replace(checked, about={**checked.about, "pulled_from": repo_id, "revision": info.sha})
@@ -257,8 +252,8 @@ def _free_or_ours(api, repo_id: str) -> bool:
 
 def _wanted(sizes: dict[str, int], repo_id: str) -> list[str]:
     """The files to fetch. Raises HubError where there is no model that could be opened."""
-    names = [name for name in sizes if name in (*OURS, *_OF_TRANSFORMERS) or _WEIGHTS.fullmatch(name)]
-    if not any(_WEIGHTS.fullmatch(name) for name in names):
+    names = [name for name in sizes if name in (*OURS, *_OF_TRANSFORMERS) or WEIGHTS.fullmatch(name)]
+    if not any(WEIGHTS.fullmatch(name) for name in names):
         pickled = next((name for name in sorted(sizes) if name.lower().endswith(PICKLES)), None)
         if pickled:
             raise HubError(f"{repo_id} has its weights in {pickled}, a pickle, which can run code and is never opened")
@@ -276,18 +271,10 @@ def _check_sizes(sizes: dict[str, int], max_parameters: int, repo_id: str) -> No
             f"{repo_id} has {weights / 1e6:,.0f} MB of weights; models of at most {max_parameters:,} parameters can be "
             "opened here"
         )
-    large = next((name for name, size in sizes.items() if name.endswith(".json") and size > MAX_JSON_BYTES), None)
+    most = max(MAX_BYTES.values())
+    large = next((name for name, size in sizes.items() if name.endswith(".json") and size > most), None)
     if large:
         raise HubError(f"{large} of {repo_id} is too large to be what it says")
-
-
-def _open(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None]) -> Checkpoint:
-    values = read_json(folder / "config.json")
-    if isinstance(values, dict) and "model_type" in values and "format" not in values:
-        from .transformers_io import import_folder
-
-        return import_folder(folder, max_parameters=max_parameters, check=check)
-    return load(folder, max_parameters=max_parameters, check=check)
 
 
 def _message(checkpoint: Checkpoint) -> str:

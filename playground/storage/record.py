@@ -1,45 +1,60 @@
-"""Records from elsewhere: of what a checkpoint says about its run, only that which has the right form is kept."""
+"""Records: of what a checkpoint says about its run, only that which has the right form is kept."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..data import Ladder
-from ..training import History, TrainConfig
-from .checkpoint import Checkpoint
+from ..training.config import TrainConfig
+from ..training.history import History
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
 
 MAX_NAME = 80
 MAX_TEXT = 20_000
 MAX_POINTS = 4000
+MAX_RECORDS = 500
+
+
+def sound_history(history: History) -> History:
+    """The same without records that are not what they are called, and without what is at no step."""
+    known = _with_records(history, _is_float)
+    return replace(known, steps=_at_steps(history.steps), evaluations=_at_steps(history.evaluations))
+
+
+def sound_notes(about: Any) -> dict[str, Any]:
+    """What a record notes about its run, without a prompt or a ladder of another form than theirs."""
+    if not isinstance(about, dict):
+        return {}
+    fine = {"prompt": lambda value: isinstance(value, str), "ladder": lambda value: _ladder(value) is not None}
+    return {key: value for key, value in about.items() if value is None or key not in fine or fine[key](value)}
 
 
 def regular(checkpoint: Checkpoint) -> Checkpoint:
     """The same with only that of its record which has the right form: a page shows it, and anybody may have written it.
 
     Names and texts lose control characters and what is beyond a sane length; samples, gradients, loads and notes of
-    another form are left out.
+    another form are left out, and of very many only some are kept.
     """
     history, about = checkpoint.history, checkpoint.about
+    known = _with_records(history, _is_number)
     kept = History(
         _finite(history.steps),
         _finite(history.evaluations),
         samples=[
             {"step": sample["step"], "prompt": _text(sample["prompt"]), "text": _text(sample["text"])}
-            for sample in history.samples
-            if _is_step(sample.get("step")) and all(isinstance(sample.get(k), str) for k in ("prompt", "text"))
+            for sample in _some(known.samples)
         ],
         gradients=[
-            {"step": record["step"], "norms": {str(k)[:MAX_NAME]: float(v) for k, v in record["norms"].items()}}
-            for record in history.gradients
-            if _is_step(record.get("step")) and _numbers_by_name(record.get("norms"))
+            {"step": record["step"], "norms": {k[:MAX_NAME]: float(v) for k, v in record["norms"].items()}}
+            for record in _some(known.gradients)
         ],
-        load=[
-            {"step": record["step"], "load": record["load"]}
-            for record in history.load
-            if _is_step(record.get("step")) and _table(record.get("load"))
-        ],
+        load=_some(known.load),
         finished=_finished(history.finished),
     )
     notes = {key: _line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
@@ -48,7 +63,47 @@ def regular(checkpoint: Checkpoint) -> Checkpoint:
     for key, make in (("ladder", _ladder), ("training", _training)):
         if isinstance(about.get(key), dict) and (value := make(about[key])) is not None:
             notes[key] = value
-    return Checkpoint(checkpoint.model, checkpoint.tokenizer, kept, _line(checkpoint.name) or "model", notes)
+    return replace(checkpoint, history=kept, name=_line(checkpoint.name) or "model", about=notes, snapshots=None)
+
+
+def _with_records(history: History, is_number: Callable[[Any], bool]) -> History:
+    """The same with only those samples, gradients and loads whose numbers are some, and whose texts are texts."""
+    return replace(
+        history,
+        samples=[
+            record
+            for record in history.samples
+            if _is_step(record.get("step")) and all(isinstance(record.get(k), str) for k in ("prompt", "text"))
+        ],
+        gradients=[
+            {"step": record["step"], "norms": _numbers(record["norms"])}
+            for record in history.gradients
+            if _is_step(record.get("step"))
+            and isinstance(record.get("norms"), dict)
+            and len(record["norms"]) < 1000
+            and all(map(is_number, _numbers(record["norms"]).values()))
+        ],
+        load=[
+            {"step": record["step"], "load": record["load"]}
+            for record in history.load
+            if _is_step(record.get("step")) and _table(record.get("load"))
+        ],
+        finished=history.finished if isinstance(history.finished, dict) else None,
+    )
+
+
+def _at_steps(columns: dict[str, list[float]]) -> dict[str, list[float]]:
+    kept = [i for i, step in enumerate(columns["step"]) if _is_step(step)]
+    return {name: [column[i] for i in kept] for name, column in columns.items()}
+
+
+def _some(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return records[:: max(1, -(-len(records) // MAX_RECORDS))]
+
+
+def _numbers(by_name: dict[str, Any]) -> dict[str, Any]:
+    """JSON writes null for NaN."""
+    return {name: math.nan if value is None else value for name, value in by_name.items()}
 
 
 def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
@@ -56,20 +111,20 @@ def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
     rows = [row for row in zip(*columns.values()) if all(map(_is_number, row))]
     names = list(columns)
     steps = [row[names.index("step")] for row in rows]
-    if not all(_is_step(step) for step in steps) or any(b <= a for a, b in pairwise(steps)):
+    if any(b <= a for a, b in pairwise(steps)):
         rows = []
     rows = rows[:: max(1, -(-len(rows) // MAX_POINTS))]
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _ladder(values: dict[str, Any]) -> dict[str, Any] | None:
+def _ladder(values: Any) -> dict[str, Any] | None:
     try:
         ladder = Ladder(**values)
     except TypeError:
         return None
     rungs = ladder.to_dict()
     floor = rungs.pop("floor")
-    fine = all(_is_number(v) for v in rungs.values()) and (floor is None or _is_number(floor))
+    fine = all(map(_is_number, rungs.values())) and (floor is None or (_is_number(floor) and floor < ladder.uniform))
     return ladder.to_dict() if fine else None
 
 
@@ -88,19 +143,22 @@ def _finished(values: Any) -> dict[str, Any] | None:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return _is_float(value) and math.isfinite(value)
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_step(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
 
 
-def _numbers_by_name(values: Any) -> bool:
-    return isinstance(values, dict) and len(values) < 1000 and all(map(_is_number, values.values()))
-
-
 def _table(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(row, list) and all(map(_is_number, row)) for row in values)
+    rows = values if isinstance(values, list) else [None]
+    return len(rows) <= 1024 and all(
+        isinstance(row, list) and len(row) <= 1024 and all(map(_is_number, row)) for row in rows
+    )
 
 
 def _text(text: str) -> str:

@@ -6,26 +6,24 @@ whose tensors are called `step/name`. Both are read the same way, and checked ag
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import struct
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..model import ModelConfig, Transformer
-from .checkpoint import CheckpointError, expected_shapes
+from ..whole import write_file
+from .errors import CheckpointError
+from .header import check_belongs, read_header, read_tensors
+from .shapes import expected_shapes
 
 FILE = "snapshots.safetensors"
 FOLDER = "snapshots"
 MOST = 48
 """Moments kept of a run that is trained on and on; the densest go first."""
-_MAX_HEADER_BYTES = 10_000_000
 
 
 class Snapshots:
@@ -56,18 +54,15 @@ class Snapshots:
             raise CheckpointError(f"no weights were kept after step {step:,}")
         path, prefix = self._places[step]
         try:
-            with safe_open(path, framework="pt", device="cpu") as file:
-                held = {name for name in file.keys() if name.startswith(prefix)}  # noqa: SIM118 (not a dict)
-                if held != {prefix + name for name in self._shapes}:
-                    raise CheckpointError("the snapshots belong to another model")
-                for name, shape in self._shapes.items():
-                    if tuple(file.get_slice(prefix + name).get_shape()) != shape:
-                        raise CheckpointError(f"the snapshots belong to another model: {name} has another shape")
-                tensors = {name: file.get_tensor(prefix + name).float() for name in self._shapes}
-        except (OSError, SafetensorError) as problem:
+            here = {n.removeprefix(prefix): t for n, t in read_header(path).items() if n.startswith(prefix)}
+            try:
+                check_belongs(here, self._shapes, path.name)
+            except CheckpointError as problem:
+                raise CheckpointError(f"the snapshots belong to another model: {problem}") from problem
+            read = read_tensors(path, [prefix + name for name in self._shapes])
+        except (OSError, CheckpointError) as problem:
             raise CheckpointError(f"the weights after step {step:,} cannot be read: {problem}") from problem
-        if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
-            raise CheckpointError(f"the weights after step {step:,} hold values that are not numbers")
+        tensors = {name.removeprefix(prefix): tensor for name, tensor in read.items()}
         if self.config.tie_embeddings:
             tensors["head.weight"] = tensors["embedding.weight"]
         return tensors
@@ -78,17 +73,17 @@ class Snapshots:
 
 
 def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots | None:
-    """What a run's or a checkpoint's folder holds, or None. Reads names only."""
+    """What a run's or a checkpoint's folder holds, or None. Reads headers only."""
     if folder is None:
         return None
     folder, places = Path(folder), {}
     if (folder / FILE).is_file():
-        for name in _tensor_names(folder / FILE):
+        for name in read_header(folder / FILE):
             step, _, rest = name.partition("/")
-            if step.isdecimal() and rest:
+            if re.fullmatch(r"[0-9]{1,12}", step) and rest:
                 places[int(step)] = (folder / FILE, f"{step}/")
     for path in (folder / FOLDER).glob("*.safetensors"):
-        if re.fullmatch(r"\d{8,}", path.stem):
+        if re.fullmatch(r"[0-9]{8,12}", path.stem):
             places[int(path.stem)] = (path, "")
     return Snapshots(config, places) if places else None
 
@@ -99,9 +94,7 @@ def keep_snapshot(folder: str | Path, step: int, state: dict[str, torch.Tensor],
     folder = Path(folder) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{step:08d}.safetensors"
-    partial = path.with_suffix(".partial")
-    save_file(_half(state, tied), partial)
-    os.replace(partial, path)
+    write_file(path, lambda partial: save_file(_half(state, tied), partial))
     kept = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
     while len(kept) > MOST:
         # the gap between neighbours, seen from the start of the run: early moments lie densely on purpose
@@ -121,10 +114,7 @@ def save_snapshots(
 ) -> Path:
     """Put all moments of a run into one file of a checkpoint folder."""
     tensors = {f"{step}/{name}": tensor for step, state in moments for name, tensor in _half(state, tied).items()}
-    path = Path(folder) / FILE
-    save_file(tensors, path)
-    path.chmod(0o644)
-    return path
+    return write_file(Path(folder) / FILE, lambda partial: save_file(tensors, partial))
 
 
 def _half(state: dict[str, torch.Tensor], tied: bool) -> dict[str, torch.Tensor]:
@@ -133,20 +123,3 @@ def _half(state: dict[str, torch.Tensor], tied: bool) -> dict[str, torch.Tensor]
         for name, tensor in state.items()
         if not (tied and name == "head.weight")
     }
-
-
-def _tensor_names(path: Path) -> list[str]:
-    """Names in a safetensors header, read without anything else. Raises CheckpointError where there is none."""
-    size = path.stat().st_size
-    with open(path, "rb") as file:
-        start = file.read(8)
-        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-        if not 0 < length <= min(_MAX_HEADER_BYTES, size - 8):
-            raise CheckpointError(f"{path.name} is damaged: it is no safetensors file")
-        try:
-            header = json.loads(file.read(length))
-        except (ValueError, RecursionError) as problem:
-            raise CheckpointError(f"{path.name} is damaged: its header is not JSON") from problem
-    if not isinstance(header, dict):
-        raise CheckpointError(f"{path.name} is damaged: its header is not a table of tensors")
-    return [name for name in header if name != "__metadata__"]

@@ -1,16 +1,26 @@
-"""Tokenizers to and from Hugging Face's tokenizer.json, so that AutoTokenizer reads what our models read."""
+"""Tokenizers to and from Hugging Face's tokenizer.json, so that AutoTokenizer reads what our models read.
+
+What comes in is taken only where every part of it is understood: a byte-level BPE that cuts texts in one of the
+published ways, or the tables that this module writes. Everything else is refused by its name, nothing is approximated.
+What goes out reads and writes every text as ours does, but for one rule that stays ours: strings that look like special
+tokens are ordinary text.
+"""
 
 from __future__ import annotations
 
-import json
+import functools
+import re
+import sys
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import tiktoken
+from tokenizers import models
 
 from ..data.tokenizers import (
-    PIECES,
+    MAX_TOKEN,
+    PATTERNS,
     UNKNOWN_CHARACTER,
     UNKNOWN_WORD,
     WORD_PATTERN,
@@ -19,52 +29,45 @@ from ..data.tokenizers import (
     Tokenizer,
     WordTokenizer,
     byte_stand_ins,
+    byte_tokenizer,
 )
-from .checkpoint import MAX_JSON_BYTES, CheckpointError
+from .errors import CheckpointError
+from .values import read_json
 
 _PRINTABLE = byte_stand_ins()
+_BYTE_OF = {character: byte for byte, character in _PRINTABLE.items()}
+_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+_OF_WORDS = {
+    "type": "Sequence",
+    "decoders": [
+        {"type": "WordPiece", "prefix": "\0", "cleanup": False},  # a space between any two
+        {"type": "Fuse"},
+        {"type": "Replace", "pattern": {"Regex": r" (?=[\n.,;:!?)\]}])|(?<=[\n(\[{]) "}, "content": ""},
+    ],
+}
+
+# ---- out -------------------------------------------------------------------------------------------------------------
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The files that AutoTokenizer needs, by name, as plain values."""
+    """The files that AutoTokenizer needs, by name, as plain values. Raises CheckpointError where there can be none."""
     if isinstance(tokenizer, CharTokenizer):
-        body = _by_table(tokenizer.characters, UNKNOWN_CHARACTER, r"[\s\S]", decoder={"type": "Fuse"})
+        body = _by_table(tokenizer.characters, UNKNOWN_CHARACTER, r"[\s\S]", {"type": "Fuse"})
     elif isinstance(tokenizer, WordTokenizer):
-        body = _by_table(tokenizer.words, UNKNOWN_WORD, WORD_PATTERN, decoder=None)
+        odd = next((word for word in tokenizer.words[1:] if not re.fullmatch(WORD_PATTERN, word)), None)
+        if odd is not None:
+            raise CheckpointError(f"{odd[:40]!r} is among the tokenizer's words, but is no word that it can read")
+        body = _by_table(tokenizer.words, UNKNOWN_WORD, _word_pattern(), _OF_WORDS)
     elif isinstance(tokenizer, ByteTokenizer):
         body = _byte_level(tokenizer)
     else:
         raise CheckpointError(f"a tokenizer of kind {tokenizer.kind!r} has no counterpart in Transformers")
+    # without an unk_token: AutoTokenizer would find that string in texts
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
-    if not isinstance(tokenizer, ByteTokenizer):
-        settings["unk_token"] = UNKNOWN_CHARACTER if isinstance(tokenizer, CharTokenizer) else UNKNOWN_WORD
     return {"tokenizer.json": body, "tokenizer_config.json": settings}
 
 
-def tokenizer_from_files(folder: Path) -> Tokenizer:
-    """A tokenizer of ours that reads like the folder's byte-level BPE. Raises CheckpointError for other kinds."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        raise CheckpointError(f"{folder} has no tokenizer.json: save its fast tokenizer beside the model")
-    if path.stat().st_size > MAX_JSON_BYTES:
-        raise CheckpointError("tokenizer.json is too large to be what it says")
-    try:
-        body = json.loads(path.read_text(encoding="utf-8"))
-        model = body["model"]
-        if model["type"] == "BPE" and "ByteLevel" in json.dumps(body.get("pre_tokenizer")):
-            return _from_byte_level(body)
-        if model["type"] == "WordLevel":
-            ordered = [token for token, _ in sorted(model["vocab"].items(), key=lambda item: item[1])]
-            if ordered[-1] == UNKNOWN_CHARACTER and all(len(token) == 1 for token in ordered):
-                return CharTokenizer("".join(ordered[:-1]))
-            if ordered[0] == UNKNOWN_WORD:
-                return WordTokenizer(ordered[1:])
-    except (KeyError, IndexError, TypeError, ValueError) as problem:
-        raise CheckpointError(f"tokenizer.json cannot be read: {problem}") from problem
-    raise CheckpointError("only byte-level BPE tokenizers, such as GPT-2's, can be opened here")
-
-
-def _by_table(tokens, unknown: str, pattern: str, decoder) -> dict[str, Any]:
+def _by_table(tokens, unknown: str, pattern: str, decoder: dict[str, Any]) -> dict[str, Any]:
     """One id per piece that the pattern finds."""
     split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": True}
     return {
@@ -74,24 +77,39 @@ def _by_table(tokens, unknown: str, pattern: str, decoder) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@functools.cache
+def _word_pattern() -> str:
+    r"""WORD_PATTERN for Oniguruma, whose \w and \s know another Unicode than Python's: both are spelt out as ranges."""
+    letters, spaces = _ranges(r"[^\W_]"), _ranges(r"\s")
+    return rf"\n|[{letters}]+(?:['’][{letters}]+)*|[^_{letters}{spaces}]|_"
+
+
+def _ranges(kind: str) -> str:
+    """The characters that Python's regular expressions count to this kind, as ranges of a character class."""
+    every = "".join(map(chr, range(sys.maxunicode + 1)))
+    found = [match.span() for match in re.finditer(f"{kind}+", every)]
+    return "".join(rf"\x{{{first:X}}}-\x{{{end - 1:X}}}" for first, end in found)
+
+
 def _byte_level(tokenizer: ByteTokenizer) -> dict[str, Any]:
     ranks = tokenizer.encoding._mergeable_ranks
     ordered = sorted(ranks, key=ranks.__getitem__)
     vocab = {_written(token): ranks[token] for token in ordered}
-    merges = [[_written(a), _written(b)] for a, b in (_last_merge(token, ranks) for token in ordered if len(token) > 1)]
+    merges = [
+        f"{_written(a)} {_written(b)}" for a, b in (_last_merge(token, ranks) for token in ordered if len(token) > 1)
+    ]
     for special, number in tokenizer.encoding._special_tokens.items():
         vocab.setdefault(special, number)
     pattern = {
         "type": "Split",
-        "pattern": {"Regex": tokenizer.encoding._pat_str},
+        "pattern": {"Regex": PATTERNS[tokenizer.pattern]},
         "behavior": "Isolated",
         "invert": False,
     }
-    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
     return {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [pattern, level]}, "post_processor": None,
-        "decoder": level,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [pattern, _LEVEL]}, "post_processor": None,
+        "decoder": _LEVEL,
         "model": {"type": "BPE", "vocab": vocab, "merges": merges, "ignore_merges": False},
     }  # fmt: skip
 
@@ -108,35 +126,152 @@ def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
     return parts[0], parts[1]
 
 
-def _from_byte_level(body: dict[str, Any]) -> ByteTokenizer:
-    known = {character: byte for byte, character in _PRINTABLE.items()}
-    vocab = dict(body["model"]["vocab"])
-    special = {t["content"]: int(t["id"]) for t in body.get("added_tokens", [])}
-    ranks = {bytes(known[c] for c in token): int(i) for token, i in vocab.items() if token not in special}
-    ids = sorted({*ranks.values(), *special.values()})
-    if ids != list(range(len(ids))):
-        raise CheckpointError("the tokenizer's ids have gaps")
-    # tiktoken merges by rank; ids in merge order are ranks, as in GPT-2
-    merges = [m if isinstance(m, list) else m.split(" ") for m in body["model"]["merges"]]
-    made = [bytes(known[c] for c in a + b) for a, b in merges]
-    if [ranks[token] for token in made] != sorted(ranks[token] for token in made):
-        raise CheckpointError("the tokenizer's ids are not in the order of its merges, which is not supported")
-    pattern = _pattern(body["pre_tokenizer"])
-    return ByteTokenizer(
-        tiktoken.Encoding("bpe", pat_str=pattern, mergeable_ranks=ranks, special_tokens=special), "bpe"
-    )
-
-
-def _pattern(pre_tokenizer: dict[str, Any]) -> str:
-    """The regular expression that cuts a text before merging."""
-    for part in pre_tokenizer.get("pretokenizers", [pre_tokenizer]):
-        if part["type"] == "Split":
-            return part["pattern"]["Regex"]
-        if part["type"] == "ByteLevel" and part.get("use_regex", True):
-            # the one that Hugging Face's ByteLevel stands for, published with GPT-2
-            return r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
-    return PIECES
-
-
 def _written(token: bytes) -> str:
     return "".join(_PRINTABLE[byte] for byte in token)
+
+
+# ---- in --------------------------------------------------------------------------------------------------------------
+
+
+def tokenizer_from_files(folder: Path) -> Tokenizer:
+    """A tokenizer of ours that reads just like the folder's. Raises CheckpointError that names what it cannot read."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise CheckpointError(f"{folder} has no tokenizer.json: save its fast tokenizer beside the model")
+    body = read_json(path)
+    try:
+        return _tokenizer(body)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+        raise CheckpointError(f"tokenizer.json cannot be read: {problem}") from problem
+
+
+def _tokenizer(body: dict[str, Any]) -> Tokenizer:
+    model = body["model"]
+    kind = model.get("type", "BPE" if "merges" in model else None)
+    if kind == "WordLevel":
+        return _from_table(body)
+    if kind != "BPE":
+        raise ValueError("only byte-level BPE tokenizers, such as GPT-2's, can be opened here")
+    known = {"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor"}
+    known |= {"decoder", "model"}
+    if set(body) - known:
+        raise ValueError(f"it has a part that is not known, {min(set(body) - known)[:60]!r}")
+    for name, fine in (
+        ("truncation", lambda part: part is None),
+        ("padding", lambda part: part is None),
+        ("normalizer", lambda part: part is None),
+        # it tells where tokens lie in a text, and adds none
+        ("post_processor", lambda part: part is None or part["type"] == "ByteLevel"),
+        ("decoder", lambda part: part is not None and part["type"] == "ByteLevel"),
+    ):
+        if not fine(part := body.get(name)):
+            what = f"the {name} {_kind(part)}" if part is not None else f"a missing {name}"
+            raise ValueError(f"{what} is not understood, and texts would be read in another way than by its model")
+    return _from_byte_level(model, _pattern(body["pre_tokenizer"]), body.get("added_tokens") or [])
+
+
+def _from_table(body: dict[str, Any]) -> Tokenizer:
+    """The tokenizer of characters or of words that `_by_table` has written."""
+    vocab = body["model"]["vocab"]
+    ordered = sorted(vocab, key=vocab.__getitem__)
+    if [vocab[token] for token in ordered] != list(range(len(ordered))):
+        raise ValueError("the tokenizer's ids have gaps")
+    if not all(0 < len(token) <= MAX_TOKEN for token in ordered):
+        raise ValueError(f"a token has 1 to {MAX_TOKEN:,} characters")
+    made: CharTokenizer | WordTokenizer | None = None
+    if ordered[-1] == UNKNOWN_CHARACTER and all(len(token) == 1 for token in ordered):
+        made = CharTokenizer("".join(ordered[:-1]))
+    elif ordered[0] == UNKNOWN_WORD:
+        made = WordTokenizer(ordered[1:])
+    if made is None or _without_letters(body) != _without_letters(tokenizer_files(made)["tokenizer.json"]):
+        raise ValueError("a table of words is opened only where it was exported here")
+    return made
+
+
+def _without_letters(body: dict[str, Any]) -> dict[str, Any]:
+    """The same with one mark for each class of ranges: another Python knows more letters."""
+    split = dict(body["pre_tokenizer"])
+    pattern = re.sub(r"(\\x\{[0-9A-F]{1,6}\}-?){2,}", "…", split["pattern"]["Regex"])
+    return {**body, "pre_tokenizer": {**split, "pattern": {"Regex": pattern}}}
+
+
+def _from_byte_level(model: dict[str, Any], pattern: str, added: list[dict[str, Any]]) -> ByteTokenizer:
+    for name, value in model.items():
+        if name not in _OF_BPE or not _OF_BPE[name](value):
+            raise ValueError(f"a BPE with {name} {str(value)[:40]!r} is not understood")
+    found = next((t["content"] for t in added if not t.get("special")), None)
+    if found is not None:
+        raise ValueError(f"the added token {found[:60]!r} is found in texts before they are cut, which is not known")
+    special = {token["content"]: token["id"] for token in added}
+    vocab = model["vocab"]
+    if len({*special.values()}) < len(added) or any(vocab.get(text, i) != i for text, i in special.items()):
+        raise ValueError("the added tokens' ids are not their own")
+    ordered = sorted((token for token in vocab if token not in special), key=vocab.__getitem__)
+    if sorted([*(vocab[token] for token in ordered), *special.values()]) != list(range(len(ordered) + len(special))):
+        raise ValueError("the tokenizer's ids have gaps")
+    merges = [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in model["merges"]]
+    if not all(len(merge) == 2 and all(isinstance(part, str) for part in merge) for merge in merges):
+        raise ValueError("a merge is of two tokens")
+    # tiktoken merges by rank, and any two tokens whose sum is one: the same where ids are in the order of the merges,
+    # and where by the merges below each token becomes itself
+    if [vocab[a + b] for a, b in merges] != sorted({vocab[a + b] for a, b in merges}):
+        raise ValueError("the tokenizer's ids are not in the order of its merges, which is not supported")
+    used = {token: vocab[token] for token in ordered}
+    tokens = [bytes(_BYTE_OF[character] for character in token) for token in ordered]
+    made = byte_tokenizer(tokens, pattern, special)
+    by_merges = models.BPE(used, merges)
+    for token in ordered:
+        if len(by_merges.tokenize(token)) != 1:
+            raise ValueError(f"the merges never make the token {token[:60]!r}, which is not supported")
+    return made
+
+
+_OF_BPE: dict[str, Callable[[Any], bool]] = {
+    "type": lambda value: value == "BPE",
+    "vocab": lambda value: isinstance(value, dict) and all(type(number) is int for number in value.values()),
+    "merges": lambda value: isinstance(value, list),
+    "dropout": lambda value: value is None or value == 0,
+    "unk_token": lambda value: True,  # bytes are never unknown
+    "fuse_unk": lambda value: True,
+    "byte_fallback": lambda value: True,  # for what is no token; every byte is one
+    "continuing_subword_prefix": lambda value: value in (None, ""),
+    "end_of_word_suffix": lambda value: value in (None, ""),
+    "ignore_merges": lambda value: True,  # a piece that is a token is that token; its merges come to the same
+}
+"""What a BPE may say about itself, and which values mean what ours does."""
+
+_FORMS = {pattern: name for name, pattern in PATTERNS.items()} | {
+    # as others write them
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s": "gpt2",
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+": "gpt2",
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+": (
+        "qwen2"
+    ),
+}
+
+
+def _pattern(part: Any) -> str:
+    """The name of the published pattern that a pre-tokenizer cuts by. Raises ValueError for any other."""
+    parts = part["pretokenizers"] if _kind(part) == "Sequence" else [part]
+    *cuts, level = parts if isinstance(parts, list) and parts else [None]
+    if _kind(level) != "ByteLevel":
+        raise ValueError(f"the pre_tokenizer {_kind(level)} is not understood: only byte-level BPE can be opened here")
+    if level.get("add_prefix_space", True):
+        raise ValueError("the pre_tokenizer ByteLevel with add_prefix_space is not understood")
+    by_gpt2 = level.get("use_regex", True)
+    if not cuts and by_gpt2:
+        return "gpt2"
+    if len(cuts) == 1 and by_gpt2 and cuts[0] == {"type": "Digits", "individual_digits": True}:
+        return "gpt2, single digits"
+    if len(cuts) == 1 and not by_gpt2 and _kind(cuts[0]) == "Split":
+        cut = cuts[0]
+        regex = cut["pattern"].get("Regex")
+        if regex in _FORMS and cut.get("behavior") == "Isolated" and not cut.get("invert"):
+            return _FORMS[regex]
+        raise ValueError(f"the pre_tokenizer's pattern {str(cut['pattern'])[:80]} is none of those known here")
+    names = " and ".join(str(_kind(cut)) for cut in parts)
+    raise ValueError(f"the pre_tokenizer {names} is not understood")
+
+
+def _kind(part: Any) -> Any:
+    return str(part.get("type"))[:40] if isinstance(part, dict) else str(part)[:40]

@@ -12,6 +12,7 @@ import torch
 
 from ..model import ModelConfig
 from ..model.positions import sinusoidal
+from .transformers_settings import off, on, understood
 
 State = dict[str, torch.Tensor]
 
@@ -55,24 +56,29 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+_DEFAULTS = {
+    "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": None,
+    "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "tie_word_embeddings": True,
+}  # fmt: skip
+
+
 def config_in(values: dict[str, Any]) -> ModelConfig:
-    activation = values.get("activation_function", "gelu_new")
+    """The config of a GPT-2's config.json. Raises ValueError for what has no counterpart."""
+    values = understood(values, _DEFAULTS, {"scale_attn_weights": on, "scale_attn_by_inverse_layer_idx": off})
+    activation = values["activation_function"]
     if activation not in ("relu", "relu2", "gelu", "gelu_new", "gelu_pytorch_tanh"):
-        raise ValueError(f"the activation {activation!r} is not known")
-    for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention"):
-        if values.get(name):
-            raise ValueError(f"{name} is not known")
+        raise ValueError(f"the activation {str(activation)[:60]!r} is not known")
     return ModelConfig(
         vocab_size=values["vocab_size"],
-        context_length=values.get("n_positions", 1024),
+        context_length=values["n_positions"],
         n_layers=values["n_layer"],
         d_model=values["n_embd"],
         n_heads=values["n_head"],
-        d_ff=values.get("n_inner"),
+        d_ff=values["n_inner"],
         activation=activation if activation in _ACTIVATIONS else "gelu",
         gelu_tanh=activation in ("gelu_new", "gelu_pytorch_tanh"),
-        norm_eps=values.get("layer_norm_epsilon", 1e-5),
-        tie_embeddings=values.get("tie_word_embeddings", True),
+        norm_eps=values["layer_norm_epsilon"],
+        tie_embeddings=values["tie_word_embeddings"],
     )
 
 

@@ -11,26 +11,35 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import json
-import shutil
-import tempfile
+import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import tokenizers
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from ..data.tokenizers import Tokenizer
 from ..decoding import SamplingConfig, generate
-from ..model import ModelConfig, Transformer
+from ..model import ModelConfig
 from ..model.attention import fuse_heads
 from ..training.history import History
+from ..whole import write_folder
+from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
-from .checkpoint import MAX_PARAMETERS, Checkpoint, CheckpointError, read_json, refuse_pickles, write_json
+from .checkpoint import Checkpoint, check_fits, refuse_pickles, with_weights
+from .errors import CheckpointError
+from .header import Stored, check_belongs, read_header, read_tensors
+from .shapes import Shapes, expected_shapes
 from .tokenizers_io import tokenizer_files, tokenizer_from_files
 from .transformers_families import FAMILIES, Family, State
+from .values import read_json, write_json
 
+WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
+"""What Transformers calls a model's weights, in one file or in several."""
 TOLERANCE = 1e-3  # logits of healthy weights differ by far less; a swapped matrix by far more
 
 
@@ -43,15 +52,24 @@ class Parity:
     largest_difference: float
     """Of any logit, on random tokens."""
     same_text: bool
-    """Whether both continue a prompt greedily alike."""
+    """Whether both continue a prompt greedily alike, each reading and writing it with its own tokenizer."""
     tokens: int
     """How many positions were compared."""
+    texts: int
+    """How many texts were read and written by both tokenizers."""
+    other_texts: int
+    """How many of them came out otherwise."""
 
     def __str__(self) -> str:
-        text = "the same greedy text" if self.same_text else "another greedy text"
+        greedy = "the same greedy text" if self.same_text else "another greedy text"
+        alike = (
+            f"all of {self.texts:,} texts"
+            if not self.other_texts
+            else f"not {self.other_texts} of {self.texts:,} texts"
+        )
         return (
             f"read back by {self.reader}: largest difference of any logit {self.largest_difference:.1e} "
-            f"over {self.tokens:,} positions, {text}"
+            f"over {self.tokens:,} positions, {greedy}; its tokenizer reads and writes {alike} as the model's own"
         )
 
 
@@ -78,9 +96,8 @@ def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = N
     files = tokenizer_files(checkpoint.tokenizer)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CheckpointError(f"{folder} is not empty: name a new folder")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-    try:
+
+    def fill(made: Path) -> Parity:
         state = {name: tensor.detach().cpu().float() for name, tensor in checkpoint.model.state_dict().items()}
         if config.attention_layout == "separate_heads":
             state = fuse_heads(state, config)
@@ -94,45 +111,79 @@ def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = N
         if parity.largest_difference > TOLERANCE:
             raise CheckpointError(f"the exported model does not compute the same ({parity}): nothing was written")
         (made / "README.md").write_text(_card(checkpoint, parity), encoding="utf-8")
-        made.chmod(0o755)
-        made.replace(folder)
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
-    return parity
+        return parity
+
+    return write_folder(folder, fill)
 
 
 def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = None, new_tokens: int = 32) -> Parity:
-    """Open an exported folder, with Transformers if it is installed, and compare logits and greedy text."""
-    config, model = checkpoint.config, checkpoint.model
+    """Open an exported folder, with Transformers if it is installed; compare logits, greedy text and the tokenizers.
+
+    The text is begun, continued and written down by the folder's own tokenizer there, and by ours here.
+    """
+    config, model, ours = checkpoint.config, checkpoint.model, checkpoint.tokenizer
+    theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))  # which AutoTokenizer wraps
     ids = torch.randint(
         0, config.vocab_size, (2, min(config.context_length, 64)), generator=torch.Generator().manual_seed(0)
     )
-    begun = checkpoint.tokenizer.encode(prompt or checkpoint.about.get("prompt") or "The")[: config.context_length // 2]
-    begun = begun or [0]
-    room = max(min(new_tokens, config.context_length - len(begun)), 1)
+    prompt = prompt or checkpoint.about.get("prompt") or "The"
+    begun = [encode(prompt)[: config.context_length // 2] or [0] for encode in (ours.encode, _encoder(theirs))]
+    room = max(min(new_tokens, config.context_length - max(map(len, begun))), 1)
     greedy = SamplingConfig(greedy=True)
-    ours = [step.tokens[0] for step in generate(model, begun, room, greedy)]
+    written = [step.tokens[0] for step in generate(model, begun[0], room, greedy)]
     if importlib.util.find_spec("transformers"):
         import transformers
 
         with _no_bars(transformers.utils.logging):
-            theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+            again = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
         with torch.inference_mode():
-            logits = theirs(ids).logits
-            prefix = torch.tensor([begun])
-            written = theirs.generate(
+            logits = again(ids).logits
+            prefix = torch.tensor([begun[1]])
+            written_there = again.generate(
                 prefix, attention_mask=torch.ones_like(prefix), max_new_tokens=room, do_sample=False, pad_token_id=0
-            )[0, len(begun) :].tolist()
+            )[0, len(begun[1]) :].tolist()
         reader = f"Transformers {transformers.__version__}"
     else:
         again = import_folder(folder).model
         with torch.inference_mode():
             logits = again(ids).logits
-        written = [step.tokens[0] for step in generate(again, begun, room, greedy)]
+        written_there = [step.tokens[0] for step in generate(again, begun[1], room, greedy)]
         reader = "our own importer (Transformers is not installed here)"
     with torch.inference_mode():
         difference = (logits - model(ids).logits).abs().max().item()
-    return Parity(reader, difference, written == ours, ids.numel())
+    here, there = ours.decode(begun[0] + written), _decoder(theirs)(begun[1] + written_there)
+    texts = _texts(prompt, checkpoint.history)
+    return Parity(
+        reader, difference, here == there, ids.numel(), len(texts), sum(not _alike(ours, theirs, t) for t in texts)
+    )
+
+
+def _texts(prompt: str, history: History, count: int = 200) -> list[str]:
+    """Texts to try tokenizers on: the run's own, and what is made by chance of their characters and of odd ones."""
+    own = [prompt, *(sample["text"] for sample in history.samples[-5:])]
+    odd = "aé漢я1²①٣_'’.,;:!?()[]{}<>|\"-– \t\n\r\x1c\u00a0\u0301\u200d\ufffd😀"
+    characters = "".join(own)[:500] + odd
+    rng = random.Random(0)
+    words = ["<unk>", "<|endoftext|>", "don't", "  ", "\n\n", "x."]
+    return own + [
+        "".join(
+            rng.choice(words) if rng.random() < 0.1 else rng.choice(characters) for _ in range(rng.randrange(1, 30))
+        )
+        for _ in range(count - len(own))
+    ]
+
+
+def _alike(ours: Tokenizer, theirs: tokenizers.Tokenizer, text: str) -> bool:
+    ids = ours.encode(text)
+    return _encoder(theirs)(text) == ids and _decoder(theirs)(ids) == ours.decode(ids)
+
+
+def _encoder(theirs: tokenizers.Tokenizer) -> Callable[[str], list[int]]:
+    return lambda text: theirs.encode(text, add_special_tokens=False).ids
+
+
+def _decoder(theirs: tokenizers.Tokenizer) -> Callable[[list[int]], str]:
+    return lambda ids: theirs.decode(ids, skip_special_tokens=False)
 
 
 @contextlib.contextmanager
@@ -175,47 +226,68 @@ def import_folder(
         raise CheckpointError(f"models of type {kind!r} cannot be opened here; known are {names}")
     try:
         config = family.config_in(values)
-    except (KeyError, TypeError, ValueError) as problem:
+    except KeyError as problem:
+        raise CheckpointError(f"config.json lacks {problem.args[0]}: it describes no model") from problem
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as problem:
         raise CheckpointError(f"config.json describes a model that cannot be built here: {problem}") from problem
     check(config)
-    if config.n_parameters > max_parameters:
-        raise CheckpointError(
-            f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be opened here"
-        )
+    check_bounds(config, max_parameters)
+    if (folder / "adapter_config.json").is_file():
+        raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
+    held = _held(folder)
+    check_belongs(_stored(held, config), _their_shapes(family, config), "the folder")
     tokenizer = tokenizer_from_files(folder)
-    if tokenizer.vocab_size > config.vocab_size:
-        raise CheckpointError(
-            f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: "
-            "they do not belong together"
-        )
-    model = Transformer(config)
-    try:
-        model.load_state_dict(family.state_in(_tensors(folder), config))
-    except KeyError as problem:
-        raise CheckpointError(f"weights and config do not belong together: there is no {problem.args[0]}") from problem
-    except (RuntimeError, ValueError, SafetensorError) as problem:
-        if isinstance(problem, CheckpointError):
-            raise
-        raise CheckpointError(
-            f"weights and config do not belong together: {str(problem).splitlines()[-1]}"
-        ) from problem
-    return Checkpoint(model, tokenizer, History(), folder.name, {"imported_from": family.name})
+    check_fits(tokenizer, config)
+    state = family.state_in(_tensors(held, _their_shapes(family, config)), config)
+    return Checkpoint(with_weights(config, state), tokenizer, History(), folder.name, {"imported_from": family.name})
 
 
-def _tensors(folder: Path) -> State:
-    """All weights of a folder, fp32, the file's own name prefix taken off."""
-    files = sorted(folder.glob("*.safetensors"))
+Held = dict[str, tuple[Path, str, Stored]]
+"""Name without its prefix → file, full name, and what is stored there."""
+
+
+def _held(folder: Path) -> Held:
+    """What the weights' headers say. Raises CheckpointError where there are none, or one has a tensor of another."""
+    files = sorted(path for path in folder.glob("*.safetensors") if WEIGHTS.fullmatch(path.name))
     if not files:
         refuse_pickles(folder)
         raise CheckpointError(f"{folder} has no safetensors weights")
-    found: State = {}
+    held: Held = {}
     for path in files:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            for name in file.keys():  # noqa: SIM118 (not a dict)
-                tensor = file.get_tensor(name)
-                if not torch.isfinite(tensor).all():
-                    raise CheckpointError(f"{path.name} holds values that are not numbers, in {name}")
-                found[name.removeprefix("transformer.").removeprefix("model.")] = tensor.float()
+        for name, stored in read_header(path).items():
+            short = _short(name)
+            if short in held:
+                raise CheckpointError(f"the weights hold {short[:100]} twice: they are not of one model")
+            held[short] = (path, name, stored)
+    return held
+
+
+def _short(name: str) -> str:
+    """A tensor's name without that of the model around it, which some files have and some do not."""
+    return name.removeprefix("transformer.").removeprefix("model.")
+
+
+def _their_shapes(family: Family, config: ModelConfig) -> Shapes:
+    """Short name → shape of every tensor that the family has of such a model."""
+    ours = {name: torch.empty(shape, device="meta") for name, shape in expected_shapes(config).items()}
+    return {_short(name): tuple(tensor.shape) for name, tensor in family.state_out(ours, config).items()}
+
+
+def _stored(held: Held, config: ModelConfig) -> dict[str, Stored]:
+    """Without what Transformers does not read either: masks and tables that older versions saved, a tied head."""
+    spare = re.compile(
+        r"h\.\d+\.attn\.(masked_)?bias|layers\.\d+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
+        + (r"|lm_head\.weight" if config.tie_embeddings else "")
+    )
+    return {name: stored for name, (_, _, stored) in held.items() if not spare.fullmatch(name)}
+
+
+def _tensors(held: Held, names: Shapes) -> State:
+    """These tensors by their short names, as float32."""
+    found: State = {}
+    for path in sorted({held[name][0] for name in names}):
+        here = {held[name][1]: name for name in names if held[name][0] == path}
+        found |= {here[full]: tensor for full, tensor in read_tensors(path, here).items()}
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..model import ModelConfig
+from .transformers_settings import off, understood
 
 State = dict[str, torch.Tensor]
 
@@ -126,38 +127,78 @@ def config_out(config: ModelConfig) -> dict[str, Any]:
     }
 
 
+_COMMON = {
+    "vocab_size": 32000, "max_position_embeddings": 32768, "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": None, "head_dim": None, "intermediate_size": 11008,
+    "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "rope_parameters": None, "rope_scaling": None,
+    "tie_word_embeddings": False, "attention_bias": False,
+}  # fmt: skip
+_EXPERTS = {"num_experts_per_tok": 2, "num_local_experts": 8}
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "llama": _COMMON | {"max_position_embeddings": 2048, "mlp_bias": False},
+    "mixtral": _COMMON | _EXPERTS | {
+        "max_position_embeddings": 131072, "num_key_value_heads": 8, "intermediate_size": 14336, "rms_norm_eps": 1e-5,
+        "rope_theta": 1e6, "sliding_window": None,
+    },
+    "qwen3": _COMMON | {
+        "vocab_size": 151936, "num_key_value_heads": 32, "head_dim": 128, "intermediate_size": 22016,
+        "sliding_window": None, "use_sliding_window": False,
+    },
+    "qwen3_moe": _COMMON | {
+        "vocab_size": 151936, "hidden_size": 2048, "num_hidden_layers": 24, "num_key_value_heads": 4,
+        "intermediate_size": 6144, "sliding_window": None, "use_sliding_window": False, "decoder_sparse_step": 1,
+        "moe_intermediate_size": 768, "num_experts_per_tok": 8, "num_experts": None, "num_local_experts": 128,
+        "norm_topk_prob": False, "mlp_only_layers": None,
+    },
+}  # fmt: skip
+"""What each takes a setting for that its config.json leaves out."""
+_ONLY = {
+    "hidden_act": lambda value: value == "silu",
+    "partial_rotary_factor": lambda value: value in (None, 1),
+    "layer_types": lambda value: value is None or set(value) <= {"full_attention"},
+    "sliding_window": off,
+    "use_sliding_window": off,
+    "mlp_bias": off,
+}
+
+
 def config_in(values: dict[str, Any]) -> ModelConfig:
-    """The config of a config.json of one of the four. Raises ValueError (or KeyError) for what has no counterpart."""
+    """The config of a config.json of one of the four. Raises ValueError for what has no counterpart."""
     kind = values["model_type"]
-    rope = values.get("rope_parameters") or values.get("rope_scaling") or {}
-    if rope.get("rope_type", rope.get("type", "default")) != "default":
-        raise ValueError("scaled rotary positions are not known")
-    if values.get("hidden_act", "silu") != "silu":
-        raise ValueError(f"the activation {values['hidden_act']!r} is not known")
+    values = understood(values, _DEFAULTS[kind], _ONLY)
+    rope = (values["rope_scaling"] or {}) | (values["rope_parameters"] or {})
+    for name in ("rope_scaling", "rope_parameters"):
+        part = values[name] or {}
+        if part.get("rope_type", part.get("type", "default")) != "default":
+            raise ValueError(f"scaled rotary positions ({name}) are not known")
+        if odd := set(part) - {"rope_type", "type", "rope_theta"}:
+            raise ValueError(f"{min(odd)[:60]} of the rotary positions is not understood")
     d_model, heads = values["hidden_size"], values["num_attention_heads"]
-    if values.get("head_dim") not in (None, d_model // heads):
-        raise ValueError("heads whose width is not hidden_size / num_attention_heads are not known")
+    if values["head_dim"] not in (None, d_model // heads):
+        raise ValueError("heads whose width (head_dim) is not hidden_size / num_attention_heads are not known")
     window = values.get("sliding_window") if values.get("use_sliding_window", kind == "mixtral") else None
-    if window and window < values.get("max_position_embeddings", 0):
+    if window and window < values["max_position_embeddings"]:
         raise ValueError("sliding-window attention is not known")
+    if kind == "mixtral" and values["attention_bias"]:
+        raise ValueError("attention_bias is not understood: a Mixtral has none")
     return ModelConfig(
         vocab_size=values["vocab_size"],
-        context_length=values.get("max_position_embeddings", 2048),
+        context_length=values["max_position_embeddings"],
         n_layers=values["num_hidden_layers"],
         d_model=d_model,
         n_heads=heads,
-        n_kv_heads=values.get("num_key_value_heads"),
+        n_kv_heads=values["num_key_value_heads"],
         d_ff=values["intermediate_size"],
         positions="rotary",
-        rotary_base=float(rope.get("rope_theta", values.get("rope_theta", 10_000.0))),
+        rotary_base=float(rope.get("rope_theta", values["rope_theta"])),
         norm="rmsnorm",
-        norm_eps=values.get("rms_norm_eps", 1e-6),
+        norm_eps=values["rms_norm_eps"],
         activation="swiglu",
         qk_norm=kind in ("qwen3", "qwen3_moe"),
-        qkv_bias=values.get("attention_bias", False),
-        attention_output_bias=values.get("attention_bias", False),
+        qkv_bias=values["attention_bias"],
+        attention_output_bias=values["attention_bias"],
         feedforward_bias=values.get("mlp_bias", False),
-        tie_embeddings=values.get("tie_word_embeddings", False),
+        tie_embeddings=values["tie_word_embeddings"],
         **_experts_in(kind, values),
     )
 
@@ -167,16 +208,15 @@ def _experts_in(kind: str, values: dict[str, Any]) -> dict[str, Any]:
         return {"n_experts": values["num_local_experts"], "experts_per_token": values["num_experts_per_tok"]}
     if kind != "qwen3_moe":
         return {}
-    if not values.get("norm_topk_prob", False):
+    if not values["norm_topk_prob"]:
         raise ValueError("experts whose weights do not sum to 1 (norm_topk_prob false) are not known")
-    if values.get("mlp_only_layers"):
+    if values["mlp_only_layers"]:
         raise ValueError("experts in blocks that are not every k-th (mlp_only_layers) are not known")
-    experts = values["num_experts"] if "num_experts" in values else values["num_local_experts"]
     return {
-        "n_experts": experts,
+        "n_experts": values["num_experts"] or values["num_local_experts"],
         "experts_per_token": values["num_experts_per_tok"],
         "d_expert": values["moe_intermediate_size"],
-        "moe_every": values.get("decoder_sparse_step", 1),
+        "moe_every": values["decoder_sparse_step"],
     }
 
 

@@ -109,10 +109,14 @@ class History:
 
         Raises ValueError where columns are missing, uneven or no numbers.
         """
+        if not isinstance(values, dict):
+            raise ValueError("a history is a table of columns")
         history = cls()
         for table, columns in _COLUMNS.items():
             given = values.get(table, {})
-            lists = {name: list(given.get(name, [])) for name in columns}
+            lists = {name: given.get(name, []) for name in columns}
+            if not all(isinstance(column, list) for column in lists.values()):
+                raise ValueError(f"the columns of {table} must be lists")
             lists = {name: column if name == "step" else _numbers(column) for name, column in lists.items()}
             if len({len(column) for column in lists.values()}) > 1:
                 raise ValueError(f"the columns of {table} are not equally long")

@@ -9,8 +9,9 @@ import torch
 
 from playground.links import RunCard
 from playground.model import PRESETS
-from playground.storage.archive import load_archive, pack
+from playground.storage.archive import pack
 from playground.storage.hub import pull, push
+from playground.storage.opening import load_archive
 from playground.storage.transformers_io import export
 from playground.ui.jobs import Jobs
 from playground.ui.limits import LOCAL

@@ -11,7 +11,8 @@ from typing import Any
 import gradio as gr
 
 from ....storage import Checkpoint
-from ....storage.archive import file_name, load_archive, pack, pack_folder
+from ....storage.archive import file_name, pack, pack_folder
+from ....storage.opening import load_archive
 from ....storage.transformers_io import export, family_for
 from ... import theme
 from ...jobs import RunView

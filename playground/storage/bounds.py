@@ -1,0 +1,50 @@
+"""Bounds: how large a model may be that is opened here, asked of its config before anything is built from it.
+
+They are far above what a processor can run in reasonable time; a place may be narrower. What follows from the config
+alone, so that a file of a few bytes can ask for it, is bounded in bytes: the tables of positions and the cache.
+"""
+
+from __future__ import annotations
+
+from ..model import ModelConfig
+from .errors import CheckpointError
+
+MAX_PARAMETERS = 1_000_000_000
+MAX_TABLE = 1 << 24  # numbers: 131,072 positions of heads that are 128 wide
+MAX_CACHE_BYTES = 2_000_000_000
+_MOST = {
+    "context_length": 131_072,
+    "n_layers": 256,
+    "d_model": 65_536,
+    "n_heads": 1024,
+    "vocab_size": 1_000_000,
+    "n_experts": 1024,
+}
+
+
+def check_bounds(config: ModelConfig, max_parameters: int = MAX_PARAMETERS) -> None:
+    """Raise CheckpointError for a config that is too large to be opened, or whose numbers make no sense."""
+    if config.n_parameters > max_parameters:
+        raise CheckpointError(
+            f"the model has {config.n_parameters:,} parameters; at most {max_parameters:,} can be opened here"
+        )
+    for name, most in _MOST.items():
+        if getattr(config, name) > most:
+            raise CheckpointError(f"{name} is {getattr(config, name):,}; at most {most:,} can be opened here")
+    parts = config.n_layers * (config.n_experts + (config.n_heads if config.attention_layout != "fused" else 0))
+    if parts > 16_384:
+        raise CheckpointError(f"the model has {parts:,} experts and heads of their own; at most 16,384 can be opened")
+    width = {"rotary": config.d_head, "sinusoidal": config.d_model}.get(config.positions, 0)
+    if config.context_length * width > MAX_TABLE:
+        raise CheckpointError(
+            f"context_length is {config.context_length:,}: its table of positions would have "
+            f"{config.context_length * width:,} numbers; at most {MAX_TABLE:,} can be opened here"
+        )
+    if config.cache_bytes() > MAX_CACHE_BYTES:
+        raise CheckpointError(
+            f"the keys and values of {config.context_length:,} tokens would take {config.cache_bytes() / 1e9:.1f} GB; "
+            f"at most {MAX_CACHE_BYTES / 1e9:g} GB can be opened here"
+        )
+    for name, least, most in (("norm_eps", 1e-20, 1.0), ("rotary_base", 1.0, 1e12)):
+        if not least <= getattr(config, name) <= most:
+            raise CheckpointError(f"{name} is {getattr(config, name):g}; it can be from {least:g} to {most:g}")

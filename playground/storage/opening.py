@@ -1,0 +1,58 @@
+"""Opening: whatever a model lies in, this project's folder, one that Transformers saved, or a zip file of either."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ..model import ModelConfig
+from ..whole import place
+from .archive import FILES, OF_TRANSFORMERS, unpack
+from .bounds import MAX_PARAMETERS
+from .checkpoint import Checkpoint, load
+from .errors import CheckpointError
+from .record import regular
+from .transformers_io import import_folder
+from .values import read_json
+
+Check = Callable[[ModelConfig], None]
+
+
+def open_model(
+    path: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
+) -> Checkpoint:
+    """The model in a folder or a zip file. Raises CheckpointError, or what `check` raises.
+
+    `check` may raise a ValueError of its own for a config that is too much for this place.
+    """
+    if Path(path).is_file():
+        most = 4 * max_parameters + sum(size or 0 for size in FILES.values())
+        return load_archive(path, max_bytes=most, max_parameters=max_parameters, check=check)
+    return open_folder(path, max_parameters=max_parameters, check=check)
+
+
+def open_folder(
+    folder: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
+) -> Checkpoint:
+    """The model in a folder: of this project, or one that Transformers has saved."""
+    config = place(Path(folder), "config.json")
+    values = read_json(config) if config.is_file() else None
+    theirs = isinstance(values, dict) and "model_type" in values and "format" not in values
+    return (import_folder if theirs else load)(folder, max_parameters=max_parameters, check=check)
+
+
+def load_archive(
+    path: str | Path, *, max_bytes: int, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
+) -> Checkpoint:
+    """The model in a zip file of at most `max_bytes`, inflated.
+
+    Raises CheckpointError, or what `check` raises for its config before any weight is read. The record (curves,
+    samples, notes) keeps only what has the right form.
+    """
+    with tempfile.TemporaryDirectory(prefix="playground-unpack-") as made:
+        folder = unpack(path, Path(made) / "model", max_bytes=max_bytes, files={**FILES, **OF_TRANSFORMERS})
+        try:
+            return regular(open_folder(folder, max_parameters=max_parameters, check=check))
+        except CheckpointError as problem:
+            raise CheckpointError(str(problem).replace(str(folder), "the zip file")) from problem

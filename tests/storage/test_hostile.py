@@ -1,0 +1,523 @@
+"""Hostile and odd files: each is refused in a sentence, quickly and in little memory, or can generate."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import struct
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from playground.cli import main
+from playground.data.tokenizers import CharTokenizer, train_bpe
+from playground.decoding import SamplingConfig, generate
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint, CheckpointError, save
+from playground.storage.opening import load_archive, open_model
+from playground.storage.snapshots import save_snapshots
+from playground.storage.transformers_io import export
+from playground.training import History
+
+CONFIG = ModelConfig(vocab_size=6, context_length=8, n_layers=2, d_model=8, n_heads=2, positions="rotary")
+BPE = train_bpe("the lamp burns and the sea turns. " * 4, 280)
+THEIRS = ModelConfig(vocab_size=BPE.vocab_size, context_length=8, n_layers=1, d_model=8, n_heads=2, gelu_tanh=True)
+SECONDS, MEGABYTES = 1.0, 100  # of the processor and of memory, that refusing may take
+
+
+def change_json(file: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
+    """What changes the values of a JSON file: in place, or by what it returns."""
+
+    def damage(folder: Path) -> None:
+        values = json.loads((folder / file).read_text())
+        (folder / file).write_text(json.dumps(change(values) or values))
+
+    return damage
+
+
+def config(**changes: Any) -> Callable[[Path], None]:
+    return change_json("config.json", lambda values: values | changes)
+
+
+def tokenizer(**changes: Any) -> Callable[[Path], None]:
+    return change_json("tokenizer.json", lambda values: values | changes)
+
+
+def bpe(**changes: Any) -> Callable[[Path], None]:
+    return change_json("tokenizer.json", lambda values: values | {"model": values["model"] | changes})
+
+
+def cut_by(part: Any) -> Callable[[Path], None]:
+    """Another pre-tokenizer before the one that makes bytes of characters."""
+    return change_json("tokenizer.json", lambda v: v["pre_tokenizer"].update(pretokenizers=[part, level(v)]))
+
+
+def level(values: dict[str, Any]) -> Any:
+    return values["pre_tokenizer"]["pretokenizers"][-1]
+
+
+def pattern(regex: str) -> Callable[[Path], None]:
+    return cut_by({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False})
+
+
+def text(file: str, content: str | bytes) -> Callable[[Path], None]:
+    data = content.encode() if isinstance(content, str) else content
+    return lambda folder: (folder / file).write_bytes(data) and None
+
+
+def replaced(file: str, old: str, new: str) -> Callable[[Path], None]:
+    return lambda folder: text(file, (folder / file).read_text().replace(old, new))(folder)
+
+
+def header(change: Callable[[dict], Any], *, raw: bytes | None = None) -> Callable[[Path], None]:
+    """What changes the header of the weights, and leaves the rest."""
+
+    def damage(folder: Path) -> None:
+        path = folder / "model.safetensors"
+        data = path.read_bytes()
+        (length,) = struct.unpack("<Q", data[:8])
+        values = json.loads(data[8 : 8 + length])
+        made = raw or json.dumps(change(values) or values).encode()
+        path.write_bytes(struct.pack("<Q", len(made)) + made + data[8 + length :])
+
+    return damage
+
+
+def entry(**changes: Any) -> Callable[[Path], None]:
+    name = "embedding.weight"
+    return header(lambda values: values | {name: values[name] | changes})
+
+
+def renamed(old: str, new: str) -> Callable[[Path], None]:
+    return header(lambda values: {(new if name == old else name): entry for name, entry in values.items()})
+
+
+def swap(values: dict, a: str, b: str) -> None:
+    values[a]["data_offsets"], values[b]["data_offsets"] = values[b]["data_offsets"], values[a]["data_offsets"]
+
+
+def twice(values: dict) -> bytes:
+    return json.dumps(values)[:-1].encode() + b', "head.weight": ' + json.dumps(values["head.weight"]).encode() + b"}"
+
+
+def repeat(folder: Path) -> None:
+    data = (folder / "model.safetensors").read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header(dict, raw=twice(json.loads(data[8 : 8 + length])))(folder)
+
+
+def deep(values: Any, depth: int = 200) -> Any:
+    for _ in range(depth):
+        values = [values]
+    return values
+
+
+def many_layers(values: dict) -> dict:
+    return values | {"n_layers": 20_000, "d_model": 2, "n_heads": 1, "d_ff": 1}
+
+
+def incomplete(folder: Path) -> None:
+    tokens = [base64.b64encode(bytes([b])).decode() for b in range(256)]
+    tokens[7] = base64.b64encode(b"xy").decode()
+    (folder / "tokenizer.json").write_text(json.dumps({"kind": "bpe", "tokens": tokens}))
+
+
+UNCLEAR = "does not say what embedding.weight is"
+OURS = {
+    "context of thirty million": (config(context_length=30_000_000), "context_length is 30,000,000; at most 131,072"),
+    "context of a billion, sinusoids": (
+        config(context_length=10**9, positions="sinusoidal"), "context_length is 1,000,000,000",
+    ),
+    "a table of positions that is too wide": (
+        config(context_length=131_072, d_model=1024, n_heads=2, d_ff=1), "its table of positions would have",
+    ),
+    "a cache that is too large": (
+        config(context_length=131_072, d_model=64, n_heads=32, n_layers=250, d_ff=1), "would take 16.8 GB",
+    ),
+    "twenty thousand layers": (change_json("config.json", many_layers), "n_layers is 20,000; at most 256"),
+    "ten to the fifteen layers": (config(n_layers=10**15), "parameters; at most 1,000,000,000"),
+    "a hundred million heads": (
+        config(d_model=2 * 10**8, n_heads=10**8, d_ff=1, n_layers=1), "parameters; at most",
+    ),
+    "heads by the thousand": (
+        config(attention_layout="separate_heads", d_model=2048, n_heads=1024, n_layers=20, d_ff=1),
+        "20,480 experts and heads of their own",
+    ),
+    "experts by the million": (config(n_experts=10**6, d_expert=1), "n_experts is 1,000,000|parameters; at most"),
+    "a vocabulary of ten million": (config(vocab_size=10**7), "vocab_size is 10,000,000"),
+    "norm_eps of a hundred digits": (replaced("config.json", "1e-05", "1" * 100), "no sensible number"),
+    "norm_eps of ten to the 400": (replaced("config.json", "1e-05", "1e400"), "norm_eps must be"),
+    "norm_eps of a million": (config(norm_eps=10**6), "norm_eps is 1e.06; it can be from"),
+    "a base of ten to the 300": (config(rotary_base=1e300), "rotary_base is 1e.300"),
+    "a context that is true": (config(context_length=True), "context_length must be a whole number"),
+    "a width in words": (config(d_model="wide"), "d_model must be a whole number"),
+    "a list for an activation": (config(activation=["gelu"]), "activation is"),
+    "a setting named twice": (replaced("config.json", "{", '{"n_layers": 1,'), "it names 'n_layers' twice"),
+    "a config without end": (text("config.json", " " * 200_000), "more than 0.1 MB"),
+    "a config of a hundred thousand values": (text("config.json", "[" + "1," * 40_000 + "1]"), "far more values"),
+    "a config two hundred lists deep": (config(surprise=deep(1)), "within one another too deeply"),
+    "a config nine thousand lists deep": (text("config.json", "[" * 9000 + "]" * 9000), "damaged|too deeply"),
+    "a config in another alphabet": (text("config.json", b"\xff\xfe{\x00}\x00"), "not a table|not JSON|not of this"),
+    "a shape that is a number": (entry(shape=5), UNCLEAR),
+    "a negative shape": (entry(shape=[-6, -8]), UNCLEAR),
+    "a shape of truth": (entry(shape=[True, 48]), UNCLEAR),
+    "a shape with fractions": (entry(shape=[6.0, 8.0]), UNCLEAR),
+    "a shape of forty axes": (entry(shape=[1] * 40), UNCLEAR),
+    "a shape of astronomy": (entry(shape=[10**17, 10**17]), "not where its header says"),
+    "a type that is a list": (entry(dtype=["F32"]), UNCLEAR),
+    "a type that nobody knows": (entry(dtype="F" * 500), "is stored as FFF"),
+    "a type that is a number": (entry(dtype=32), UNCLEAR),
+    "an entry that is a text": (header(lambda v: v | {"embedding.weight": "F32"}), UNCLEAR),
+    "an entry with more than is known": (entry(code="import os"), UNCLEAR),
+    "places that are true": (entry(data_offsets=[False, True]), UNCLEAR),
+    "places that are beyond the file": (entry(data_offsets=[10**15, 10**15 + 192]), "not where its header says"),
+    "places that overlap": (
+        header(lambda v: v["blocks.1.attention_norm.weight"].update(v["blocks.0.attention_norm.weight"])),
+        "not where its header says",
+    ),
+    "two tensors in one another's places": (
+        header(lambda v: swap(v, "embedding.weight", "blocks.0.attention_norm.weight")), "not where its header says",
+    ),
+    "a tensor named twice": (repeat, "names 'head.weight' twice"),
+    "notes that are no texts": (header(lambda v: v | {"__metadata__": {"a": 1}}), "notes are not texts"),
+    "a header of a hundred thousand tensors": (
+        header(dict, raw=json.dumps({str(i): [] for i in range(100_000)}).encode()), "does not say what",
+    ),
+    "a header without end": (header(dict, raw=b"[" * 3_000_000), "far more values"),
+    "bytes after the last tensor": (
+        lambda f: text("model.safetensors", (f / "model.safetensors").read_bytes() + b"x" * 64)(f), "another size",
+    ),
+    "weights in double precision": (entry(dtype="F64", shape=[6, 4]), "the config needs|stored as F64"),
+    "a tokenizer whose bytes are incomplete": (incomplete, "begin with the 256 bytes"),
+    "a tokenizer with an empty token": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "tokens": [""] * 300})), "distinct tokens of 1 to",
+    ),
+    "a tokenizer with a token without end": (
+        text("tokenizer.json", json.dumps({"kind": "word", "words": ["a" * 10**6]})), "list of distinct words",
+    ),
+    "a tokenizer of words that are no list": (
+        text("tokenizer.json", json.dumps({"kind": "word", "words": {"a": 1}})), "list of distinct words",
+    ),
+    "a tokenizer with a pattern of its own": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "pattern": "(a+)+$", "tokens": [
+            base64.b64encode(bytes([b])).decode() for b in range(256)
+        ]})),
+        "no pattern called",
+    ),
+    "special tokens with one id": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "special": {"<a>": 256, "<b>": 256}, "tokens": [
+            base64.b64encode(bytes([b])).decode() for b in range(256)
+        ]})),
+        "ids must be distinct",
+    ),
+    "a special token with a huge id": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "special": {"<a>": 10**12}, "tokens": [
+            base64.b64encode(bytes([b])).decode() for b in range(256)
+        ]})),
+        "leave no gap",
+    ),
+    "a tokenizer of a million values": (
+        text("tokenizer.json", json.dumps({"kind": "word", "words": ["a"] * 10**6})), "far more values",
+    ),
+    "a history that is a list": (text("history.json", "[1]"), "history.json cannot be used"),
+    "a history of words": (text("history.json", '{"steps": {"step": "abc"}}'), "columns of steps must be lists"),
+    "a history without end": (text("history.json", '{"load": [' + "[],[],[]," * 200_000 + "1]}"), "far more values"),
+    "a history of many megabytes": (
+        text("history.json", b'{"name": "' + b"x" * 20_000_000 + b'"}'), "history.json has more than 16 MB|at most 16",
+    ),
+    "snapshots that are none": (text("snapshots.safetensors", b"\xff" * 40), "header claims"),
+}  # fmt: skip
+
+EVIL = r"(\p{L}+)+\1$"
+
+FOREIGN = {
+    "attention that is not scaled": (config(scale_attn_weights=False), "scale_attn_weights 'False' is not understood"),
+    "attention scaled by layer": (config(scale_attn_by_inverse_layer_idx=True), "scale_attn_by_inverse_layer_idx"),
+    "quantised weights": (config(quantization_config={"bits": 4}), "quantization_config"),
+    "code of its own": (config(auto_map={"AutoModel": "x.py"}), "auto_map"),
+    "a setting that nobody knows": (config(logit_scale=2.0), "logit_scale '2.0' is not understood"),
+    "no heads at all": (config(n_head=0), "cannot be built here"),
+    "a context without bounds": (config(n_positions=10**9), "parameters; at most|context_length is"),
+    "sizes in words": (config(n_embd="768"), "cannot be built here"),
+    "lists where numbers are meant": (config(layer_norm_epsilon=[1e-5]), "cannot be built here"),
+    "an adapter": (text("adapter_config.json", "{}"), "adapter of another model|no part of a model"),
+    "a tensor that nobody knows": (renamed("transformer.ln_f.bias", "extra"), "do not belong together"),
+    "a tensor under both of its names": (renamed("transformer.ln_f.bias", "ln_f.weight"), "hold ln_f.weight twice"),
+    "a normaliser": (tokenizer(normalizer={"type": "NFC"}), "the normalizer NFC is not understood"),
+    "a normaliser without a name": (tokenizer(normalizer=[1]), "the normalizer .* is not understood"),
+    "truncation": (tokenizer(truncation={"max_length": 5}), "the truncation None is not understood"),
+    "padding": (tokenizer(padding={"strategy": "BatchLongest"}), "the padding None is not understood"),
+    "tokens added at the beginning": (
+        tokenizer(post_processor={"type": "TemplateProcessing"}), "post_processor TemplateProcessing is not",
+    ),
+    "another decoder": (tokenizer(decoder={"type": "Metaspace"}), "the decoder Metaspace is not understood"),
+    "no decoder": (tokenizer(decoder=None), "a missing decoder is not understood"),
+    "a part that nobody knows": (tokenizer(extra_magic=1), "a part that is not known, 'extra_magic'"),
+    "a pattern that takes for ever": (pattern(EVIL), "none of those known here"),
+    "a pattern that leaves text out": (pattern(r"\p{N}+"), "none of those known here"),
+    "cut at blanks": (cut_by({"type": "Whitespace"}), "pre_tokenizer Whitespace and ByteLevel is not"),
+    "digits together": (cut_by({"type": "Digits", "individual_digits": False}), "Digits and ByteLevel is not"),
+    "a blank before each text": (
+        change_json("tokenizer.json", lambda v: level(v).update(add_prefix_space=True)), "with add_prefix_space",
+    ),
+    "no bytes": (tokenizer(pre_tokenizer={"type": "Metaspace"}), "the pre_tokenizer Metaspace is not understood"),
+    "no pre-tokenizer": (tokenizer(pre_tokenizer=None), "the pre_tokenizer None is not understood"),
+    "dropout": (bpe(dropout=0.1), "a BPE with dropout '0.1'"),
+    "prefixes within words": (bpe(continuing_subword_prefix="##"), "continuing_subword_prefix"),
+    "suffixes": (bpe(end_of_word_suffix="</w>"), "end_of_word_suffix"),
+    "a model part that nobody knows": (bpe(magic=True), "a BPE with magic"),
+    "words": (bpe(type="WordLevel"), "a table of words is opened only where it was exported here|cannot be read"),
+    "Unigram": (bpe(type="Unigram"), "only byte-level BPE"),
+    "merges that make nothing": (bpe(merges=[["t", "zzz"]]), "cannot be read"),
+    "merges in another order": (
+        change_json("tokenizer.json", lambda v: v["model"]["merges"].reverse()), "not in the order of its merges",
+    ),
+    "merges that are missing": (
+        change_json("tokenizer.json", lambda v: v["model"]["merges"].__delitem__(0)), "the merges never make the token",
+    ),
+    "merges of three": (bpe(merges=[["a", "b", "c"]]), "a merge is of two tokens|cannot be read"),
+    "merges that are numbers": (bpe(merges=[1, 2]), "cannot be read"),
+    "ids with gaps": (change_json("tokenizer.json", lambda v: v["model"]["vocab"].update(zz=10**9)), "gaps"),
+    "ids that are texts": (
+        change_json("tokenizer.json", lambda v: v["model"]["vocab"].update(t="1")), "a BPE with vocab",
+    ),
+    "bytes that are missing": (
+        change_json("tokenizer.json", lambda v: v["model"].update(vocab={"a": 0, "b": 1}, merges=[])), "the 256 bytes",
+    ),
+    "characters that are no bytes": (
+        change_json("tokenizer.json", lambda v: v["model"]["vocab"].update({"漢": BPE.vocab_size})), "cannot be read",
+    ),
+    "an added token within texts": (
+        tokenizer(added_tokens=[{"id": 1, "content": "lamp", "special": False}]), "'lamp' is found in texts before",
+    ),
+    "added tokens of one id": (
+        tokenizer(added_tokens=[{"id": 280, "content": c, "special": True} for c in "<>"]), "not their own|gaps",
+    ),
+    "an added token without an id": (tokenizer(added_tokens=[{"content": "<a>", "special": True}]), "cannot be read"),
+    "more tokens than rows": (
+        tokenizer(added_tokens=[{"id": BPE.vocab_size, "content": "<a>", "special": True}]), "do not belong together",
+    ),
+    "a tokenizer that is a list": (text("tokenizer.json", "[]"), "cannot be read"),
+    "a tokenizer of tokens without end": (
+        text("tokenizer.json", json.dumps({"model": {"type": "BPE", "vocab": {"a" * 10**6: 0}, "merges": []}})),
+        "cannot be read",
+    ),
+}  # fmt: skip
+# entry-for-entry a model of one of the other families
+LLAMA = {
+    "rotary positions that are scaled": ({"rope_scaling": {"rope_type": "yarn", "factor": 4}}, "rope_scaling"),
+    "a part of each head turned": ({"partial_rotary_factor": 0.5}, "partial_rotary_factor '0.5' is not understood"),
+    "rotary positions with more than is known": ({"rope_parameters": {"magic": 1}}, "magic of the rotary positions"),
+    "another activation": ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not understood"),
+    "wide heads": ({"head_dim": 16}, "whose width .head_dim. is not"),
+    "layers that look back a little": ({"layer_types": ["sliding_attention"]}, "layer_types"),
+    "a window": ({"sliding_window": 4}, "sliding_window"),
+    "a multiplier": ({"attention_multiplier": 0.1}, "attention_multiplier"),
+    "a cap on scores": ({"attn_logit_softcapping": 50.0}, "attn_logit_softcapping"),
+    "quantised": ({"quantization_config": {"bits": 4}}, "quantization_config"),
+    "base in words": ({"rope_theta": "high", "rope_parameters": None}, "cannot be built here"),
+    "positions that are a list": ({"rope_parameters": [1]}, "cannot be built here"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Path:
+    """A folder with a model of ours, and two as Transformers keeps them."""
+    folder = tmp_path_factory.mktemp("good")
+    save(folder / "ours", Transformer(CONFIG, seed=1), CharTokenizer("abcde"), name="ours")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
+        export(Checkpoint(Transformer(THEIRS, seed=1), BPE, History()), folder / "gpt2")
+        export(Checkpoint(Transformer(llama(), seed=1), BPE, History()), folder / "llama")
+    return folder
+
+
+def llama() -> ModelConfig:
+    off = dict.fromkeys(("qkv_bias", "attention_output_bias", "feedforward_bias"), False)
+    return THEIRS.replace(positions="rotary", norm="rmsnorm", activation="swiglu", gelu_tanh=False, **off)
+
+
+def used_memory() -> float:
+    """The most megabytes that this process has held so far, where that can be asked."""
+    if sys.platform != "linux":
+        return 0.0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+
+
+def refused(folder: Path, sentence: str, tmp_path: Path, capsys, monkeypatch) -> None:
+    """The folder, its zip and the shell's `info` about it must all end in one sentence, and nothing is built."""
+    monkeypatch.setattr("playground.storage.checkpoint.Transformer", lambda config: pytest.fail("a model was built"))
+    held, began = used_memory(), time.process_time()
+    with pytest.raises(CheckpointError, match=sentence) as caught:
+        open_model(folder)
+    assert time.process_time() - began < SECONDS
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 600
+    assert main(["info", str(folder)]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith("python -m playground info: ") and "Traceback" not in err
+    with zipfile.ZipFile(tmp_path / "m.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in folder.iterdir():
+            if path.name != "snapshots.safetensors":
+                archive.write(path, path.name)
+    if not (folder / "snapshots.safetensors").exists():
+        began = time.process_time()
+        with pytest.raises(CheckpointError, match=f"{sentence}|far more|at most|no part of a model"):
+            load_archive(tmp_path / "m.zip", max_bytes=30_000_000)
+        assert time.process_time() - began < SECONDS
+    assert used_memory() - held < MEGABYTES
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_hostile_checkpoint_is_refused_in_a_sentence(name, good, tmp_path, capsys, monkeypatch):
+    damage, sentence = OURS[name]
+    folder = shutil.copytree(good / "ours", tmp_path / "m")
+    damage(folder)
+    refused(folder, sentence, tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_hostile_folder_of_transformers_is_refused_in_a_sentence(name, good, tmp_path, capsys, monkeypatch):
+    damage, sentence = FOREIGN[name]
+    folder = shutil.copytree(good / "gpt2", tmp_path / "m")
+    damage(folder)
+    refused(folder, sentence, tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("name", LLAMA)
+def test_a_setting_that_changes_the_function_is_refused_by_its_name(name, good, tmp_path, capsys, monkeypatch):
+    changes, sentence = LLAMA[name]
+    folder = shutil.copytree(good / "llama", tmp_path / "m")
+    config(**changes)(folder)
+    refused(folder, sentence, tmp_path, capsys, monkeypatch)
+
+
+def test_snapshots_of_another_model_are_refused_when_they_are_asked_for(good, tmp_path):
+    folder = shutil.copytree(good / "ours", tmp_path / "m")
+    save_snapshots(folder, [(5, Transformer(CONFIG.replace(d_ff=3)).state_dict())])
+    with pytest.raises(CheckpointError, match="belong to another model"):
+        open_model(folder).snapshots.model(5)
+
+
+# ---- what is let in can generate -------------------------------------------------------------------------------------
+
+
+def can_generate(folder: Path) -> None:
+    """Three tokens and their text, in bounded time."""
+    one = open_model(folder)
+    ids = one.tokenizer.encode("ab")[:2] or [0]
+    began = time.process_time()
+    made = [step.tokens[0] for step in generate(one.model, ids, 3, SamplingConfig(seed=1), tokenizer=one.tokenizer)]
+    assert isinstance(one.tokenizer.decode(ids + made), str) and len(made) == 3
+    assert time.process_time() - began < 5
+
+
+ODD = {
+    "a vocabulary with rows to spare": ("ours", change_json("tokenizer.json", lambda v: v | {"characters": "a"})),
+    "records of another form": (
+        "ours",
+        change_json("history.json", lambda v: v | {
+            "about": {"ladder": {"uniform": "x"}, "prompt": 5}, "samples": [{"step": 1}], "load": [{"step": 1}],
+            "gradients": [{"step": 1, "norms": 5}], "finished": 3, "name": ["m"],
+        }),
+    ),
+    "a ladder without height": (
+        "ours",
+        change_json("history.json", lambda v: v | {
+            "about": {"ladder": {"uniform": 1.0, "unigram": 1.0, "bigram": 1.0, "floor": 1.0}},
+            "evaluations": {"step": [1], "train_loss": [1.0], "val_loss": [None], "seconds": [0.0]},
+        }),
+    ),
+    "no history": ("ours", lambda f: (f / "history.json").unlink()),
+    "settings that only training knows": ("gpt2", config(resid_pdrop=0.3, use_cache=False, dtype="bfloat16")),
+    "merges as pairs": (
+        "gpt2",
+        change_json("tokenizer.json", lambda v: v["model"].update(merges=[m.split() for m in v["model"]["merges"]])),
+    ),
+    "what a published tokenizer says besides": (
+        "gpt2",
+        bpe(dropout=None, unk_token="<|endoftext|>", continuing_subword_prefix="", fuse_unk=False, byte_fallback=False),
+    ),
+    "digits one by one": ("gpt2", change_json("tokenizer.json", lambda v: v["pre_tokenizer"].update(pretokenizers=[
+        {"type": "Digits", "individual_digits": True}, level(v) | {"use_regex": True}]))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_but_understood_comes_in(name, good, tmp_path, capsys):
+    which, change = ODD[name]
+    folder = shutil.copytree(good / which, tmp_path / "m")
+    change(folder)
+    can_generate(folder)
+    assert main(["info", str(folder)]) == 0
+    assert main(["generate", str(folder), "--prompt", "ab", "--max-new-tokens", "3"]) == 0
+
+
+# ---- a fuzzer --------------------------------------------------------------------------------------------------------
+
+junk = st.recursive(
+    st.one_of(
+        st.none(), st.booleans(), st.integers(-5, 5), st.integers(), st.floats(), st.text(max_size=5),
+        st.sampled_from([2**31, 2**63 - 1, 10**17, 1e-300, 1e300, "F32", "gpt2", "BPE"]),
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=4,
+)  # fmt: skip
+
+
+def mutated(values: Any, data: st.DataObject) -> Any:
+    """The same values with one thing in them replaced, taken out or doubled."""
+    if isinstance(values, dict) and values and data.draw(st.integers(0, 9)):
+        key = data.draw(st.sampled_from(sorted(values)))
+        act = data.draw(st.sampled_from(["within", "within", "within", "out", "rename"]))
+        if act == "within":
+            return values | {key: mutated(values[key], data)}
+        rest = {k: v for k, v in values.items() if k != key}
+        return rest if act == "out" else rest | {data.draw(st.text(max_size=8)): values[key]}
+    if isinstance(values, list) and values and data.draw(st.integers(0, 9)):
+        at = data.draw(st.integers(0, len(values) - 1))
+        return [*values[:at], mutated(values[at], data), *values[at + 1 :]]
+    return data.draw(junk)
+
+
+FILES = ["config.json", "tokenizer.json", "history.json", "the header"]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_whatever_is_changed_it_is_a_model_or_a_sentence(good, tmp_path_factory, data):
+    which = data.draw(st.sampled_from(["ours", "gpt2", "llama"]))
+    folder = shutil.copytree(good / which, tmp_path_factory.mktemp("fuzz") / "m")
+    for file in data.draw(st.lists(st.sampled_from(FILES), max_size=2)):
+        if file == "the header":
+            header(lambda values: mutated(values, data))(folder)
+        elif (folder / file).exists():
+            values = json.loads((folder / file).read_text())
+            (folder / file).write_text(json.dumps(mutated(values, data)))
+    if data.draw(st.booleans()):
+        change_bytes(data.draw(st.sampled_from(sorted(folder.iterdir()))), data)
+    try:
+        can_generate(folder)
+    except CheckpointError as problem:
+        assert "\n" not in str(problem)
+    finally:
+        shutil.rmtree(folder.parent)
+
+
+def change_bytes(path: Path, data: st.DataObject) -> None:
+    """Some bytes anywhere but within the weights themselves, which may be any numbers."""
+    content = bytearray(path.read_bytes())
+    weights = path.suffix == ".safetensors"
+    end = min(struct.unpack("<Q", content[:8])[0] + 8 if weights else len(content), len(content))
+    at = data.draw(st.integers(0, end - 1))
+    content[at : at + 1] = data.draw(st.binary(max_size=3))
+    path.write_bytes(bytes(content))
