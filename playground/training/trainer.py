@@ -17,7 +17,7 @@ import torch.nn.functional as F
 
 from ..data.corpus import Corpus
 from ..data.ladder import IGNORE
-from ..devices import keep_freed_memory, mixed, pick_device, pick_precision
+from ..devices import keep_freed_memory, mixed, pick_precision
 from ..model import Transformer
 from ..model.moe import MixtureOfExperts
 from . import autosave
@@ -38,6 +38,7 @@ from .events import (
 )
 from .history import History
 from .optimizers import make_optimizers
+from .proof import device_for
 
 EVALUATION_BATCH = 64
 
@@ -125,7 +126,7 @@ class _Run:
                 f"raise batch_size to at least {workers.size}"
             )
         self.workers = workers
-        self.device = pick_device(config.device)
+        self.device, self.distrust = device_for(config, model.config)
         if self.device.type == "cpu":
             keep_freed_memory()
         self.dtype = pick_precision(config.precision, self.device)
@@ -152,6 +153,8 @@ class _Run:
 
     def _all_steps(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         config, forward = self.config, self.model
+        if self.distrust:
+            yield Noticed(self.step, self.seconds, self.distrust)
         if self.workers.size > 1:
             self._check_alike()
             yield Noticed(self.step, self.seconds, f"{self.workers.size} processes share each batch.")
