@@ -41,7 +41,7 @@ def save(
     folder.mkdir(parents=True, exist_ok=True)
     path, partial = folder / FILE, folder / (FILE + ".partial")
     save_file(kept, partial, metadata={"notes": json.dumps({**notes, "numbers": numbers})})
-    with open(partial, "rb") as file:
+    with open(partial, "r+b") as file:  # Windows forces to disk only what may be written
         os.fsync(file.fileno())
     os.replace(partial, path)
     return path
