@@ -56,20 +56,22 @@ def pick_device(name: str = "auto", work: float = math.inf) -> torch.device:
 
 
 DECLARED = "PLAYGROUND_BF16"
-"""Environment variable: 1 declares bfloat16 to be fast on this machine, 0 declares that it is not."""
+"""The environment variable that declares bfloat16 to be fast on this machine (1) or not (0)."""
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Whether bfloat16 products run in hardware: they are several times slower than fp32 where they do not.
+    """Whether bfloat16 products are taken to be fast: what `PLAYGROUND_BF16` declares, else what the hardware has.
 
-    `PLAYGROUND_BF16=1` or `0` overrules what the hardware says, so that either way of computing can be tried anywhere.
-    Raises ValueError where it is set to anything else.
+    Declared, either way of computing can be tried anywhere. Raises ValueError where it is neither 1 nor 0.
     """
     declared = os.environ.get(DECLARED, "")
     if declared not in ("", "0", "1"):
         raise ValueError(f"{DECLARED} is {declared!r}: set it to 1 or 0, or leave it out to ask the hardware")
-    if declared:
-        return declared == "1"
+    return declared == "1" if declared else has_bf16(device)
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether bfloat16 products run in hardware: they are several times slower than fp32 where they do not."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type == "cpu":
