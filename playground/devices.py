@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 
 import torch
@@ -15,26 +16,57 @@ def on_zerogpu() -> bool:
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
-def pick_device(name: str = "auto") -> torch.device:
-    """`auto` is CUDA, then Apple's GPU, then the CPU. Raises ValueError for a device this machine does not have."""
+APPLE_GPU_FROM = 2e10
+"""FLOPs of a training step (forward and backward of one batch) from which `auto` takes Apple's GPU.
+
+Not measured: no such machine was to be had. The reasoning: a step of a few layers starts about a thousand kernels,
+which costs a GPU some 20 ms however small they are, and Apple's processors alone do some 200 GFLOP a second; below
+100 ms of arithmetic there is little to win. Our `tiny` and `small` stay below it.
+"""
+
+
+def pick_device(name: str = "auto", work: float = math.inf) -> torch.device:
+    """`auto` is CUDA, then Apple's GPU for steps of at least `APPLE_GPU_FROM` FLOPs of `work`, then the CPU.
+
+    Raises ValueError for a device this machine does not have.
+    """
     if name == "auto":
         if on_zerogpu():
             return torch.device("cpu")  # there torch claims a GPU everywhere; those who were lent it ask for cuda
         if torch.cuda.is_available():
             return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return torch.device("mps" if torch.backends.mps.is_available() and work >= APPLE_GPU_FROM else "cpu")
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ValueError(f"there is no device called {name!r}: choose auto, cpu, cuda or mps") from None
+        device = None
+    if device is None or device.type not in ("cpu", "cuda", "mps"):
+        raise ValueError(f"there is no device called {name!r}: choose auto, cpu, cuda or mps")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("no CUDA device is to be had on this machine: choose auto or cpu")
+    if device.index and device.index >= torch.cuda.device_count():
+        raise ValueError(f"this machine has {torch.cuda.device_count()} CUDA devices, numbered from 0: not {name!r}")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise ValueError("no Apple GPU is to be had on this machine: choose auto or cpu")
     return device
 
 
+DECLARED = "PLAYGROUND_BF16"
+"""The environment variable that declares bfloat16 to be fast on this machine (1) or not (0)."""
+
+
 def has_fast_bf16(device: torch.device) -> bool:
+    """Whether bfloat16 products are taken to be fast: what `PLAYGROUND_BF16` declares, else what the hardware has.
+
+    Declared, either way of computing can be tried anywhere. Raises ValueError where it is neither 1 nor 0.
+    """
+    declared = os.environ.get(DECLARED, "")
+    if declared not in ("", "0", "1"):
+        raise ValueError(f"{DECLARED} is {declared!r}: set it to 1 or 0, or leave it out to ask the hardware")
+    return declared == "1" if declared else has_bf16(device)
+
+
+def has_bf16(device: torch.device) -> bool:
     """Whether bfloat16 products run in hardware: they are several times slower than fp32 where they do not."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)

@@ -1,9 +1,8 @@
 """The README stays true: its layout names files that exist, its commands are the ones CI runs, its script works."""
 
 import re
+from importlib import metadata
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -15,7 +14,7 @@ def code_blocks(language: str) -> list[str]:
 
 def test_the_test_command_is_what_ci_runs():
     command = next(block.strip() for block in map(str.strip, code_blocks("bash")) if "pytest" in block)
-    assert command in (ROOT / ".ci" / "run").read_text()
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 def test_the_front_matter_is_what_a_space_needs():
@@ -26,23 +25,54 @@ def test_the_front_matter_is_what_a_space_needs():
     assert len(short) <= 60  # what the Hub accepts
 
 
-def test_every_python_file_has_its_line_in_the_layout():
-    layout = README.split("## The house")[1].split("```")[1]
-    rooms_as_a_whole = {"cli", "inspection", "languages", "tabs", "figures"}
+def layout() -> set[str]:
+    """The paths that the README's tree names; a folder's ends with "/"."""
+    found, above = set(), []  # above: (indent, path) of the folders that the line may stand in
+    for line in README.split("## The house")[1].split("```")[1].strip("\n").splitlines():
+        indent = len(line) - len(line.lstrip())
+        above = [(depth, path) for depth, path in above if depth < indent]
+        folder = above[-1][1] if above else ""
+        names = re.match(r"(?:[\w.]+(?:\.py|/)  ?)*", line.strip() + "  ").group().split()
+        found |= {folder + name for name in names}
+        above += [(indent, folder + name) for name in names if name.endswith("/")]
+    return found
+
+
+def test_every_python_file_has_its_line_or_stands_in_a_room_described_as_a_whole():
+    named = layout()
     for path in (ROOT / "playground").rglob("*.py"):
-        relative = path.relative_to(ROOT / "playground")
-        if path.name not in ("__init__.py", "errors.py") and not rooms_as_a_whole & set(relative.parts):
-            assert path.name in layout, f"{relative} is missing from the README's layout"
+        file = path.relative_to(ROOT).as_posix()
+        room = max((name for name in named if name.endswith("/") and file.startswith(name)), key=len)
+        as_a_whole = not any(name != room and name.startswith(room) for name in named)
+        assert path.name == "__init__.py" or file in named or as_a_whole, f"{file} is missing from the README's layout"
 
 
-@pytest.mark.parametrize("name", re.findall(r"(?<=[\s])([a-z_]+\.py)\b", README))
-def test_every_file_the_readme_names_exists(name):
-    assert any(ROOT.glob(f"**/{name}"))
+def test_every_path_of_the_layout_exists():
+    assert len(layout()) > 60
+    assert not [name for name in layout() if not (ROOT / name).exists()]
+
+
+def test_every_file_named_outside_the_layout_exists():
+    tree = README.split("## The house")[1].split("```")[1]
+    named = set(re.findall(r"[\w./-]+\.(?:py|md|txt)\b", README.replace(tree, ""))) - {"my_text.txt"}
+    assert len(named) > 5 and not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_page_is_tested_with_the_gradio_that_a_space_and_a_clone_install():
+    on_a_space = re.search(r"sdk_version: (\S+)", README).group(1)
+    required = re.search(
+        r"^gradio>=(\S+),<(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    minor = [str.join(".", version.split(".")[:2]) for version in (on_a_space, required[1], metadata.version("gradio"))]
+    assert len(set(minor)) == 1, minor
+    major, next_minor = map(int, required[2].split("."))
+    assert minor[0] == f"{major}.{next_minor - 1}"
 
 
 def test_the_script_runs(tmp_path, monkeypatch, capsys):
     script = next(block for block in code_blocks("python") if "gradio_client" not in block)
-    (tmp_path / "my_text.txt").write_text("The sun rises over the hill and sets over the sea. " * 60)
+    text = "The sun rises over the hill and sets over the sea. " * 60
+    (tmp_path / "my_text.txt").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     exec(compile(script.replace("steps=300", "steps=3"), "README", "exec"), {})
     printed = capsys.readouterr().out.strip().splitlines()

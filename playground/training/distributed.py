@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..devices import pick_device
+from .proof import fault
 
 if TYPE_CHECKING:
     from ..data import Corpus
@@ -174,6 +175,8 @@ def workers(device: str, *, timeout: timedelta = TIMEOUT) -> Iterator[Alone]:
                 f"use --nproc-per-node={torch.cuda.device_count()}, or --set device=cpu"
             )
         torch.cuda.set_device(local)
+        if problem := fault(torch.device("cuda", local), torch.float32):
+            raise ValueError(f"process {rank} cannot use its GPU, so none should: add --set device=cpu. {problem}")
         os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # a lost process becomes an error, not an abort
     backend = "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"
     try:

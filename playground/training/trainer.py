@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ..data.corpus import Corpus
-from ..devices import pick_device, pick_precision
+from ..devices import pick_precision
 from ..model import Transformer
 from .autosave import saved
 from .compiling import compiled
@@ -37,11 +37,10 @@ from .events import (
 from .history import History
 from .learner import Learner
 from .lock import owned
-from .losses import WINDOWS_AT_ONCE, evaluate
+from .losses import evaluate
+from .proof import device_for
 from .resume import restore
 from .samples import sampled, snapshotted
-
-EVALUATION_BATCH = WINDOWS_AT_ONCE
 
 
 def train(
@@ -106,14 +105,14 @@ class Run:
                 f"raise batch_size to at least {workers.size}"
             )
         self.model, self.corpus, self.config, self.workers = model, corpus, config, workers
-        self.device = pick_device(config.device)
+        self.device, distrust = device_for(config, model.config)
         self.dtype = pick_precision(config.precision, self.device)
         self.learner = Learner(model, corpus, config, self.device, self.dtype, workers)
         windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
                    for split in ("train", "val")}  # fmt: skip
         self.windows = {split: (workers.rows(x), workers.rows(y)) for split, (x, y) in windows.items()}
         self.step, self.seconds_before, self.history = 0, 0.0, History()
-        self.notices: list[str] = []  # sentences to begin with
+        self.notices = [distrust] if distrust else []  # sentences to begin with
         self.changes: dict[str, tuple] = {}  # settings that are not those it was saved with: name → (before, now)
         self.remember_good()
 

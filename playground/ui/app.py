@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from typing import Any
 
 import gradio as gr
@@ -15,6 +16,7 @@ from .early import early_head
 from .jobs import Jobs
 from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
+from .reachable import answers, without_proxy
 from .registry import Registry, new_id
 from .runs import run_training, warm_up
 from .tabs.train.settings import FIRST_SOURCE
@@ -91,9 +93,17 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "show_error": False,
         "max_file_size": max(app.page.limits.text_bytes, app.page.limits.archive_bytes) + 1024,
         "ssr_mode": False,
+        "_frontend": False,  # gradio gives up where the page does not answer at once; a busy machine may take longer
     }
     block = not options.pop("prevent_thread_lock", False)
+    without_proxy(host)
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
+    if not answers(app.local_url):
+        print(
+            f"The page at {app.local_url} has not answered this machine for a minute, and is served all the same. "
+            "If a browser cannot open it: is the machine very busy, or does a firewall stand before it?",
+            file=sys.stderr,
+        )
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
         app.block_thread()

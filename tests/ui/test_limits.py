@@ -132,7 +132,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"Steps": 401}, "Steps must be from 1 to 400"),
         ({"Steps": 10**12}, "Steps must be from 1 to 400"),
         ({"Steps": 20.5}, "must be a whole number"),
-        ({"Steps": "many"}, ""),
+        ({"Steps": "many"}, "Steps must be from 1 to 400, not 'many'"),
         ({"Context": 72}, "greater than maximum value 64"),
         ({"Batch": 100_000}, "greater than maximum value"),
         ({"Layers": -1}, "less than minimum value"),

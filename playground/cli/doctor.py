@@ -1,0 +1,197 @@
+"""Say what this machine is, what works on it and how fast: the lines that a report of something odd needs."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import math
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision
+from ..training.proof import fault
+from . import speed
+
+LIBRARIES = (
+    "torch", "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "pillow",
+    "transformers",
+)  # fmt: skip
+COMPILERS = ("c++", "g++", "clang++", "cl")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+GPT2_FILES = ("vocab.bpe", "encoder.json")
+CPU = torch.device("cpu")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `doctor`."""
+    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask everything, a section at a time, and print it. Nothing that is broken ends the asking."""
+    facts = {}
+    for section, questions in (
+        ("versions", _versions()),
+        ("machine", _machine()),
+        ("devices", _devices()),
+        ("speed", _speed()),
+        ("at hand", _at_hand()),
+    ):
+        facts[section] = {name: _asked(question) for name, question in questions.items()}
+        if not options.json:
+            _print(section, facts[section])
+    if options.json:
+        print(json.dumps(facts))
+    return 0
+
+
+Questions = dict[str, Callable[[], Any]]
+
+
+def _asked(question: Callable[[], Any]) -> Any:
+    """The answer, or what went wrong; without the name of anybody's home."""
+    try:
+        answer = question()
+    except Exception as problem:  # a report about a broken machine is what this command is for
+        answer = f"failed: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}"
+    return answer.replace(str(Path.home()), "~") if isinstance(answer, str) else answer
+
+
+def _print(section: str, facts: dict[str, Any]) -> None:
+    print(section)
+    for name, value in facts.items():
+        print(f"  {name:<36} {f'{value:,.1f}' if isinstance(value, float) else value}", flush=True)
+
+
+def _versions() -> Questions:
+    def version(library: str) -> str:
+        try:
+            return metadata.version(library)
+        except metadata.PackageNotFoundError:
+            return "not installed"
+
+    return {"python": platform.python_version} | {name: lambda name=name: version(name) for name in LIBRARIES}
+
+
+def _machine() -> Questions:
+    return {
+        "system": lambda: f"{platform.system()} {platform.release()}, {platform.machine()}",
+        "processor": _processor,
+        "cores": os.cpu_count,
+        "threads of torch": torch.get_num_threads,
+        "kernels of torch": torch.backends.cpu.get_cpu_capability,
+        "bfloat16 in hardware": lambda: _yes(has_bf16(CPU)),
+        "bfloat16 declared": lambda: os.environ.get(DECLARED) or f"no ({DECLARED}=1 or 0 overrules the hardware)",
+        "memory, GB": _memory,
+        "free disk here, GB": lambda: round(shutil.disk_usage(".").free * 1e-9, 1),
+    }
+
+
+def _processor() -> str:
+    """Its maker's name for it."""
+    if platform.system() == "Darwin":
+        return _said("sysctl", "-n", "machdep.cpu.brand_string")
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if platform.system() == "Linux" else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or "unknown"
+
+
+def _memory() -> str | float:
+    """All there is, and on Linux what is free of it."""
+    if platform.system() == "Darwin":
+        return round(int(_said("sysctl", "-n", "hw.memsize")) * 1e-9, 1)
+    if platform.system() != "Linux":
+        return "unknown"
+    lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+    kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
+    return f"{kilobytes['MemTotal'] * 1.024e-6:.1f}, {kilobytes['MemAvailable'] * 1.024e-6:.1f} of it free"
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", timeout=5, check=True
+    ).stdout.strip()
+
+
+def _devices() -> Questions:
+    """What `auto` takes and why; for each device, whether it computes what the processor computes."""
+    there = [CPU, *(torch.device("cuda", n) for n in range(torch.cuda.device_count()))]
+    if torch.backends.mps.is_available():
+        there.append(torch.device("mps"))
+    return {"auto": _choice} | {str(device): lambda device=device: _proof(device) for device in there}
+
+
+def _choice() -> str:
+    device = pick_device("auto", math.inf)
+    precision = f"in {_short(pick_precision('auto', device))}"
+    if on_zerogpu():
+        return f"cpu {precision}: a GPU is lent to training runs only, for some seconds"
+    if device.type == "cuda":
+        return f"cuda {precision}: torch finds a GPU"
+    if device.type == "mps":
+        small = _short(pick_precision("auto", CPU))
+        return (
+            f"mps {precision} for steps of at least {APPLE_GPU_FROM * 1e-9:.0f} GFLOP, cpu in {small} for smaller ones"
+        )
+    if torch.version.cuda is None and torch.version.hip is None and shutil.which("nvidia-smi"):
+        return f"cpu {precision}: there is an NVIDIA driver, but this torch was built without CUDA"
+    return f"cpu {precision}: torch finds no GPU"
+
+
+def _proof(device: torch.device) -> str:
+    precision, what = pick_precision("auto", device), ""
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        what = f"{properties.name}, {properties.total_memory * 1e-9:.0f} GB: "
+    both = "fp32" if precision == torch.float32 else f"fp32 and {_short(precision)}"
+    return what + (fault(device, precision) or f"trains and decodes two tiny models as it should, in {both}")
+
+
+def _short(dtype: torch.dtype) -> str:
+    return {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
+
+
+def _speed() -> Questions:
+    device = pick_device("auto")
+    name = device.type
+    return {
+        "reading memory, GB/s": speed.bandwidth,
+        f"products in fp32 on {name}, GFLOP/s": lambda: speed.product(device, torch.float32),
+        f"products in bf16 on {name}, GFLOP/s": lambda: speed.product(device, torch.bfloat16),
+        f"training {speed.PRESET}, tokens/s": speed.training,
+        f"decoding {speed.PRESET}, tokens/s": speed.decoding,
+    }
+
+
+def _at_hand() -> Questions:
+    return {
+        "C++ compiler, for torch.compile": lambda: _yes(
+            any(map(shutil.which, [os.environ.get("CXX", "c++"), *COMPILERS]))
+        ),
+        "Chromium, for the browser's tests": lambda: _yes(any(map(shutil.which, BROWSERS))),
+        "TIKTOKEN_CACHE_DIR": lambda: "set" if os.environ.get("TIKTOKEN_CACHE_DIR") else "not set",
+        "GPT-2's byte pairs without network": lambda: _yes(_gpt2_at_hand()),
+        "network": lambda: "not asked for",
+    }
+
+
+def _gpt2_at_hand() -> bool:
+    """Whether tiktoken finds its files of GPT-2's encoding on this disk."""
+    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(named or Path(tempfile.gettempdir(), "data-gym-cache"))
+    addresses = [f"https://openaipublic.blob.core.windows.net/gpt-2/encodings/main/{name}" for name in GPT2_FILES]
+    return all((folder / hashlib.sha1(address.encode()).hexdigest()).exists() for address in addresses)
+
+
+def _yes(there: bool) -> str:
+    return "yes" if there else "no"

@@ -1,0 +1,127 @@
+"""A device proves itself: before a GPU is trusted, it computes what the processor computes, on two tiny models.
+
+A GPU may be there and still be of no use: a driver that lacks a kernel, a library built for another chip, an operation
+that is wrong on one platform. `device_for` therefore lets a dense model and a mixture of experts run forwards and
+backwards, make optimizer steps and decode, once per process, there and on the processor, and takes the processor
+where they fail or differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+
+from ..decoding import SamplingConfig, generate
+from ..devices import mixed, pick_device, pick_precision
+from ..model import ModelConfig, Transformer
+from .config import TrainConfig
+from .optimizers import make_optimizers
+
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
+"""Largest length of the difference to the processor's fp32, in lengths of what is right, by dtype of the products."""
+STEP_TOLERANCE = 0.05
+"""The same for the optimizer's steps: Muon computes in bfloat16 on some devices (2 % off) and in fp32 on others."""
+
+_DENSE = ModelConfig(vocab_size=24, context_length=8, n_layers=2, d_model=32, n_heads=4)
+_MIXTURE = _DENSE.replace(
+    positions="rotary", norm="rmsnorm", qk_norm=True, activation="swiglu", n_kv_heads=2, n_experts=4, dropout=0.1,
+    balance_weight=1.0,
+)  # fmt: skip
+_MODELS = {"a dense model": _DENSE, "a mixture of experts": _MIXTURE}
+
+
+def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, str | None]:
+    """Where to train this model, and a sentence if that is not where `config.device` points.
+
+    Raises ValueError for a device or precision that this machine does not have.
+    """
+    work = model.flops_per_token(training=True) * config.batch_size * model.context_length
+    device = pick_device(config.device, work)
+    if device.type == "cpu":
+        return device, None
+    problem = fault(device, pick_precision(config.precision, device))
+    return (torch.device("cpu"), f"{problem} Training runs on the processor instead.") if problem else (device, None)
+
+
+def fault(device: torch.device, dtype: torch.dtype) -> str | None:
+    """What is wrong with a device whose matrix products run in `dtype`, in a sentence; None if nothing is."""
+    if device.type == "cuda" and device.index is None:
+        device = torch.device("cuda", torch.cuda.current_device())
+    return _fault(device, torch.float32) or _fault(device, dtype)
+
+
+@cache
+def _fault(device: torch.device, dtype: torch.dtype) -> str | None:
+    name = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The processor"}.get(device.type, f"The device {device}")
+    precision = str(dtype).removeprefix("torch.")
+    for kind, config in _MODELS.items():
+        right = _right(config)
+        try:
+            for part, got in _answers(config, device, dtype):
+                tolerance = STEP_TOLERANCE if part == "the optimizer's steps" else TOLERANCE[dtype]
+                off = _distance(got, right[part])
+                if not off <= tolerance:
+                    return f"{name} computes {part} of {kind} in {precision} wrongly ({off:.1%} off)."
+        except Exception as problem:  # a missing kernel, a broken driver, no memory: each in its own words
+            first_line = (str(problem).strip().splitlines() or [""])[0] or type(problem).__name__
+            return f"{name} cannot train {kind} in {precision} ({first_line})."
+    return None
+
+
+@cache
+def _right(config: ModelConfig) -> dict[str, list[torch.Tensor]]:
+    """What the processor answers in fp32."""
+    return dict(_answers(config, torch.device("cpu"), torch.float32))
+
+
+def _answers(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    """Each part of training and decoding with the tensors it gives on the device, all from numbers drawn on the CPU."""
+    rng = torch.Generator().manual_seed(42)  # at which rounding is far from sending a token to another expert
+    model = Transformer(config)
+    with torch.no_grad():
+        for parameter in model.parameters():  # no bias or gain that could be left out unnoticed
+            parameter += 0.1 * torch.randn(parameter.shape, generator=rng)
+    ids = torch.randint(config.vocab_size, (2, config.context_length + 1), generator=rng)
+    gradients = [[torch.randn(p.shape, generator=rng) for p in model.parameters()] for _ in range(2)]
+    x, y = ids[:, :-1].to(device), ids[:, 1:].to(device)
+    model.to(device)
+    parameters = list(model.parameters())
+
+    steps = generate(model, ids[0, :4].tolist(), config.context_length, SamplingConfig(temperature=0))  # slides, too
+    yield "the decoding", [step.logits for step in steps]
+
+    with mixed(dtype, device):
+        output = model(x)
+    balance = torch.zeros(()) if output.balance_loss is None else output.balance_loss
+    yield "the forward pass", [output.logits, 1 + balance]
+    loss = F.cross_entropy(output.logits.flatten(0, 1).float(), y.flatten()) + balance.to(device)
+    scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
+    scaler.scale(loss).backward()
+    optimizers = make_optimizers(model, TrainConfig(optimizer="muon"))  # the embeddings are AdamW's there
+    for optimizer in optimizers:
+        scaler.unscale_(optimizer)
+    yield "the backward pass", [p.grad for p in parameters]
+
+    scaler.update()
+    before = [p.detach().clone() for p in parameters]
+    for step in gradients:  # the same everywhere: of a rounding error Adam's first step makes a whole one
+        for parameter, gradient in zip(parameters, step):
+            parameter.grad = scaler.scale(gradient.to(device))
+        for optimizer in optimizers:
+            scaler.unscale_(optimizer)
+            scaler.step(optimizer)
+        scaler.update()
+    yield "the optimizer's steps", [now.detach() - then for now, then in zip(parameters, before)]
+
+    with mixed(dtype, device):  # dropout draws other numbers on other devices: enough that they are some
+        noisy = model(x, rng=torch.Generator(device).manual_seed(0))
+    yield "dropout", [noisy.logits.isfinite().float()]
+
+
+def _distance(got: list[torch.Tensor], right: list[torch.Tensor]) -> float:
+    """The largest length of a difference, in lengths of what is right; NaN where a number is none."""
+    lengths = [((a.cpu().float() - b).norm() / b.norm()).item() for a, b in zip(got, right, strict=True)]
+    return max(lengths) if all(length == length for length in lengths) else float("nan")

@@ -1,0 +1,38 @@
+"""Devices and precisions are chosen by what a machine has or is declared to have."""
+
+from __future__ import annotations
+
+
+import pytest
+import torch
+
+from playground.devices import has_fast_bf16, pick_device, pick_precision
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(("declared", "dtype"), [("1", torch.bfloat16), ("0", torch.float32)])
+def test_what_is_declared_overrules_the_hardware(declared, dtype, monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_BF16", declared)
+    assert has_fast_bf16(CPU) == (declared == "1") and pick_precision("auto", CPU) == dtype
+    assert pick_precision("fp32", CPU) == torch.float32 and pick_precision("bf16", CPU) == torch.bfloat16
+
+
+def test_an_unclear_declaration_is_refused(monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_BF16", "yes")
+    with pytest.raises(ValueError, match="PLAYGROUND_BF16 is 'yes': set it to 1 or 0"):
+        has_fast_bf16(CPU)
+
+
+@pytest.mark.parametrize("name", ["gpu", "meta", "xpu", "", "cpu:x"])
+def test_a_device_nobody_has_is_refused_by_name(name):
+    with pytest.raises(ValueError, match="choose auto, cpu, cuda or mps"):
+        pick_device(name)
+
+
+def test_a_gpu_that_is_not_there_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert pick_device("cuda:1") == torch.device("cuda", 1)
+    with pytest.raises(ValueError, match="this machine has 2 CUDA devices, numbered from 0: not 'cuda:2'"):
+        pick_device("cuda:2")

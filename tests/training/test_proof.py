@@ -1,0 +1,120 @@
+"""A device is used only where it computes what the processor computes; where not, a sentence says what is wrong."""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from playground.data import corpus_from_text
+from playground.model import PRESETS, ModelConfig, Transformer
+from playground.training import Noticed, Started, TrainConfig, proof, train
+from playground.training.proof import device_for, fault
+
+CPU, META = torch.device("cpu"), torch.device("meta")
+TRAINING = TrainConfig(steps=2, batch_size=2, eval_every=0, eval_windows=2)
+
+
+class WrongKernel(TorchDispatchMode):
+    """One operation of torch whose numbers come out wrong by a factor, on a device that is otherwise the processor."""
+
+    def __init__(self, name: str, factor: float = 1.05):
+        super().__init__()
+        self.name, self.factor, self.calls = name, factor, 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        result = operation(*args, **(kwargs or {}))
+        if str(operation).startswith(f"aten.{self.name}."):
+            self.calls += 1
+            changed = args[0] if result is None else result  # a fused optimizer writes into its arguments
+            for tensor in changed if isinstance(changed, (tuple, list)) else (changed,):
+                if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                    tensor.mul_(self.factor)
+        return result
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered():
+    proof._fault.cache_clear()
+    assert fault(CPU, torch.float32) is None  # and what is right is known from here on
+    proof._fault.cache_clear()
+    yield
+    proof._fault.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("declared", ["0", "1"])
+def test_the_processor_proves_itself_in_every_precision(dtype, declared, monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_BF16", declared)
+    assert fault(CPU, dtype) is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "where"),
+    [
+        ("embedding", "the decoding of a dense model"),
+        ("linear", "the decoding of a dense model"),
+        ("cat", "of a dense model"),
+        ("mm", "the forward pass of a dense model"),
+        ("nll_loss_backward", "the backward pass of a dense model"),
+        ("native_layer_norm_backward", "the backward pass of a dense model"),
+        ("_fused_adamw_", "the optimizer's steps of a dense model"),
+        ("baddbmm", "the optimizer's steps of a dense model"),
+        ("sin", "the decoding of a mixture of experts"),
+        ("_grouped_mm", "the decoding of a mixture of experts"),
+        ("silu_backward", "the backward pass of a mixture of experts"),
+    ],
+)
+def test_a_kernel_that_is_five_percent_wrong_is_found(kernel, where):
+    with WrongKernel(kernel) as wrong:
+        sentence = fault(CPU, torch.float32)
+    assert wrong.calls
+    assert sentence.startswith("The processor computes ") and where in sentence and "in float32 wrongly" in sentence
+
+
+def test_numbers_that_are_none_are_wrong():
+    with WrongKernel("gelu", factor=float("nan")):
+        assert "wrongly (nan% off)" in fault(CPU, torch.float32)
+
+
+def test_a_device_that_fails_is_a_sentence_in_its_own_words(monkeypatch):
+    assert "The device meta cannot train a dense model in float32 (" in fault(META, torch.float32)
+
+    def no_kernel(*_, **__):
+        raise RuntimeError("no kernel image for this device\nmore lines")
+
+    monkeypatch.setattr(proof, "generate", no_kernel)
+    assert fault(CPU, torch.bfloat16) == (
+        "The processor cannot train a dense model in float32 (no kernel image for this device)."
+    )
+
+
+def test_a_device_is_asked_once(monkeypatch):
+    fault(META, torch.float32)
+    monkeypatch.setattr(proof, "_answers", lambda *_: pytest.fail("asked again"))
+    assert "meta" in fault(META, torch.float32)
+
+
+def test_nothing_of_torchs_own_randomness_is_used():
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    assert fault(CPU, torch.bfloat16) is None
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_run_on_a_device_without_proof_says_so_and_trains_on_the_processor(monkeypatch):
+    monkeypatch.setattr(proof, "pick_device", lambda *_: META)
+    corpus = corpus_from_text("a stitch in time saves nine. " * 20)
+    model = Transformer(ModelConfig(corpus.vocab_size, context_length=8, n_layers=1, d_model=16, n_heads=2))
+    events = list(train(model, corpus, TRAINING))
+    assert isinstance(events[0], Noticed) and events[0].message.endswith("Training runs on the processor instead.")
+    assert isinstance(events[1], Started) and events[1].device == "cpu"
+    assert events[-1].reason == "done"
+
+
+@pytest.mark.parametrize(("preset", "device"), [("tiny", "cpu"), ("small", "cpu"), ("gpt2-small", "mps")])
+def test_apples_gpu_is_for_models_that_are_large_enough(preset, device, monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(proof, "_fault", lambda *_: None)
+    config = PRESETS[preset].config
+    assert device_for(TRAINING.replace(batch_size=12), config) == (torch.device(device), None)
+    assert device_for(TRAINING.replace(device="mps"), config)[0].type == "mps"  # whoever asks for it gets it
