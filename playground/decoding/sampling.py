@@ -105,7 +105,7 @@ def keep_min_p(scores: torch.Tensor, p: float) -> torch.Tensor:
     return scores.masked_fill(scores < edge, -math.inf)
 
 
-def probabilities(logits: torch.Tensor, history: torch.Tensor, config: SamplingConfig) -> torch.Tensor:
+def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: SamplingConfig) -> torch.Tensor:
     """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T)."""
     scores = penalise(logits, history, config.repetition_penalty)
     if config.greedy:
@@ -118,14 +118,14 @@ def probabilities(logits: torch.Tensor, history: torch.Tensor, config: SamplingC
     return scores.softmax(dim=-1)
 
 
-def draw(distribution: torch.Tensor, rng: torch.Generator) -> torch.Tensor:
-    """One token (N,) from each row of a distribution (N, V)."""
-    if distribution.shape[0] == 1:
-        # the same inverse-CDF draw as below, without the checks that cost torch.multinomial most of its time
-        cumulative = distribution[0].cumsum(0, dtype=torch.float64)
-        point = torch.rand(1, generator=rng, dtype=torch.float64) * cumulative[-1]
-        return torch.searchsorted(cumulative, point, right=True).clamp_(max=distribution.shape[1] - 1)
-    return torch.multinomial(distribution, 1, generator=rng).squeeze(1)
+def draw(distribution: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+    """One token (N,) from each row of a distribution (N, V), by inverting its cumulated probabilities at points (N,).
+
+    Points are uniform in [0, 1), from each row's own generator: what one row draws depends on no other.
+    """
+    cumulative = distribution.cumsum(dim=1, dtype=torch.float64)
+    found = torch.searchsorted(cumulative, points[:, None] * cumulative[:, -1:], right=True)
+    return found.squeeze(1).clamp_(max=distribution.shape[1] - 1)
 
 
 @dataclass(frozen=True)

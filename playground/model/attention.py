@@ -60,12 +60,13 @@ class Attention(nn.Module):
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
         if cache is not None:
             k, v = cache.append(layer, k, v)  # (B, Hkv, S, D)
+        seen = cache.seen if cache is not None else None
 
         drops_weights = rng is not None and self.config.dropout > 0
         if tap is no_tap and not drops_weights:
-            z = self.fused_kernel(q, k, v)
+            z = self.fused_kernel(q, k, v, seen)
         else:
-            z = self.explicit(q, k, v, tap, layer, rng)
+            z = self.explicit(q, k, v, tap, layer, rng, seen)
         z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
         return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
 
@@ -79,11 +80,13 @@ class Attention(nn.Module):
         # split_with_sizes is what split calls after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
-    def fused_kernel(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Blend of values (B, H, T, D) without ever holding the pattern."""
+    def fused_kernel(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Blend of values (B, H, T, D) without ever holding the pattern; `seen` as in `KVCache`."""
         T, S = q.shape[2], k.shape[2]
-        if T == 1:  # decoding: a single query, which may see every key
-            return F.scaled_dot_product_attention(q, k, v, enable_gqa=k.shape[1] != q.shape[1])
+        if T == 1:  # decoding: a single query, which may see every key of its own text
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=k.shape[1] != q.shape[1])
         if q.device.type == "cpu" and torch.bfloat16 in (q.dtype, v.dtype):
             # the kernel's backward is several times slower in bfloat16 than in fp32 on a CPU
             with torch.autocast("cpu", enabled=False):
@@ -102,7 +105,14 @@ class Attention(nn.Module):
         )
 
     def explicit(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        tap: Tap,
+        layer: int,
+        rng: torch.Generator | None,
+        seen: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The same blend (B, H, T, D), step by step, each step shown to the tap."""
         queries_per_key = self.config.n_heads // self.config.kv_heads
@@ -110,7 +120,8 @@ class Attention(nn.Module):
             k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
         scores = tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
         if self.config.causal:
-            scores = scores.masked_fill(~visible(q.shape[2], k.shape[2], q.device), -math.inf)
+            mask = visible(q.shape[2], k.shape[2], q.device) if seen is None else seen
+            scores = scores.masked_fill(~mask, -math.inf)
         scores = tap("masked_scores", layer, scores)
         pattern = tap("pattern", layer, scores.softmax(dim=-1))
         return dropout(pattern, self.config.dropout, rng) @ v
