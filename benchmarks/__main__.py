@@ -7,7 +7,7 @@ import importlib
 
 from playground.model.fast.process import settle
 
-NAMES = ("training", "time_to_loss", "decoding", "page", "moe", "inspection", "removal", "distributed")
+NAMES = ("training", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed")
 
 
 def main() -> None:

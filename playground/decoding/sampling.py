@@ -121,8 +121,11 @@ def keep_min_p(scores: torch.Tensor, p: float) -> torch.Tensor:
     return scores.masked_fill(scores < edge, -math.inf)
 
 
-def probabilities(logits: torch.Tensor, history: torch.Tensor, config: SamplingConfig) -> torch.Tensor:
-    """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T)."""
+def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: SamplingConfig) -> torch.Tensor:
+    """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T).
+
+    The ids are needed for a repetition penalty only.
+    """
     scores = penalise(logits, history, config.repetition_penalty)
     if config.greedy:
         return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=-1, keepdim=True), 1.0)

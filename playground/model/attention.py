@@ -60,12 +60,13 @@ class Attention(nn.Module):
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
         if cache is not None:
             k, v = cache.append(layer, k, v)  # (B, Hkv, S, D)
+        seen = cache.seen if cache is not None else None
 
         drops_weights = rng is not None and self.config.dropout > 0
         if tap is no_tap and not drops_weights:
-            z = self.fused(q, k, v)
+            z = self.fused(q, k, v, seen)
         else:
-            z = self.explicit(q, k, v, tap, layer, rng)
+            z = self.explicit(q, k, v, tap, layer, rng, seen)
         z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
         return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
 
@@ -79,18 +80,27 @@ class Attention(nn.Module):
         # split_with_sizes is what split calls after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
-    def fused(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        """Blend of values (B, H, T, D) without ever holding the pattern."""
+    def fused(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Blend of values (B, H, T, D) without ever holding the pattern; `seen` as in `KVCache`."""
         T, S = q.shape[2], k.shape[2]
-        if not self.config.causal or T == 1:  # a single query may see every key
-            return attend(q, k, v)
+        if not self.config.causal or T == 1:  # a single query may see every key of its own text
+            return attend(q, k, v, seen)
         if S == T:
             return attend(q, k, v, is_causal=True)
         # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
         return attend(q, k, v, causal_mask(T, S, q.device))
 
     def explicit(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        tap: Tap,
+        layer: int,
+        rng: torch.Generator | None,
+        seen: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """The same blend (B, H, T, D), step by step, each step shown to the tap."""
         queries_per_key = self.config.n_heads // self.config.kv_heads
@@ -98,7 +108,8 @@ class Attention(nn.Module):
             k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
         scores = tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
         if self.config.causal:
-            scores = scores.masked_fill(~causal_mask(q.shape[2], k.shape[2], q.device), -math.inf)
+            mask = causal_mask(q.shape[2], k.shape[2], q.device) if seen is None else seen
+            scores = scores.masked_fill(~mask, -math.inf)
         scores = tap("masked_scores", layer, scores)
         pattern = tap("pattern", layer, scores.softmax(dim=-1))
         return dropout(pattern, self.config.dropout, rng) @ v

@@ -66,6 +66,15 @@ class KVCache:
         end = self.length + n_tokens
         return keys.narrow(2, 0, end), values.narrow(2, 0, end)
 
+    def places(self, n_tokens: int) -> slice | torch.Tensor:
+        """Where the next `n_tokens` tokens stand: a slice of positions, or (B, n_tokens) where rows differ."""
+        return slice(self.length, self.length + n_tokens)
+
+    @property
+    def seen(self) -> torch.Tensor | None:
+        """Which keys a single next token may see, (B, 1, 1, S); None where that is all of them."""
+        return None
+
     def advance(self, n_tokens: int) -> None:
         """Count the tokens that all layers have just written."""
         self.length += n_tokens
@@ -75,3 +84,89 @@ class KVCache:
         if not 0 <= length <= self.length:
             raise ValueError(f"a cache of {self.length} tokens cannot be cut to {length}")
         self.length = length
+
+
+class RaggedCache(KVCache):
+    """A cache whose rows hold texts of different lengths and are read on by one token each, all in one forward pass.
+
+    R = rows in use, the first ones of the room there is. Rows join from a cache of their own and leave; a pass reads
+    one token (R, 1) for every row, at that row's own position, of which only rows that are `going` keep anything: the
+    others are told their newest token again, at its own place, which changes nothing. (Orca's "selective batching", Yu
+    et al. 2022, section 4.2, with the padding that a dense kernel needs.)
+    """
+
+    def __init__(self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"):
+        shape = (0, config.kv_heads, 0, config.d_head)
+        layers = range(config.n_layers)
+        super().__init__(
+            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
+            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
+        )
+        self.context_length = config.context_length
+        self.lengths = torch.zeros(0, dtype=torch.long, device=device)  # (R,)
+        self.going = torch.zeros(0, dtype=torch.bool, device=device)  # (R,)
+
+    @property
+    def rows(self) -> int:
+        """R."""
+        return len(self.lengths)
+
+    def join(self, other: KVCache) -> None:
+        """Copy the rows of a cache behind those in use."""
+        start, n = self.rows, other.keys[0].shape[0]
+        self._make_room(start + n, other.length + 1)
+        for own, theirs in zip((*self.keys, *self.values), (*other.keys, *other.values)):
+            own[start : start + n, :, : other.length] = theirs[:, :, : other.length]
+        self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), other.length)))
+        self.going = torch.cat((self.going, self.going.new_zeros(n)))
+
+    def leave(self, row: int) -> None:
+        """Forget a row; the last one takes its place."""
+        last = self.rows - 1
+        if row != last:
+            length = int(self.lengths[last])
+            for held in (*self.keys, *self.values):
+                held[row, :, :length] = held[last, :, :length]
+            self.lengths[row], self.going[row] = self.lengths[last], self.going[last]
+        self.lengths, self.going = self.lengths[:last], self.going[:last]
+
+    def begin(self, going: torch.Tensor) -> None:
+        """Say which rows (R,) the next pass reads on; the others stay as they are."""
+        self.going = going
+        self._places = self.lengths - (~going).long()  # (R,)
+        self.length = int(self._places.max())  # the longest row decides how far all are looked at
+        self._make_room(self.rows, self.length + 1)
+        self._seen = (torch.arange(self.length + 1, device=going.device) <= self._places[:, None])[:, None, None]
+
+    def places(self, n_tokens: int) -> torch.Tensor:
+        assert n_tokens == 1, "rows of different lengths are read on by one token at a time"
+        return self._places[:, None]
+
+    @property
+    def seen(self) -> torch.Tensor:
+        return self._seen
+
+    def append(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        rows = torch.arange(self.rows, device=self._places.device)
+        held = []
+        for whole, new in ((self.keys[layer], k), (self.values[layer], v)):
+            whole[rows, :, self._places] = new[:, :, 0]
+            held.append(whole[: self.rows, :, : self.length + 1])
+        return held[0], held[1]
+
+    def advance(self, n_tokens: int) -> None:
+        self.lengths += self.going.long()
+
+    def _make_room(self, rows: int, tokens: int) -> None:
+        """Grow, by half as much again at least, where the rows or their tokens have no room."""
+        have_rows, _, have_tokens, _ = self.keys[0].shape
+        if rows <= have_rows and tokens <= have_tokens:
+            return
+        rows = have_rows if rows <= have_rows else max(rows, have_rows * 3 // 2)
+        tokens = have_tokens if tokens <= have_tokens else max(tokens, have_tokens * 3 // 2, 64)
+        tokens = min(tokens, self.context_length)
+        for held in (self.keys, self.values):
+            for layer, old in enumerate(held):
+                new = old.new_zeros((rows, old.shape[1], tokens, old.shape[3]))
+                new[:have_rows, :, :have_tokens] = old
+                held[layer] = new

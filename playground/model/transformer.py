@@ -78,18 +78,19 @@ class Transformer(nn.Module):
         past = cache.length if cache is not None else 0
         end = past + ids.shape[1]
         self._check_room(end, cache)
+        at = slice(past, end) if cache is None else cache.places(ids.shape[1])
 
         x = self.embedding(ids)  # (B, T, d)
         if self.config.scale_embeddings:
             x = x * math.sqrt(self.config.d_model)
         x = tap("embed", None, x)
         if self.config.positions == "learned":
-            x = x + tap("positions", None, self.position_embedding.weight[past:end])
+            x = x + tap("positions", None, self.position_embedding.weight[at])
         elif self.config.positions == "sinusoidal":
-            x = x + tap("positions", None, self.sinusoids[past:end])
+            x = x + tap("positions", None, self.sinusoids[at])
         x = dropout(x, self.config.dropout, rng)
 
-        rotary = (self.cosines[past:end], self.sines[past:end]) if self.config.positions == "rotary" else None
+        rotary = (self.cosines[at], self.sines[at]) if self.config.positions == "rotary" else None
         routings = []
         for layer, block in enumerate(self.blocks):
             x, routing = block(x, rotary, cache, tap, layer, rng)

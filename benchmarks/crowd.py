@@ -1,0 +1,106 @@
+"""A crowd: many visitors of one server at once, against one visitor alone, on this machine only.
+
+Each visitor calls the page's own API over HTTP, as gradio's clients do, all from one process beside the server's.
+Every loop here is bounded in count and time, and nothing but 127.0.0.1 is ever asked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import time
+from dataclasses import dataclass, field
+
+import httpx
+
+from .page import served
+
+TOKENS = 100
+PROMPT = "Mia lived by the sea."
+
+
+@dataclass
+class Seen:
+    """What visitors saw of their calls."""
+
+    first: list[float] = field(default_factory=list)
+    """Seconds to the first text of each call."""
+    whole: list[float] = field(default_factory=list)
+    """Seconds to its end."""
+    errors: list[str] = field(default_factory=list)
+    tokens: int = 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--visitors", type=int, default=46)
+    parser.add_argument("--rounds", type=int, default=3, help="calls of each visitor, one after the other")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure and print the table."""
+    assert 1 <= options.visitors <= 100 and 1 <= options.rounds <= 20, "a crowd here has at most 100 visitors"
+    print("| what | one alone | all at once | ratio |\n|---|---|---|---|")
+    with served() as (address, _, _):
+        asyncio.run(_crowd(address, 1, 3))  # the model is loaded, the lanes are open
+        alone, alone_rate = _rate(address, 1, 3 * options.rounds)
+        crowd, rate = _rate(address, options.visitors, options.rounds)
+    for name, one, many in (
+        ("first text, median s", statistics.median(alone.first), statistics.median(crowd.first)),
+        ("first text, 95 % s", _p95(alone.first), _p95(crowd.first)),
+        ("whole text, median s", statistics.median(alone.whole), statistics.median(crowd.whole)),
+        ("tokens/s of all together", alone_rate, rate),
+    ):
+        print(f"| {name} | {one:,.2f} | {many:,.2f} | {many / one:.2f}× |")
+    print(f"| errors of {len(crowd.whole) + len(crowd.errors)} calls | {len(alone.errors)} | {len(crowd.errors)} | |")
+    print(*sorted(set(crowd.errors))[:5], sep="\n")
+
+
+def _rate(address: str, visitors: int, rounds: int) -> tuple[Seen, float]:
+    began = time.perf_counter()
+    seen = asyncio.run(_crowd(address, visitors, rounds))
+    return seen, seen.tokens / (time.perf_counter() - began)
+
+
+def _p95(values: list[float]) -> float:
+    return sorted(values)[max(int(0.95 * len(values)) - 1, 0)]
+
+
+async def _crowd(address: str, visitors: int, rounds: int) -> Seen:
+    seen = Seen()
+    limits = httpx.Limits(max_connections=2 * visitors + 4)
+    async with httpx.AsyncClient(base_url=address, timeout=300, limits=limits) as client:
+        await asyncio.gather(*(_visitor(client, number, rounds, seen) for number in range(visitors)))
+    return seen
+
+
+async def _visitor(client: httpx.AsyncClient, number: int, rounds: int, seen: Seen) -> None:
+    for turn in range(rounds):
+        try:
+            await _generate(client, 1000 * number + turn, seen)
+        except (httpx.HTTPError, RuntimeError) as problem:
+            seen.errors.append(f"{type(problem).__name__}: {problem}")
+
+
+async def _generate(client: httpx.AsyncClient, seed: int, seen: Seen) -> None:
+    """One call of /generate, followed to its end."""
+    began, first = time.perf_counter(), None
+    asked = {"data": [PROMPT, "", TOKENS, 0.8, 0, 1.0, seed, ""]}
+    call = await client.post("/gradio_api/call/generate", json=asked)
+    call.raise_for_status()
+    kind = ""
+    async with client.stream("GET", f"/gradio_api/call/generate/{call.json()['event_id']}") as lines:
+        async for line in lines.aiter_lines():
+            if line.startswith("event:"):
+                kind = line.removeprefix("event:").strip()
+            elif line.startswith("data:") and kind in ("generating", "complete"):
+                first = first or time.perf_counter() - began
+                if kind == "complete":
+                    seen.tokens += json.loads(line.removeprefix("data:"))[0]["new_tokens"]
+                    break
+            elif line.startswith("data:") and kind == "error":
+                raise RuntimeError(line[:200])
+    seen.first.append(first)
+    seen.whole.append(time.perf_counter() - began)

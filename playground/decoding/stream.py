@@ -1,0 +1,225 @@
+"""A stream: one text, or N samples of it, on its way: what is to be read next, how a token is chosen, what it all took.
+
+A stream never runs the model. `generate` runs it for one stream, `Together` for all that write with one model, so that
+both write the same.
+
+N = samples, V = vocabulary, T = context length.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from ..data.tokenizers import Tokenizer
+from ..model import ModelConfig
+from .sampling import SamplingConfig, draw, probabilities, streams
+
+
+@dataclass(frozen=True)
+class DecodeStep:
+    """One generated token (of each sample), and what it took."""
+
+    index: int
+    """Number of the generated token, from 0."""
+    tokens: tuple[int, ...]
+    """The chosen token of each of the N samples."""
+    logits: torch.Tensor = field(repr=False)
+    """(N, V) raw scores the choice was made from, fp32."""
+    distribution: torch.Tensor = field(repr=False)
+    """(N, V) the distribution the tokens were drawn from."""
+    length: int
+    """Tokens so far, prompt included."""
+    cache_length: int
+    """Tokens whose keys and values are held, the chosen one's included; 0 without a cache."""
+    cache_bytes: int
+    """Bytes of those keys and values."""
+    projections: int
+    """Q, K and V vectors computed so far per layer: three for every token read, per sample."""
+    projections_without_cache: int
+    """What it would have been had every step read the whole text again."""
+    rebuilt: bool
+    """Whether the context was full, so that its oldest token fell out and the cache was made anew."""
+    seconds: float
+    """Time this step took."""
+    stopped: tuple[bool, ...]
+    """Which samples have met a stop string."""
+
+    @property
+    def probability(self) -> tuple[float, ...]:
+        """The drawn-from probability of each chosen token."""
+        return tuple(self.distribution[i, t].item() for i, t in enumerate(self.tokens))
+
+    @property
+    def model_probability(self) -> tuple[float, ...]:
+        """The model's own probability of each chosen token, before any sampling rule."""
+        raw = self.logits.softmax(dim=-1)
+        return tuple(raw[i, t].item() for i, t in enumerate(self.tokens))
+
+    def candidates(self, n: int = 5, sample: int = 0) -> list[tuple[int, float]]:
+        """The n likeliest tokens and the model's probabilities of them."""
+        values, tokens = self.logits[sample].softmax(dim=-1).topk(min(n, self.logits.shape[-1]))
+        return list(zip(tokens.tolist(), values.tolist()))
+
+
+class Stream:
+    """What `generate` was asked for, and how far it has come. Each token is made in three moves:
+
+    1. where `logits` is None, the model reads `window`                    → `has_read_window(logits)`
+    2. the next token of each sample is chosen                             → `choose(streams)`
+    3. unless the context is `full`, the model reads `newest` from a cache → `has_read_newest(logits)`
+
+    and `step()` tells. Raises ValueError where prompt or numbers make no sense.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        prompt: Sequence[int],
+        max_new_tokens: int,
+        sampling: SamplingConfig | None = None,
+        *,
+        n_samples: int = 1,
+        tokenizer: Tokenizer | None = None,
+        stop: Sequence[str] = (),
+        use_cache: bool = True,
+        when_full: str = "slide",
+        slide_by: int = 1,
+        device: torch.device | str = "cpu",
+    ):
+        _check(config, prompt, max_new_tokens, n_samples, when_full, slide_by)
+        if stop and tokenizer is None:
+            raise ValueError("stop strings need the tokenizer, to see the text")
+        self.config, self.max_new_tokens, self.n_samples = config, max_new_tokens, n_samples
+        self.sampling = sampling or SamplingConfig()
+        self.cached = use_cache and config.causal
+        self.logits: torch.Tensor | None = None  # (N, V) after the last token, if that was read already
+        self.tokens: list[int] = []  # the newest of each sample
+        self.over = False
+        self._tokenizer, self._stop = tokenizer, tuple(s for s in stop if s)
+        self._ends_when_full, self._slide_by = when_full == "stop", slide_by
+        self.reads_history = self.sampling.repetition_penalty != 1.0
+        self._rules = self.sampling.replace(seed=0)
+        self.randomness = streams(self.sampling.seed, n_samples)
+        self._prompt = len(prompt)
+        self.text = torch.tensor(list(prompt), device=device).repeat(n_samples, 1)  # (N, length)
+        self._first = max(len(prompt) - config.context_length, 0)  # where the window that the model sees begins
+        self._index = self._done = self._without_cache = 0
+        self._rebuilt, self._stopped = False, [False] * n_samples
+        self._began = time.perf_counter()
+
+    @property
+    def window(self) -> torch.Tensor:
+        """What the model may see of the text, (N, ≤ T)."""
+        return self.text[:, self._first :]
+
+    @property
+    def newest(self) -> torch.Tensor:
+        """The last token of each sample, (N, 1)."""
+        return self.text[:, -1:]
+
+    @property
+    def full(self) -> bool:
+        """Whether the text with its newest token is longer than the context."""
+        return self.text.shape[1] - self._first > self.config.context_length
+
+    @property
+    def rereads(self) -> bool:
+        """Whether the next window fills the context, so that its cache would be of no use to a further token."""
+        return self.window.shape[1] == self.config.context_length and (self._slide_by == 1 or self._ends_when_full)
+
+    @property
+    def rules(self) -> tuple:
+        """Equal for streams whose next tokens can be drawn together."""
+        return self._rules, self.text.shape[1] if self.reads_history else None
+
+    def begin(self) -> None:
+        """A step begins."""
+        self._began = time.perf_counter()
+        self._without_cache += 3 * self.window.numel()
+        self._rebuilt = False
+
+    def has_read_window(self, logits: torch.Tensor) -> None:
+        """The model has read `window`; logits (N, V) after it."""
+        self.logits = logits
+        self._rebuilt = self.cached and self._index > 0
+        self._done += 3 * self.window.numel()
+
+    def has_read_newest(self, logits: torch.Tensor) -> None:
+        """The model has read `newest` from a cache; logits (N, V) after it."""
+        self.logits = logits
+        self._done += 3 * self.n_samples
+
+    def take(self, scores: torch.Tensor, distribution: torch.Tensor, chosen: torch.Tensor) -> None:
+        """The next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V)."""
+        self._scores, self._distribution, self.tokens = scores, distribution, chosen.tolist()
+        self.text = torch.cat((self.text, chosen[:, None].to(self.text.device)), dim=1)
+        self.logits = None
+
+    def step(self) -> DecodeStep:
+        """What this step has done; the context slides if it was full, and the stream may be over."""
+        if self._stop:
+            for i in range(self.n_samples):
+                self._stopped[i] = self._stopped[i] or self._met_stop(i)
+        held = self.window.shape[1] if self.logits is not None else 0
+        if self.full and self.cached:
+            held = self.config.context_length
+        step = DecodeStep(
+            index=self._index,
+            tokens=tuple(self.tokens),
+            logits=self._scores,
+            distribution=self._distribution,
+            length=self.text.shape[1],
+            cache_length=held,
+            cache_bytes=self.config.cache_bytes(held, batch=self.n_samples),
+            projections=self._done,
+            projections_without_cache=self._without_cache,
+            rebuilt=self._rebuilt,
+            seconds=time.perf_counter() - self._began,
+            stopped=tuple(self._stopped),
+        )
+        self._index += 1
+        full = self.full
+        self.over = self._index == self.max_new_tokens or all(self._stopped) or (full and self._ends_when_full)
+        if full:
+            self._first += self._slide_by
+        return step
+
+    def _met_stop(self, sample: int) -> bool:
+        text = self._tokenizer.decode(self.text[sample, self._prompt :].tolist())
+        return any(s in text for s in self._stop)
+
+
+def choose(streams: Sequence[Stream]) -> None:
+    """Draw the next token of every stream, whose `logits` are known; those with equal rules together.
+
+    Each stream draws from its own generator, so its tokens do not depend on its neighbours.
+    """
+    groups: dict[tuple, list[Stream]] = {}
+    for stream in streams:
+        groups.setdefault(stream.rules, []).append(stream)
+    for members in groups.values():
+        scores = torch.cat([stream.logits for stream in members]).float().cpu()  # (ΣN, V)
+        history = torch.cat([stream.text for stream in members]).cpu() if members[0].reads_history else None
+        distribution = probabilities(scores, history, members[0].sampling)
+        chosen = draw(distribution, [rng for stream in members for rng in stream.randomness])
+        sizes = [stream.n_samples for stream in members]
+        for stream, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
+            stream.take(*parts)
+
+
+def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:
+    if not len(prompt):
+        raise ValueError("the prompt is empty: type at least one character")
+    if min(prompt) < 0 or max(prompt) >= config.vocab_size:
+        raise ValueError(f"the prompt holds a token that the model does not know (it knows {config.vocab_size})")
+    for name, value in (("max_new_tokens", max_new_tokens), ("n_samples", n_samples), ("slide_by", slide_by)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if when_full not in ("slide", "stop"):
+        raise ValueError(f"when_full is {when_full!r}; choose slide or stop")
+    if slide_by > config.context_length:
+        raise ValueError(f"slide_by {slide_by} is more than the context of {config.context_length}")
