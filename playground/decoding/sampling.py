@@ -148,9 +148,9 @@ def draw(distribution: torch.Tensor, randomness: Sequence[torch.Generator]) -> t
     By the inverse of the cumulative distribution, without the checks that cost torch.multinomial most of its time.
     """
     cumulative = distribution.cumsum(-1, dtype=torch.float64)
-    points = torch.cat([torch.rand(1, generator=rng, dtype=torch.float64) for rng in randomness]).unsqueeze(1)
-    chosen = torch.searchsorted(cumulative, points * cumulative[:, -1:], right=True)
-    return chosen.squeeze(1).clamp_(max=distribution.shape[1] - 1)
+    points = torch.stack([torch.rand(1, generator=rng, dtype=torch.float64) for rng in randomness])  # (N, 1)
+    points *= cumulative.narrow(1, -1, 1)
+    return torch.searchsorted(cumulative, points, right=True).clamp_(max=distribution.shape[1] - 1).view(-1)
 
 
 @dataclass(frozen=True)

@@ -84,13 +84,13 @@ class Attention(nn.Module):
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Blend of values (B, H, T, D) without ever holding the pattern; `seen` as in `KVCache`."""
-        T, S = q.shape[2], k.shape[2]
-        if not self.config.causal or T == 1:  # a single query may see every key of its own text
+        T = q.shape[2]
+        if T == 1 or not self.config.causal:  # a single query may see every key of its own text
             return attend(q, k, v, seen)
-        if S == T:
+        if k.shape[2] == T:
             return attend(q, k, v, is_causal=True)
         # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
-        return attend(q, k, v, causal_mask(T, S, q.device))
+        return attend(q, k, v, causal_mask(T, k.shape[2], q.device))
 
     def explicit(
         self,

@@ -28,6 +28,8 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype != self.weight.dtype:  # mixed precision: sums of squares want all digits
+            x = x.to(self.weight.dtype)
         return rms_norm(x, self.weight, self.eps)
 
 

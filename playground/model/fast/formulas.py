@@ -11,16 +11,12 @@ from .quicker import HandWritten
 
 
 class RootMeanSquare(HandWritten):
-    """`norms.rms_norm`: x (…, d), gain (d,), eps."""
+    """`norms.rms_norm`: x (…, d) and gain (d,) of one dtype, eps."""
 
-    @classmethod
-    def pays(cls, x, weight, eps):
-        return super().pays(x) and x.dtype == weight.dtype
-
-    @classmethod
-    def value(cls, x, weight, eps):
-        if x.device.type != "cpu" or x.dtype != weight.dtype:
-            return cls.plain(x, weight, eps)
+    @staticmethod
+    def value(x, weight, eps):
+        if not x.is_cpu:
+            return RootMeanSquare.plain(x, weight, eps)
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # one pass where torch's own takes three
         return x * torch.addcmul(_constant(eps, x.dtype), length, length, value=1 / x.shape[-1]).rsqrt_() * weight
 
@@ -62,8 +58,8 @@ class SquaredReLU(HandWritten):
 class Rotation(HandWritten):
     """`positions.rotate`: x (B, T, H, D), cosines and sines (T, 1, D), which have no gradient."""
 
-    @classmethod
-    def value(cls, x, cosines, sines):
+    @staticmethod
+    def value(x, cosines, sines):
         return torch.addcmul(x * cosines, torch.roll(x, x.shape[-1] // 2, dims=-1), sines)
 
     @staticmethod

@@ -20,15 +20,13 @@ class HandWritten(torch.autograd.Function):
     plain: Callable[..., torch.Tensor]
     """The formula it stands beside; `quicker` sets it."""
 
-    @classmethod
-    def pays(cls, x: torch.Tensor, *others: Any) -> bool:
-        """Whether to use it: there will be a backward, and it is on a CPU. A GPU's own kernels are better."""
-        return torch.is_grad_enabled() and x.device.type == "cpu"
+    value: Callable[..., torch.Tensor]
+    """The value where no gradient is wanted; the formula itself, unless a subclass knows better."""
 
-    @classmethod
-    def value(cls, *inputs: Any) -> torch.Tensor:
-        """The value where no gradient is wanted."""
-        return cls.plain(*inputs)
+    @staticmethod
+    def pays(x: torch.Tensor, *others: Any) -> bool:
+        """Whether to use it: there will be a backward, and it is on a CPU. A GPU's own kernels are better."""
+        return torch.is_grad_enabled() and x.is_cpu
 
     @classmethod
     def differentiate(cls, grad: torch.Tensor, *inputs: Any) -> tuple[torch.Tensor | None, ...]:
@@ -43,12 +41,13 @@ def quicker(by: type[HandWritten]) -> Callable[[Callable[..., torch.Tensor]], Ca
 
     def stand_beside(plain: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
         by.plain = staticmethod(plain)
+        pays, value, compiling = by.pays, getattr(by, "value", plain), torch.compiler.is_compiling
 
         @functools.wraps(plain)
         def either(*inputs: Any) -> torch.Tensor:
-            if torch.compiler.is_compiling():
+            if compiling():
                 return plain(*inputs)
-            return by.apply(*inputs) if by.pays(*inputs) else by.value(*inputs)
+            return by.apply(*inputs) if pays(*inputs) else value(*inputs)
 
         return either
 
