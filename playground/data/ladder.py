@@ -48,13 +48,13 @@ class Ladder:
         beaten = [name for name, rung in self.rungs() if loss < rung]
         if not beaten:
             return f"Worse than guessing all tokens alike ({self.uniform:.4f})."
-        best = beaten[-1]
+        best, above = beaten[-1], [name for name, rung in self.rungs() if loss >= rung]
         unknown = "ordinary text has no known floor"
         if best == "bigram":
             return (
                 f"{self.bigram - loss:.4f} nats below the bigram rung, so it uses more than the last token; {unknown}."
             )
-        return f"Better than {best}, not yet than the next rung; {unknown}."
+        return f"Better than {best}, not than {above[0]}; {unknown}."
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""

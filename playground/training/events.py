@@ -153,6 +153,21 @@ class Finished(TrainEvent):
     val_loss: float | None
 
 
+def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:
+    """How a run of so many planned steps ended after `step` of them."""
+    done, kept = f"after {step:,} of {steps:,} steps", "what was learned is kept"
+    return {
+        "done": f"All {step:,} steps are done.",
+        "stopped": f"Stopped {done}; {kept}.",
+        "time": f"Time is up {done}; {kept}.",
+        "diverged": (
+            f"The loss stopped being a number after {step:,} steps. The last good weights are back: "
+            "try a lower learning rate, a longer warm-up or gradient clipping."
+        ),
+        "lost": f"One of the {processes} processes of this run was lost {done}; {kept}.",
+    }[reason]
+
+
 def changed_in_words(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
     """At which step which settings were changed: name → (before, after)."""
     words = [f"{name} from {_said(before)} to {_said(after)}" for name, (before, after) in settings.items()]

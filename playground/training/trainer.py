@@ -33,6 +33,7 @@ from .events import (
     Started,
     Stepped,
     TrainEvent,
+    ended_in_words,
 )
 from .history import History
 from .learner import Learner
@@ -198,17 +199,7 @@ class Run:
     def _ending(self, reason: str) -> Iterator[TrainEvent]:
         if reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
             yield self._evaluate()
-        done, kept = f"after {self.step:,} of {self.config.steps:,} steps", "what was learned is kept"
-        message = {
-            "done": f"All {self.step:,} steps are done.",
-            "stopped": f"Stopped {done}; {kept}.",
-            "time": f"Time is up {done}; {kept}.",
-            "diverged": (
-                f"The loss stopped being a number after {self.step:,} steps. The last good weights are back: "
-                "try a lower learning rate, a longer warm-up or gradient clipping."
-            ),
-            "lost": f"One of the {self.workers.size} processes of this run was lost {done}; {kept}.",
-        }[reason]
+        message = ended_in_words(reason, self.step, self.config.steps, self.workers.size)
         yield Finished(self.step, self.seconds, reason=reason, message=message, val_loss=self.history.val_loss)
 
     # ---- what the others need --------------------------------------------------------------------------------------

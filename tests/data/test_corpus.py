@@ -88,7 +88,7 @@ def test_the_ladder_speaks_plainly():
     unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
     assert "no known floor" in unknown.in_words(1.5)
     assert "0.5000 nats below" in unknown.in_words(1.5)
-    assert "Better than unigram" in unknown.in_words(2.5)
+    assert "Better than unigram, not than bigram" in unknown.in_words(2.5)
     assert "Worse than guessing" in unknown.in_words(5.0)
     assert "not a number" in unknown.in_words(float("nan"))
 

@@ -37,11 +37,13 @@ def runs() -> dict[str, tuple[Corpus, ModelConfig, TrainConfig]]:
         "muon": (STREAM, TINY, TRAINING.replace(optimizer="muon")),
         "padded": (DOCUMENTS, TINY.replace(vocab_size=DOCUMENTS.vocab_size), TRAINING),
         "accumulated": (STREAM, TINY, TRAINING.replace(accumulation=3)),
+        "padded, accumulated": (DOCUMENTS, TINY.replace(vocab_size=DOCUMENTS.vocab_size),
+                                TRAINING.replace(accumulation=3)),
         "experts": (STREAM, TINY.replace(**EXPERTS, balance="switch", **strong), TRAINING),
-        "balanced by bias": (STREAM, TINY.replace(**EXPERTS, balance="bias"), TRAINING),
+        "balanced by bias": (STREAM, TINY.replace(**EXPERTS, balance="bias"), TRAINING.replace(accumulation=2)),
         "dropout": (STREAM, TINY.replace(dropout=0.3), TRAINING),
         "more processes than windows": (STREAM, TINY, TRAINING.replace(eval_windows=1)),
-    }
+    }  # fmt: skip
 
 
 def record(together: Alone = ALONE) -> dict[str, dict]:

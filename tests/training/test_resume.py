@@ -72,14 +72,14 @@ def test_a_run_with_interruptions_is_the_run_without(tmp_path, optimizer, precis
 
 
 def test_the_whole_history_is_kept_whatever_the_number_of_rounds(tmp_path):
-    config, rounds = CONFIG.replace(steps=480, eval_every=0, snapshots=0), (200, 150, 50, 10, 99_999)
+    config, rounds = CONFIG.replace(steps=120, eval_every=0, snapshots=0), (50, 20, 15, 10, 99_999)
     for steps in rounds:
         going_on = {"folder": tmp_path, "resume": (tmp_path / FILE).exists(), "should_stop": stop_after(steps)}
         last = list(train(Transformer(SHAPE), CORPUS, config, **going_on))
     assert last[-1].reason == "done"
     history = SavedRun.of(tmp_path).history
-    assert history.steps["step"] == list(range(1, 481)) and all(isinstance(step, int) for step in history.steps["step"])
-    assert history.steps["loss"][-70:] == losses(last)
+    assert history.steps["step"] == list(range(1, 121)) and all(isinstance(step, int) for step in history.steps["step"])
+    assert history.steps["loss"][-25:] == losses(last)
     assert history.steps["seconds"] == sorted(history.steps["seconds"]) and not history.changes
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import time
 
 import pytest
@@ -235,3 +236,52 @@ def test_history_gathers_the_curves_and_survives_json():
     assert thin.steps["step"][0] == 1 and thin.steps["step"][-1] == 12 and len(thin.steps["step"]) <= 6
     with pytest.raises(ValueError, match="equally long"):
         History.from_dict({"steps": {"step": [1], "loss": []}})
+
+
+def test_what_files_write_as_null_is_no_number_again():
+    """A diverged run can be saved and opened: JSON has no NaN."""
+    values = {
+        "steps": {"step": [1, 2], "loss": [0.5, None], "learning_rate": [0.1, 0.1], "gradient_norm": [1.0, None],
+                  "tokens_per_second": [9.0, 9.0], "seconds": [0.1, 0.2]},
+        "evaluations": {"step": [0, 2], "train_loss": [2.0, None], "val_loss": [2.5, None], "seconds": [0.0, 0.2]},
+        "gradients": [{"step": 2, "norms": {"head": None, "embedding": 1.0}}],
+        "load": [{"step": 2, "load": [[0.5, None]]}],
+        "finished": {"event": "finished", "val_loss": None},
+    }  # fmt: skip
+    history = History.from_dict(values)
+    assert math.isnan(history.steps["loss"][1]) and math.isnan(history.val_loss)
+    assert math.isnan(history.gradients[0]["norms"]["head"]) and math.isnan(history.load[0]["load"][0][1])
+    assert history.best == (0, 2.5) and history.risen() == "" and history.finished["val_loss"] is None
+    with pytest.raises(ValueError, match="must hold numbers"):
+        History.from_dict({"steps": {name: [None] for name in values["steps"]}})
+    for changes in ([{"step": 1}], [{"step": 1, "settings": {"steps": 3}}], [{"step": 1, "settings": []}]):
+        with pytest.raises(ValueError, match="changes must name settings"):
+            History.from_dict({"changes": changes})
+
+
+@pytest.mark.parametrize(
+    ("training", "validation", "words"),
+    [
+        ([2.0, 1.0, 0.2], [2.1, 0.9, 1.3], "0.9000 after step 10 and rose to 1.3000: the model begins to learn"),
+        ([2.0, 1.0, 25.0], [2.1, 0.9, 26.0], "the steps were too large"),
+        ([2.0, 1.0, 0.9], [2.1, 0.9, 0.91], ""),
+        ([2.0], [2.1], ""),
+        ([], [], ""),
+    ],
+)
+def test_a_rise_of_the_validation_loss_is_put_into_words(training, validation, words):
+    steps = [10 * i for i in range(len(training))]
+    columns = {"step": steps, "train_loss": training, "val_loss": validation, "seconds": steps}
+    said = History(evaluations=columns).risen()
+    assert words in said and bool(said) == bool(words)
+
+
+def test_a_copy_of_a_history_stays_what_it_was():
+    history = History()
+    events = list(train(tiny(), CORPUS, CONFIG))
+    for event in events[:-8]:
+        history.add(event)
+    copied, before = history.copied(), json.dumps(history.to_dict())
+    for event in events[-8:]:
+        history.add(event)
+    assert json.dumps(copied.to_dict()) == before != json.dumps(history.to_dict())

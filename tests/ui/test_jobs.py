@@ -102,7 +102,11 @@ def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
     job = jobs.start(ANNA, small_spec(steps=30))
     finished(job)
     jobs.resume(ANNA, job.id, more_steps=15)
-    assert finished(job).history.last_step == 45
+    longer = finished(job)
+    assert longer.history.last_step == 45
+    (change,) = longer.history.changes
+    assert change["step"] == 30 and change["settings"]["steps"] == [30, 45]
+    assert jobs.registry.get(job.id, ANNA).history.changes == [change]
     with pytest.raises(LimitError, match=r"60 steps are too many: this machine allows 50"):
         jobs.resume(ANNA, job.id, more_steps=15)
 

@@ -11,7 +11,7 @@ import torch
 from playground.data import corpus_from_text
 from playground.devices import pick_device
 from playground.model import Transformer
-from playground.training import Finished, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, train
+from playground.training import Changed, Finished, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, train
 from playground.ui import zerogpu
 from playground.ui.jobs import Jobs
 from playground.ui.registry import Registry
@@ -123,6 +123,16 @@ def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(in_one_piece, l
     assert len(later) == 24 - finished.step
     assert_same_story(later, whole_story)
     assert_same_model(again, whole)
+
+
+def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
+    corpus, model = corpus_and_model()
+    list(train(model, corpus, CONFIG.replace(steps=8), folder=tmp_path))
+    with pytest.raises(ValueError, match="batch_size was 4, is now 8"):
+        list(train_in_slices(model, corpus, CONFIG.replace(batch_size=8), folder=tmp_path, resume=True))
+    events = list(train_in_slices(model, corpus, CONFIG, folder=tmp_path, resume=True))
+    changed = [event for event in events if isinstance(event, Changed)]
+    assert lender.slices > 2 and [event.settings["steps"] for event in changed] == [(8, 24)], "once, not in every slice"
 
 
 @pytest.mark.parametrize("slices", [0, 1])
