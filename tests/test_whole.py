@@ -12,13 +12,14 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from playground.data import corpus_from_text
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import find_snapshots, keep_snapshot, save_snapshots
-from playground.training import History
+from playground.training import History, Stepped, TrainConfig, train
 from playground.whole import COMMITTED, place, read_folder, write_file, write_folder
 from tests.model.configs import TINY
 from tests.storage.kills import moments
@@ -105,6 +106,25 @@ def test_archives_and_snapshots_are_old_or_new_at_every_moment(tmp_path):
     assert sorted(kept, key=str) == sorted(
         [("old", (3, 5)), ("new", (3, 5)), ("new", (3, 5, 6)), ("new", (3, 4, 5, 6))], key=str
     )
+
+
+def test_a_run_that_saves_itself_goes_on_from_every_moment(tmp_path):
+    corpus, here = corpus_from_text("a stitch in time saves nine. " * 20), tmp_path / "here"
+    config = TrainConfig(
+        steps=3, batch_size=2, eval_every=3, eval_windows=2, warmup_steps=1, autosave_seconds=0.0, device="cpu"
+    )
+
+    def run(folder: Path, resume: bool) -> list[float]:
+        model = Transformer(TINY.replace(vocab_size=corpus.vocab_size), seed=1)
+        events = list(train(model, corpus, config, folder=folder, resume=resume))
+        assert events[-1].reason == "done"
+        return [event.loss for event in events if isinstance(event, Stepped)]
+
+    here.mkdir()
+    losses: list[float] = []
+    copies = moments(lambda: losses.extend(run(here, resume=False)), here, tmp_path / "copies")
+    resumed = [run(copy, resume=True) for copy in copies if (copy / "resume.safetensors").exists()]
+    assert len(resumed) > 6 and all(rest == losses[len(losses) - len(rest) :] for rest in resumed)
 
 
 def test_every_file_is_flushed_before_it_counts(tmp_path, monkeypatch):

@@ -32,8 +32,8 @@ def check_bounds(config: ModelConfig, max_parameters: int = MAX_PARAMETERS) -> N
         if getattr(config, name) > most:
             raise CheckpointError(f"{name} is {getattr(config, name):,}; at most {most:,} can be opened here")
     parts = config.n_layers * (config.n_experts + (config.n_heads if config.attention_layout != "fused" else 0))
-    if parts > 16_384:
-        raise CheckpointError(f"the model has {parts:,} experts and heads of their own; at most 16,384 can be opened")
+    if parts > 8192:
+        raise CheckpointError(f"the model has {parts:,} experts and heads of their own; at most 8,192 can be opened")
     width = {"rotary": config.d_head, "sinusoidal": config.d_model}.get(config.positions, 0)
     if config.context_length * width > MAX_TABLE:
         raise CheckpointError(

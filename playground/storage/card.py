@@ -32,7 +32,9 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         "## How good it is",
         "",
     ]
-    if history.val_loss is not None:
+    if history.val_loss is not None and not math.isfinite(history.val_loss):
+        lines.append(f"Its run went wrong: the validation loss is no number after {history.last_step:,} steps.")
+    elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
         ladder = {k: v for k, v in (about.get("ladder") or {}).items() if v is not None}
         if ladder:

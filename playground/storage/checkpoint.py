@@ -26,7 +26,7 @@ from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
 from .errors import CheckpointError
 from .header import check_belongs, read_header, read_tensors
-from .record import sound_history, sound_notes
+from .record import line, sound_history, sound_notes
 from .shapes import expected_shapes
 from .snapshots import Snapshots, find_snapshots
 from .values import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
@@ -135,7 +135,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         with_weights(config, tensors),
         tokenizer,
         history,
-        str(values.get("name") or folder.name),
+        line(str(values.get("name") or folder.name)) or "model",
         sound_notes(values.get("about")),
         snapshots,
     )

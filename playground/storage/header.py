@@ -20,7 +20,7 @@ from .errors import CheckpointError
 from .values import parse_json
 
 MAX_HEADER_BYTES = 4_000_000
-MAX_VALUES = 400_000
+MAX_VALUES = 250_000
 LOADABLE = ("F32", "F16", "BF16")
 _BYTES = {"BOOL": 1, "U8": 1, "I8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8, "F64": 8} | {
     "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1,

@@ -10,6 +10,7 @@ one may also be a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -279,4 +280,5 @@ def _check_sizes(sizes: dict[str, int], max_parameters: int, repo_id: str) -> No
 
 def _message(checkpoint: Checkpoint) -> str:
     loss = checkpoint.history.val_loss
-    return f"Push {checkpoint.name}" + (f", validation loss {loss:.4f}" if loss is not None else "")
+    known = loss is not None and math.isfinite(loss)
+    return f"Push {checkpoint.name}" + (f", validation loss {loss:.4f}" if known else "")

@@ -57,13 +57,13 @@ def regular(checkpoint: Checkpoint) -> Checkpoint:
         load=_some(known.load),
         finished=_finished(history.finished),
     )
-    notes = {key: _line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
+    notes = {key: line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
     if isinstance(about.get("prompt"), str):
         notes["prompt"] = _text(about["prompt"])
     for key, make in (("ladder", _ladder), ("training", _training)):
         if isinstance(about.get(key), dict) and (value := make(about[key])) is not None:
             notes[key] = value
-    return replace(checkpoint, history=kept, name=_line(checkpoint.name) or "model", about=notes, snapshots=None)
+    return replace(checkpoint, history=kept, name=line(checkpoint.name) or "model", about=notes, snapshots=None)
 
 
 def _with_records(history: History, is_number: Callable[[Any], bool]) -> History:
@@ -138,7 +138,7 @@ def _training(values: dict[str, Any]) -> dict[str, Any] | None:
 def _finished(values: Any) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         return None
-    texts = {key: _line(values[key]) for key in ("event", "reason", "message") if isinstance(values.get(key), str)}
+    texts = {key: line(values[key]) for key in ("event", "reason", "message") if isinstance(values.get(key), str)}
     return texts | {key: values[key] for key in ("step", "seconds", "val_loss") if _is_number(values.get(key))}
 
 
@@ -165,5 +165,6 @@ def _text(text: str) -> str:
     return "".join(c for c in text[:MAX_TEXT] if c.isprintable() or c in "\n\t ")
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
+    """A name as it can be shown: without control characters, of a sane length."""
     return "".join(c if c.isprintable() else " " for c in text[: 2 * MAX_NAME]).strip()[:MAX_NAME]

@@ -206,24 +206,35 @@ def _from_byte_level(model: dict[str, Any], pattern: str, added: list[dict[str, 
     vocab = model["vocab"]
     if len({*special.values()}) < len(added) or any(vocab.get(text, i) != i for text, i in special.items()):
         raise ValueError("the added tokens' ids are not their own")
-    ordered = sorted((token for token in vocab if token not in special), key=vocab.__getitem__)
-    if sorted([*(vocab[token] for token in ordered), *special.values()]) != list(range(len(ordered) + len(special))):
-        raise ValueError("the tokenizer's ids have gaps")
     merges = [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in model["merges"]]
     if not all(len(merge) == 2 and all(isinstance(part, str) for part in merge) for merge in merges):
         raise ValueError("a merge is of two tokens")
+    made = {a + b for a, b in merges}
+    apart = set(special)
+    if not model.get("ignore_merges"):
+        # tokens that nothing merges into come of no text, just as special ones do here
+        unmade = {token for token in vocab if len(token) > 1 and token not in made and token not in special}
+        special |= {_bytes(token).decode(): vocab[token] for token in unmade}
+        apart |= unmade
+    ordered = sorted((token for token in vocab if token not in apart), key=vocab.__getitem__)
+    if sorted([*(vocab[token] for token in ordered), *special.values()]) != list(range(len(ordered) + len(special))):
+        raise ValueError("the tokenizer's ids have gaps")
     # tiktoken merges by rank, and any two tokens whose sum is one: the same where ids are in the order of the merges,
     # and where by the merges below each token becomes itself
     if [vocab[a + b] for a, b in merges] != sorted({vocab[a + b] for a, b in merges}):
         raise ValueError("the tokenizer's ids are not in the order of its merges, which is not supported")
-    used = {token: vocab[token] for token in ordered}
-    tokens = [bytes(_BYTE_OF[character] for character in token) for token in ordered]
-    made = byte_tokenizer(tokens, pattern, special)
-    by_merges = models.BPE(used, merges)
+    tokenizer = byte_tokenizer([_bytes(token) for token in ordered], pattern, special)
+    if not all(part in vocab for merge in merges for part in merge):
+        raise ValueError("a merge is of something that is no token")
+    by_merges = models.BPE(vocab, merges)
     for token in ordered:
         if len(by_merges.tokenize(token)) != 1:
             raise ValueError(f"the merges never make the token {token[:60]!r}, which is not supported")
-    return made
+    return tokenizer
+
+
+def _bytes(token: str) -> bytes:
+    return bytes(_BYTE_OF[character] for character in token)
 
 
 _OF_BPE: dict[str, Callable[[Any], bool]] = {

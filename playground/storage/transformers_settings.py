@@ -13,21 +13,22 @@ Fine = Callable[[Any], bool]
 
 # about the file, the training, the text that is made, and what else comes back beside the scores
 _HARMLESS = {
-    "_attn_implementation_autoset", "_name_or_path", "architectures", "attention_dropout",
+    "_attn_implementation_autoset", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
     "attention_probs_dropout_prob", "attn_pdrop", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
     "chunk_size_feed_forward", "decoder_start_token_id", "diversity_penalty", "do_sample", "dtype",
     "early_stopping", "embd_pdrop", "encoder_no_repeat_ngram_size", "eos_token_id",
     "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id", "forced_eos_token_id",
-    "gradient_checkpointing", "hidden_dropout_prob", "id2label", "initializer_range", "label2id", "length_penalty",
-    "max_length", "max_window_layers", "min_length", "n_ctx", "no_repeat_ngram_size", "num_beam_groups",
-    "num_beams", "num_return_sequences", "output_attentions", "output_hidden_states", "output_past",
-    "output_router_logits", "output_scores", "pad_token_id", "predict_special_tokens", "prefix", "pretraining_tp",
-    "problem_type", "remove_invalid_values", "reorder_and_upcast_attn", "repetition_penalty", "resid_pdrop",
-    "return_dict", "return_dict_in_generate", "router_aux_loss_coef", "router_jitter_noise", "sep_token_id",
-    "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj",
-    "suppress_tokens", "task_specific_params", "temperature", "tf_legacy_loss", "tie_encoder_decoder",
-    "tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript", "transformers.js_config",
-    "transformers_version", "typical_p", "unsloth_fixed", "unsloth_version", "use_bfloat16", "use_cache",
+    "gradient_checkpointing", "hidden_dropout_prob", "id2label", "initializer_range", "is_llama_config", "label2id",
+    "length_penalty", "max_length", "max_window_layers", "min_length", "n_ctx", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_return_sequences", "output_attentions", "output_hidden_states",
+    "output_past", "output_router_logits", "output_scores", "pad_token_id", "predict_special_tokens", "prefix",
+    "pretraining_tp", "problem_type", "remove_invalid_values", "reorder_and_upcast_attn", "repetition_penalty",
+    "resid_pdrop", "return_dict", "return_dict_in_generate", "router_aux_loss_coef", "router_jitter_noise",
+    "sep_token_id", "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+    "summary_use_proj", "suppress_tokens", "task_specific_params", "temperature", "tf_legacy_loss",
+    "tie_encoder_decoder", "tokenizer_class", "top_k", "top_p", "torch_dtype", "torchscript",
+    "transformers.js_config", "transformers_version", "typical_p", "unsloth_fixed", "unsloth_version",
+    "use_bfloat16", "use_cache",
 }  # fmt: skip
 
 
@@ -65,4 +66,5 @@ _ANYWHERE: dict[str, Fine] = {
     "is_decoder": lambda value: isinstance(value, bool),  # the models here are decoders whatever it says
     "is_encoder_decoder": off,
     "pruned_heads": off,
+    "rope_interleaved": off,
 }

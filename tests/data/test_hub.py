@@ -3,7 +3,7 @@
 import pytest
 
 from playground.data import TextError, read_hub
-from tests.standins.hub import hub_for_tests
+from tests.standins.hub import Account, hub_for_tests
 
 FILES = {"story.txt": b"Once upon a time there was a small server.\n" * 3, "picture.txt": b"\x89PNG\0\0"}
 
@@ -44,6 +44,16 @@ def test_a_file_that_is_too_large_is_never_downloaded(hub):
     with pytest.raises(TextError, match="MB can be used here"):
         read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
     assert not [line for line in hub.log if "/resolve/" in line]
+
+
+def test_the_login_of_this_machine_is_nobodys_to_use(hub, monkeypatch):
+    """Whoever names a repository must not learn by it whether a private one has such a file, or how large it is."""
+    hub.accounts["hf_theOwners"] = Account("user")
+    hub.add("user/diary", FILES, kind="dataset", private=True)
+    monkeypatch.setenv("HF_TOKEN", "hf_theOwners")
+    for file in ("story.txt", "missing.txt"):
+        with pytest.raises(TextError, match="there is no public dataset user/diary"):
+            read_hub("user/diary", file, endpoint=hub.address)
 
 
 def test_offline_is_a_sentence(hub):

@@ -11,6 +11,7 @@ from playground.data import TextError
 from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_io
+from playground.storage.transformers_families import FAMILIES
 from playground.storage.transformers_io import export, family_for, import_folder
 from playground.training import History
 
@@ -98,10 +99,9 @@ def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
     config = BASE.replace(vocab_size=tokenizer.vocab_size)
     folder = exported(checkpoint_of(config, tokenizer), tmp_path)
     theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    for text in (TEXT, "the unknown: Ωmega  spaces\n\nand 12 new words", ""):
+    for text in (TEXT, "the unknown: Ωmega  spaces\n\nand 12 new words", "", "a <unk> x² ① e\u0301"):
         assert theirs(text)["input_ids"] == tokenizer.encode(text)
-    if tokenizer.kind != "word":  # spaces between words are a matter of taste there
-        assert theirs.decode(tokenizer.encode(TEXT)) == TEXT
+    assert theirs.decode(tokenizer.encode(TEXT)) == tokenizer.decode(tokenizer.encode(TEXT))
     assert import_folder(folder).tokenizer.encode(TEXT) == tokenizer.encode(TEXT)
 
 
@@ -185,6 +185,39 @@ def test_what_would_compute_something_else_is_not_opened(tmp_path, changes, word
     model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**changes))
     model.save_pretrained(tmp_path / "m")
     with pytest.raises(CheckpointError, match=f"cannot be built here: .*{words}"):
+        import_folder(tmp_path / "m")
+
+
+CONFIGS = {
+    "gpt2": (transformers.GPT2Config, {}),
+    "llama": (transformers.LlamaConfig, {}),
+    "mixtral": (transformers.MixtralConfig, {}),
+    "qwen3": (transformers.Qwen3Config, {}),
+    "qwen3_moe": (transformers.Qwen3MoeConfig, {"norm_topk_prob": True}),
+}
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_it_for(kind):
+    make, needed = CONFIGS[kind]
+    family = next(family for family in FAMILIES if family.name == kind)
+    values = make(**needed).to_dict()
+
+    def read(given):
+        config = family.config_in(given)
+        return config.replace(n_kv_heads=config.kv_heads)
+
+    for name in values.keys() - {"model_type", *needed}:
+        assert read({k: v for k, v in values.items() if k != name}) == read(values), name
+    assert read({"model_type": kind, **needed}) == read(values)
+
+
+@pytest.mark.parametrize("name", ["scale_attn_weights", "scale_attn_by_inverse_layer_idx"])
+def test_a_gpt2_that_scales_its_attention_otherwise_is_not_opened(tmp_path, name):
+    settings = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    config = transformers.GPT2Config(**settings, **{name: name != "scale_attn_weights"})
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "m")
+    with pytest.raises(CheckpointError, match=f"cannot be built here: {name}"):
         import_folder(tmp_path / "m")
 
 

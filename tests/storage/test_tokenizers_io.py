@@ -1,0 +1,150 @@
+"""Tokenizers cross to Hugging Face's format and back without a text being read or written otherwise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from playground.data import TextError, load_encoding, tokenizer_from_dict
+from playground.data.tokenizers import PATTERNS, CharTokenizer, WordTokenizer, byte_tokenizer, train_bpe
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint, CheckpointError, load, save, tokenizers_io
+from playground.storage.tokenizers_io import tokenizer_files, tokenizer_from_files
+from playground.storage.transformers_io import export
+from playground.training import History
+
+TEXT = "The cat (sat) on the mat, don't! <unk> x² ① é e\u0301 [a] {b}: it’s\n12 345  tabs\t, 漢字 🙂\n" * 3
+OURS = {
+    "char": CharTokenizer.from_text(TEXT),
+    "word": WordTokenizer.from_text(TEXT),
+    "bpe": train_bpe(TEXT, 300),
+    **{
+        name: byte_tokenizer([*sorted({bytes([b]) for b in range(256)}), b"  ", b"11", b"th"], name)
+        for name in PATTERNS
+    },
+}
+pieces = st.sampled_from(
+    [*sorted(set(TEXT)), "<unk>", "\ufffd", "\x1c", "\x85", "\u00a0", "\u2003", "'s", "S'", "ſ", "₂"]
+)
+texts = st.lists(pieces | st.characters(exclude_categories=["Cs"]), max_size=25).map("".join)
+
+
+@pytest.mark.parametrize("name", OURS)
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_what_goes_out_reads_and_writes_every_text_as_ours_does(name, data):
+    ours, theirs = OURS[name], Tokenizer.from_str(BODIES[name])
+    text = data.draw(texts)
+    assert theirs.encode(text, add_special_tokens=False).ids == ours.encode(text)
+    ids = data.draw(st.lists(st.integers(0, ours.vocab_size - 1), max_size=12))
+    for tokens in (ours.encode(text), ids):
+        assert theirs.decode(tokens, skip_special_tokens=False) == ours.decode(tokens)
+
+
+BODIES = {name: json.dumps(tokenizer_files(tokenizer)["tokenizer.json"]) for name, tokenizer in OURS.items()}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_goes_out_comes_in_again(name, tmp_path):
+    (tmp_path / "tokenizer.json").write_text(BODIES[name])
+    assert tokenizer_from_files(tmp_path).to_dict() == OURS[name].to_dict()
+
+
+def published(cut) -> Tokenizer:
+    """A byte-level BPE as others train them, with a special token before all others, as some have it."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer, made.decoder = cut, decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=320,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator([TEXT], trainer)
+    return made
+
+
+GPT2 = pre_tokenizers.ByteLevel(add_prefix_space=False)
+PUBLISHED = {
+    "like GPT-2's": published(GPT2),
+    "single digits": published(pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), GPT2])),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@settings(max_examples=150, deadline=None)
+@given(text=texts)
+def test_what_comes_in_reads_and_writes_every_text_as_theirs_does(name, tmp_path_factory, text):
+    theirs = PUBLISHED[name]
+    if name not in _read:
+        folder = tmp_path_factory.mktemp("published")
+        theirs.save(str(folder / "tokenizer.json"))
+        _read[name] = tokenizer_from_files(folder)
+    ids = theirs.encode(text).ids
+    assert _read[name].encode(text) == ids
+    assert _read[name].decode(ids) == theirs.decode(ids, skip_special_tokens=False) == text
+
+
+_read: dict = {}
+
+
+def test_the_one_rule_that_stays_ours_is_that_special_strings_are_ordinary_text(tmp_path):
+    PUBLISHED["like GPT-2's"].save(str(tmp_path / "tokenizer.json"))
+    ours = tokenizer_from_files(tmp_path)
+    assert PUBLISHED["like GPT-2's"].encode("<|endoftext|>").ids == [0]
+    assert len(ours.encode("<|endoftext|>")) > 1 and ours.decode([0]) == "<|endoftext|>"
+
+
+def test_a_tokenizer_from_elsewhere_is_the_same_after_it_was_saved(tmp_path):
+    PUBLISHED["single digits"].save(str(tmp_path / "tokenizer.json"))
+    ours = tokenizer_from_files(tmp_path)
+    config = ModelConfig(vocab_size=ours.vocab_size, context_length=8, n_layers=1, d_model=8, n_heads=2)
+    again = load(save(tmp_path / "m", Transformer(config), ours)).tokenizer
+    assert again.vocab_size == ours.vocab_size and again.token_text(0) == "<|endoftext|>"
+    for text in (TEXT, "  12 can't", "x" * 3):
+        assert again.encode(text) == ours.encode(text) == PUBLISHED["single digits"].encode(text).ids
+
+
+def test_a_published_encoding_comes_in_again(tmp_path):
+    try:
+        gpt2 = load_encoding("gpt2", patience=3)
+    except TextError:
+        pytest.skip("the gpt2 encoding's file is not on this machine")
+    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer_files(gpt2)["tokenizer.json"]))
+    again = tokenizer_from_files(tmp_path)
+    assert again.vocab_size == 50_257 and again.encode("It's 12  o'clock <|endoftext|>") == gpt2.encode(
+        "It's 12  o'clock <|endoftext|>"
+    )
+    assert again.decode([50_256]) == "<|endoftext|>"
+
+
+def test_white_space_beyond_all_measure_is_a_sentence():
+    for name in ("pieces", "gpt2", "cl100k_base", "o200k_base"):
+        try:
+            OURS[name].encode(" " * 1_000_000)
+        except TextError as problem:
+            assert "far too much white space" in str(problem)
+
+
+def test_words_that_no_text_has_cannot_go_out():
+    with pytest.raises(CheckpointError, match="'two words' is among the tokenizer's words"):
+        tokenizer_files(WordTokenizer(["one", "two words"]))
+    assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
+
+
+def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):
+    words = OURS["word"]
+    config = ModelConfig(vocab_size=words.vocab_size, context_length=16, n_layers=1, d_model=8, n_heads=2)
+    one = Checkpoint(Transformer(config, seed=1), words, History(), "m", {"prompt": "The cat, ①"})
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
+    parity = export(one, tmp_path / "good")
+    assert parity.same_text and parity.texts == 200 and parity.other_texts == 0
+    assert "reads and writes all of 200 texts as the model's own" in (tmp_path / "good" / "README.md").read_text()
+    monkeypatch.setattr(tokenizers_io, "_OF_WORDS", {"type": "Fuse"})
+    parity = export(one, tmp_path / "glued")
+    assert not parity.same_text and parity.other_texts > 50
+    assert f"not {parity.other_texts} of 200 texts" in (tmp_path / "glued" / "README.md").read_text()
