@@ -7,15 +7,16 @@ import json
 import zlib
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground import links
-from playground.links import LinkError, RunCard, View, chosen_losses, text_hash, verdict
+from playground.links import LinkError, RunCard, View, chosen_losses, letters, machine_kind, repetition, text_hash
+from playground.links import card as cards
 from playground.model import PRESETS, ModelConfig
 from playground.training import RECIPES, TrainConfig
 
-MACHINE = "cpu AVX512 float32, 2 threads, torch 2.13"
+MACHINE = "cpu AVX512 float32, 2 threads, torch 2.13.0+cpu, Some Processor 9000"
 
 
 def card(**changes) -> RunCard:
@@ -36,12 +37,12 @@ def card(**changes) -> RunCard:
 def packed(record) -> str:
     """Letters of any record, with a right checksum, as somebody who has read the program can make them."""
     data = record if isinstance(record, bytes) else json.dumps(record).encode()
-    return links.VERSION + links._pack(data)
+    return letters.packed(data)
 
 
 def record_of(made: RunCard) -> dict:
     """What a card's letters hold."""
-    return links._unpacked(made.to_letters())
+    return letters.unpacked(made.to_letters())
 
 
 # ---- there and back --------------------------------------------------------------------------------------------------
@@ -70,11 +71,11 @@ def test_a_card_says_the_same_after_the_journey_and_fits_a_url(preset, model, tr
     config = PRESETS[preset].config.replace(**{**model, "experts_per_token": 2, "moe_every": 1})
     trained = TrainConfig().replace(**training)
     made = card(model=config, training=trained, losses=tuple((s, round(a, 4), round(b, 4)) for s, a, b in losses))
-    letters = made.to_letters()
-    again = RunCard.from_letters(letters)
+    written = made.to_letters()
+    again = RunCard.from_letters(written)
     assert again.model.replace(vocab_size=1) == config.replace(vocab_size=1)
     assert again.training == trained and again.losses == made.losses and again.differing(made) == []
-    assert len(letters) < 900 and set(letters) <= set(
+    assert len(written) < 900 and set(written) <= set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     )
 
@@ -95,11 +96,22 @@ def test_the_nearest_preset_is_the_base_and_only_differences_travel():
 
 
 def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monkeypatch):
-    letters = card().to_letters()
+    written = card().to_letters()
     changed = PRESETS["small"].config.replace(d_model=256)
-    monkeypatch.setitem(links.PRESETS, "small", type(PRESETS["small"])("small", "Small", changed, ""))
+    monkeypatch.setitem(cards.PRESETS, "small", type(PRESETS["small"])("small", "Small", changed, ""))
     with pytest.raises(LinkError, match="settings of Small have changed"):
-        RunCard.from_letters(letters)
+        RunCard.from_letters(written)
+
+
+def test_a_link_made_long_ago_is_read():
+    """Letters as they stand in somebody's mail: whatever changes here, they say the same."""
+    written = (
+        "1q4Zpg_Cx2gW1wdjA0tDA3ABut4GhkbGJqZm5hWViUnJKapoSmk-QkgLEV-Y6GLHom5moVIsaHMYmBkAtxqZAMlYn2hCYqgxBbB1DM4gIyEB"
+        "DI7AIyP5YoAOxxge-GDA0VqoFAKKza58"
+    )
+    found = RunCard.from_letters(written)
+    assert found.losses == card().losses and found.text_hash == card().text_hash and found.training.seed == 7
+    assert found.differing(card()) == [] and found.machine == "cpu AVX512 float32, 2 threads, torch 2.13"
 
 
 def test_a_text_is_known_by_its_hash_whatever_its_line_ends():
@@ -118,7 +130,7 @@ def test_only_what_others_will_meet_is_promised():
     }
     kept = chosen_losses(evaluations, every=50, steps=1000)
     steps = [row[0] for row in kept]
-    assert steps[0] == 0 and steps[-1] == 350 and len(steps) == links.MAX_LOSSES, "neither a stop nor a NaN"
+    assert steps[0] == 0 and steps[-1] == 350 and len(steps) == cards.MAX_LOSSES, "neither a stop nor a NaN"
     assert [row[0] for row in chosen_losses(evaluations, every=50, steps=437)][-1] == 437
 
 
@@ -128,16 +140,16 @@ def test_only_what_others_will_meet_is_promised():
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_whatever_happens_to_a_link_on_its_way_is_noticed(data):
-    letters = card().to_letters()
-    at = data.draw(st.integers(0, len(letters) - 1))
+    written = card().to_letters()
+    at = data.draw(st.integers(0, len(written) - 1))
     other = data.draw(st.sampled_from("AZaz09-_%<"))
     for damaged in (
-        letters[:at],
-        letters[:at] + other + letters[at + 1 :],
-        letters + other,
-        letters[at:] + letters[:at],
+        written[:at],
+        written[:at] + other + written[at + 1 :],
+        written + other,
+        written[at:] + written[:at],
     ):
-        if damaged != letters:
+        if damaged != written:
             with pytest.raises(LinkError):
                 RunCard.from_letters(damaged)
 
@@ -149,26 +161,26 @@ def test_any_text_is_a_card_or_a_sentence(text):
         RunCard.from_letters(text)
 
 
-LETTERS = "1" + "A" * links.MAX_LETTERS
+LETTERS = "1" + "A" * letters.MAX_LETTERS
 
 
 @pytest.mark.parametrize(
-    ("letters", "complaint"),
+    ("written", "complaint"),
     [
         ("", "lost or changed"),
         (LETTERS, "longer than the 2,000 letters"),
         ("2" + card().to_letters()[1:], "another version"),
         (packed(b"[" * 3000), "not a run"),
-        (packed(b"x" * links.MAX_JSON + b"y"), "lost or changed"),
+        (packed(b"x" * letters.MAX_JSON + b"y"), "lost or changed"),
         ("1" + base64.urlsafe_b64encode(zlib.compress(b"0" * 10**6)[2:-4] + b"1234").decode().rstrip("="), "lost"),
         (packed([1, 2]), "not a run"),
         (packed({}), "not a run"),
         (packed(b'{"base": NaN}'), "not a run"),
     ],
 )  # fmt: skip
-def test_letters_that_hold_no_run_are_refused(letters, complaint):
+def test_letters_that_hold_no_run_are_refused(written, complaint):
     with pytest.raises(LinkError, match=complaint):
-        RunCard.from_letters(letters)
+        RunCard.from_letters(written)
 
 
 @pytest.mark.parametrize(
@@ -240,9 +252,9 @@ def evaluated(*rows: tuple[int, float, float]) -> dict:
 
 
 def test_equal_to_four_decimals_is_a_match_and_the_fifth_does_not_count():
-    told = verdict(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23449)), MACHINE, over=True)
+    told = repetition(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23449)), MACHINE, over=True)
     assert told.kind == "matched" or "1.2345" not in told.sentence
-    told = verdict(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23451)), MACHINE, over=True)
+    told = repetition(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, 1.23451)), MACHINE, over=True)
     assert (
         told.kind == "matched"
         and told.sentence.startswith("Matched to 4 decimals")
@@ -252,20 +264,49 @@ def test_equal_to_four_decimals_is_a_match_and_the_fifth_does_not_count():
 
 def test_a_difference_is_named_with_its_step_its_size_and_what_may_be_behind_it():
     rows = evaluated((0, 3.4, 3.5), (150, 1.5, 1.61), (300, 1.2, 1.2395))
-    same = verdict(card(), rows, MACHINE, over=True)
+    same = repetition(card(), rows, MACHINE, over=True)
     assert same.kind == "differs"
     assert "validation loss at step 300 is 1.2395, the link says 1.2345 (0.0050 more)" in same.sentence
-    assert "first difference is at step 150" in same.sentence and "program has changed" in same.sentence
-    other = verdict(card(), rows, "Some GPU bfloat16, torch 2.13", over=True)
-    assert "another kind of machine" in other.sentence and "Some GPU" in other.sentence and MACHINE in other.sentence
+    assert "first difference is at step 150" in same.sentence
+    assert "either the program has changed since, or a library" in same.sentence and MACHINE in same.sentence
+    for there in ("Some GPU bfloat16, torch 2.13", MACHINE.replace("9000", "9001"), MACHINE.replace("2.13.0", "2.13.1"),
+                  MACHINE.replace("2 threads", "1 thread"), MACHINE.replace("float32", "bfloat16"),
+                  MACHINE.replace("AVX512", "AVX2")):  # fmt: skip
+        other = repetition(card(), rows, there, over=True).sentence
+        assert "another kind of machine" in other and there in other and MACHINE in other
+    assert "does not say on what kind" in repetition(card(machine=""), rows, MACHINE, over=True).sentence
+
+
+def test_a_link_that_names_less_of_its_machine_blames_nothing():
+    """Links once held neither the processor's name nor torch's last number."""
+    old = card(machine="cpu AVX512 float32, 2 threads, torch 2.13")
+    said = repetition(old, evaluated((0, 3.4, 3.6)), MACHINE, over=True).sentence
+    assert "as far as it says" in said and "leaves out the processor" in said and "program" not in said
+    said = repetition(card(machine=old.machine[:-1]), evaluated((0, 3.4, 3.6)), MACHINE, over=True).sentence
+    assert "another kind of machine" in said, "torch 2.1 is not the beginning of torch 2.13"
+
+
+def test_a_match_says_so_where_it_was_not_to_be_expected():
+    rows = evaluated((0, 3.4, 3.5), (150, 1.5, 1.6), (300, 1.2, 1.2345))
+    assert "machine" not in repetition(card(), rows, MACHINE, over=True).sentence
+    assert "another kind of machine" in repetition(card(), rows, "Some GPU bfloat16, torch 2.13.0", over=True).sentence
+
+
+def test_a_kind_of_machine_names_what_decides_the_digits():
+    kind = machine_kind("cpu", "float32")
+    assert torch.__version__ in kind and torch.backends.cpu.get_cpu_capability() in kind and "float32" in kind
+    assert f"{torch.get_num_threads()} thread" in kind and kind.split(", ")[-1].strip()
+    assert len(kind) <= cards.MAX_MACHINE and machine_kind("cpu", "bfloat16") != kind
+    again = RunCard.from_letters(card(machine=kind).to_letters())
+    assert again.machine == kind
 
 
 def test_nothing_is_said_before_there_is_something_to_compare():
-    assert verdict(card(), evaluated(), MACHINE, over=False).kind == "open"
-    assert verdict(card(), evaluated((7, 1.0, 1.0)), MACHINE, over=True).kind == "open"
-    on_the_way = verdict(card(), evaluated((0, 3.4, 3.5)), MACHINE, over=False)
+    assert repetition(card(), evaluated(), MACHINE, over=False).kind == "open"
+    assert repetition(card(), evaluated((7, 1.0, 1.0)), MACHINE, over=True).kind == "open"
+    on_the_way = repetition(card(), evaluated((0, 3.4, 3.5)), MACHINE, over=False)
     assert on_the_way.kind == "open" and "so far" in on_the_way.sentence
-    assert verdict(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
+    assert repetition(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
 
 
 def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():

@@ -8,8 +8,7 @@ import re
 
 import pytest
 
-from playground import links
-from playground.links import LinkError, RunCard, text_hash
+from playground.links import LinkError, RunCard, letters, text_hash
 from playground.model import PRESETS
 from playground.training import RECIPES
 from playground.ui.jobs import Jobs
@@ -104,7 +103,7 @@ def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
 
 def test_a_link_holds_nothing_of_the_text_itself(jobs):
     job = finished(jobs, small_spec(text="the secret of the house is under the stairs. " * 40, sample_prompt=""))
-    record = json.dumps(links._unpacked(run_letters(job.view(), job.spec)))
+    record = json.dumps(letters.unpacked(run_letters(job.view(), job.spec)))
     assert "secret" not in record and "stairs" not in record
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from .... import links
-from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, verdict
+from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, repetition
 from ....model import PRESETS
 from ... import theme
 from ...jobs import RunView
@@ -172,7 +172,7 @@ def match(view: RunView, spec: RunSpec | None) -> str:
         )
     if not card.losses:
         return theme.notice("The link holds no losses to compare with: its run was trained on in parts.", "info")
-    told = verdict(card, view.history.evaluations, _machine_of(view), over=not view.active)
+    told = repetition(card, view.history.evaluations, _machine_of(view), over=not view.active)
     return theme.notice(told.sentence, {"matched": "good", "differs": "warning", "open": "info"}[told.kind])
 
 

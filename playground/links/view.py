@@ -1,0 +1,69 @@
+"""Views: where to look in a tab, as readable words of a URL's query."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .letters import MAX_LETTERS, LinkError, cut
+
+
+@dataclass(frozen=True)
+class View:
+    """Where to look: a tab, and what should stand in its controls. None leaves a control as it is."""
+
+    tab: str
+    model: str | None = None
+    """A shipped model's name."""
+    prompt: str | None = None
+    layer: int | None = None
+    """From 0."""
+    head: int | None = None
+    """From 0."""
+    cell: tuple[int, int] | None = None
+    """(query, key) of a map, from 0."""
+    view: str | None = None
+    """One of the views that the tab has."""
+
+    def to_query(self) -> dict[str, str]:
+        """The words of the URL's query."""
+        words = {"tab": self.tab, "model": self.model, "prompt": self.prompt, "layer": self.layer, "head": self.head}
+        words["view"] = self.view
+        words["cell"] = None if self.cell is None else f"{self.cell[0]},{self.cell[1]}"
+        return {name: str(value) for name, value in words.items() if value is not None}
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], tabs: Sequence[str]) -> View:
+        """From the words of a query, whoever wrote it. `tabs` are those there are. Raises LinkError."""
+        tab = str(query.get("tab", ""))
+        if tab not in tabs:
+            raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
+        model = query.get("model") or None
+        if model is not None and not re.fullmatch(r"[\w.-]{1,80}", model):
+            raise LinkError("its model has no name that a model could have")
+        view = query.get("view") or None
+        if view is not None and not re.fullmatch(r"[a-z_-]{1,30}", view):
+            raise LinkError("its view has no name that a view could have")
+        prompt = query.get("prompt")
+        if prompt is not None and len(prompt) > MAX_LETTERS:
+            raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
+        cell = query.get("cell") or None
+        if cell is not None and len(cell.split(",")) != 2:
+            raise LinkError("its cell should be two numbers, like 7,3")
+        numbers = [_number("cell", part) for part in cell.split(",")] if cell else None
+        return cls(
+            tab,
+            model,
+            prompt,
+            _number("layer", query["layer"]) if query.get("layer") else None,
+            _number("head", query["head"]) if query.get("head") else None,
+            (numbers[0], numbers[1]) if numbers else None,
+            view,
+        )
+
+
+def _number(name: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text):
+        raise LinkError(f"its {name} should be a whole number, not “{cut(text)}”")
+    return int(text)
