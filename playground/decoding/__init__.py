@@ -1,10 +1,10 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
 from .comparison import with_and_without_cache
+from .continuation import DecodeStep
 from .decoder import count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
-from .stream import DecodeStep
-from .together import Together
+from .together import Together, together
 
 __all__ = [
     "SAMPLING_PRESETS",
@@ -15,5 +15,6 @@ __all__ = [
     "count_projections",
     "explain",
     "generate",
+    "together",
     "with_and_without_cache",
 ]

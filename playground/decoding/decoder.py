@@ -13,8 +13,8 @@ import torch
 from ..data.tokenizers import Tokenizer
 from ..model import KVCache, Transformer
 from ..model.fast.bare import bare
+from .continuation import Continuation, DecodeStep, choose
 from .sampling import SamplingConfig
-from .stream import DecodeStep, Stream, choose
 
 
 def generate(
@@ -42,28 +42,28 @@ def generate(
     Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
     device = next(model.parameters()).device
-    stream = Stream(
+    continuation = Continuation(
         model.config, prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop,
         use_cache=use_cache, when_full=when_full, slide_by=slide_by, device=device,
     )  # fmt: skip
-    return _steps(model, stream)
+    return _steps(model, continuation)
 
 
-def _steps(model: Transformer, stream: Stream) -> Iterator[DecodeStep]:
+def _steps(model: Transformer, continuation: Continuation) -> Iterator[DecodeStep]:
     read = bare(model)  # the same pass with less ado
-    device = stream.text.device
-    cache = KVCache.allocate(model.config, stream.n_samples, device=device) if stream.cached else None
-    while not stream.over:
+    device = continuation.text.device
+    cache = KVCache.allocate(model.config, continuation.n_samples, device=device) if continuation.cached else None
+    while not continuation.over:
         with torch.inference_mode():
-            stream.begin()
-            if stream.logits is None:
-                stream.has_read_window(prefill(read, stream.window, cache))
-            choose([stream])
-            if stream.full and cache is not None:
+            continuation.begin()
+            if continuation.logits is None:
+                continuation.has_read_window(prefill(read, continuation.window, cache))
+            choose([continuation])
+            if continuation.full and cache is not None:
                 cache.truncate(0)
             elif cache is not None:
-                stream.has_read_newest(decode_one_token(read, stream.newest, cache))
-            step = stream.step()
+                continuation.has_read_newest(decode_one_token(read, continuation.newest, cache))
+            step = continuation.step()
         yield step
 
 

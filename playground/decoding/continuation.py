@@ -1,7 +1,7 @@
-"""A stream: one text, or N samples of it, on its way: what is to be read next, how a token is chosen, what it all took.
+"""A continuation: one text, or N samples of it, on its way: what is read next, how a token is chosen, what it all took.
 
-A stream never runs the model. `generate` runs it for one stream, `Together` for all that write with one model, so that
-both write the same.
+A continuation never runs the model itself. `generate` runs it for one, `Together` for all that write with one model, so
+that both write the same.
 
 N = samples, V = vocabulary, T = context length.
 """
@@ -65,11 +65,11 @@ class DecodeStep:
         return list(zip(tokens.tolist(), values.tolist()))
 
 
-class Stream:
+class Continuation:
     """What `generate` was asked for, and how far it has come. Each token is made in three moves:
 
     1. where `logits` is None, the model reads `window`                    → `has_read_window(logits)`
-    2. the next token of each sample is chosen                             → `choose(streams)`
+    2. the next token of each sample is chosen                             → `choose(continuations)`
     3. unless the context is `full`, the model reads `newest` from a cache → `has_read_newest(logits)`
 
     and `step()` tells. Raises ValueError where prompt or numbers make no sense.
@@ -133,7 +133,7 @@ class Stream:
 
     @property
     def rules(self) -> tuple:
-        """Equal for streams whose next tokens can be drawn together."""
+        """Equal for continuations whose next tokens can be drawn together."""
         return self._rules, self.text.shape[1] if self.reads_history else None
 
     def begin(self) -> None:
@@ -160,7 +160,7 @@ class Stream:
         self.logits = None
 
     def step(self) -> DecodeStep:
-        """What this step has done; the context slides if it was full, and the stream may be over."""
+        """What this step has done; the context slides if it was full, and the continuation may be over."""
         if self._stop:
             for i in range(self.n_samples):
                 self._stopped[i] = self._stopped[i] or self._met_stop(i)
@@ -193,22 +193,22 @@ class Stream:
         return any(s in text for s in self._stop)
 
 
-def choose(streams: Sequence[Stream]) -> None:
-    """Draw the next token of every stream, whose `logits` are known; those with equal rules together.
+def choose(continuations: Sequence[Continuation]) -> None:
+    """Draw the next token of every continuation, whose `logits` are known; those with equal rules together.
 
-    Each stream draws from its own generator, so its tokens do not depend on its neighbours.
+    Each continuation draws from its own generator, so its tokens do not depend on its neighbours.
     """
-    groups: dict[tuple, list[Stream]] = {}
-    for stream in streams:
-        groups.setdefault(stream.rules, []).append(stream)
+    groups: dict[tuple, list[Continuation]] = {}
+    for continuation in continuations:
+        groups.setdefault(continuation.rules, []).append(continuation)
     for members in groups.values():
-        scores = torch.cat([stream.logits for stream in members]).float().cpu()  # (ΣN, V)
-        history = torch.cat([stream.text for stream in members]).cpu() if members[0].reads_history else None
+        scores = torch.cat([continuation.logits for continuation in members]).float().cpu()  # (ΣN, V)
+        history = torch.cat([continuation.text for continuation in members]).cpu() if members[0].reads_history else None
         distribution = probabilities(scores, history, members[0].sampling)
-        chosen = draw(distribution, [rng for stream in members for rng in stream.randomness])
-        sizes = [stream.n_samples for stream in members]
-        for stream, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
-            stream.take(*parts)
+        chosen = draw(distribution, [rng for continuation in members for rng in continuation.randomness])
+        sizes = [continuation.n_samples for continuation in members]
+        for continuation, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
+            continuation.take(*parts)
 
 
 def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:
