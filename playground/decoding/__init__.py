@@ -3,14 +3,18 @@
 from .comparison import with_and_without_cache
 from .decoder import DecodeStep, count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
+from .stream import Spelling, Streamed, stream
 
 __all__ = [
     "SAMPLING_PRESETS",
     "DecodeStep",
     "ExplainedToken",
     "SamplingConfig",
+    "Spelling",
+    "Streamed",
     "count_projections",
     "explain",
     "generate",
+    "stream",
     "with_and_without_cache",
 ]
