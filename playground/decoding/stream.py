@@ -43,8 +43,8 @@ def stream(
 ) -> Iterator[Streamed]:
     """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
 
-    The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. Whoever has read
-    enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
+    The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. Whoever has
+    read enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
     steps = generate(
         model, prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop,

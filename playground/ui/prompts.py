@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from ..data import LANGUAGES, visible
@@ -65,6 +66,6 @@ def _beginnings(text: str) -> list[str]:
 def _any_beginning(checkpoint: Checkpoint) -> str:
     """For a model that nothing is known of: a beginning, or any piece of text, that it can read."""
     tokenizer = checkpoint.tokenizer
-    usual = [s for s in ("The ", "the", "A", "a") if not tokenizer.unknown_parts(s)]
     pieces = (tokenizer.token_text(token) for token in range(tokenizer.vocab_size))
-    return usual[0] if usual else next((piece for piece in pieces if piece.strip() and not tokenizer.unknown_parts(piece)), "The ")
+    tried = itertools.chain(("The ", "the", "A", "a"), pieces)
+    return next((piece for piece in tried if piece.strip() and not tokenizer.unknown_parts(piece)), "The ")
