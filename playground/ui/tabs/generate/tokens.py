@@ -26,6 +26,7 @@ BEGIN = """(...values) => {
   return values;
 }"""
 STOP = "() => [window.playgroundWriting?.stop() ?? '']"
+UNLESS_WRITTEN = "(visitor, kept) => [visitor, window.playgroundWriting?.latest ? null : kept]"
 CHOSEN = """(model) => {
   const writing = (window.playgroundWriting ??= {});
   writing.model = model;

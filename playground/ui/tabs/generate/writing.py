@@ -23,7 +23,7 @@ from . import controls as sampling_controls
 from .choice import branch, opened, rows_of
 from .controls import Controls, whole
 from .presses import Press, Presses
-from .tokens import BEGIN, CHOSEN, STOP, TokenText, buttons, finished, growing
+from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, TokenText, buttons, finished, growing
 from .written import Written
 
 UPDATES_PER_SECOND = 15
@@ -215,7 +215,7 @@ def build(page: Page) -> Desk:
         return finished("", written.head(tokenizer), written, written.pieces(tokenizer)), quiet(_HOW_TO_READ)
 
     # what a browser keeps is only there once the tab is
-    page.tab.select(recall, [page.visitor, record], [text, status], **QUIETLY)
+    page.tab.select(recall, [page.visitor, record], [text, status], js=UNLESS_WRITTEN, **QUIETLY)
     return Desk(prompt, controls)
 
 
