@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from ..decoding import SamplingConfig, generate
+from ..decoding import SamplingConfig, stream
 from ..storage.opening import open_model
 
 
@@ -44,36 +44,30 @@ def run(options: argparse.Namespace) -> int:
     if unknown:
         print(f"The model has never seen {', '.join(map(repr, unknown[:5]))}; read as unknown.", file=sys.stderr)
     ids = tokenizer.encode(options.prompt)
-    steps = generate(
+    streamed = stream(
         checkpoint.model,
+        tokenizer,
         ids,
         options.max_new_tokens,
         sampling,
-        tokenizer=tokenizer,
         stop=options.stop,
         use_cache=not options.no_cache,
     )
-    shown = ""
     if not options.json:
-        shown = tokenizer.decode(ids)
-        print(shown, end="", flush=True)
-    for step in steps:
-        ids.append(step.tokens[0])
+        print(tokenizer.decode(ids), end="", flush=True)
+    for step, (new,) in streamed:
         if options.json:
             record = {
                 "index": step.index,
-                "token": step.tokens[0],
-                "text": tokenizer.token_text(step.tokens[0]),
-                "probability": step.model_probability[0],
+                "token": new.id,
+                "text": tokenizer.token_text(new.id),
+                "probability": new.probability,
                 "cache_length": step.cache_length,
                 "seconds": step.seconds,
             }
             print(json.dumps(record, ensure_ascii=False), flush=True)
         else:
-            text = tokenizer.decode(ids)
-            if not text.endswith("\N{REPLACEMENT CHARACTER}") or step.index == options.max_new_tokens - 1:
-                print(text[len(shown) :], end="", flush=True)
-                shown = text
+            print(new.text, end="", flush=True)
     if not options.json:
         print()
     return 0

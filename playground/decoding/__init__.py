@@ -4,17 +4,21 @@ from .comparison import with_and_without_cache
 from .continuation import DecodeStep
 from .decoder import count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
-from .together import Together, together
+from .stream import Spelling, Streamed, stream
+from .together import Together, passes_of
 
 __all__ = [
     "SAMPLING_PRESETS",
     "DecodeStep",
     "ExplainedToken",
     "SamplingConfig",
+    "Spelling",
+    "Streamed",
     "Together",
     "count_projections",
     "explain",
     "generate",
-    "together",
+    "passes_of",
+    "stream",
     "with_and_without_cache",
 ]

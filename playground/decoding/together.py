@@ -4,8 +4,8 @@
     steps = shared.generate(prompt, 100)    # an iterator of DecodeSteps, as of `generate`; any number, from any threads
 
 Reading one token costs a small model nearly as much as reading forty, since both read all of its weights. So the newest
-tokens of all continuations are one batch ("continuous batching", Yu et al. 2022, "Orca"): each keeps its own rows of the
-cache, its own rules, seed and stop strings, and writes what it would write alone.
+tokens of all continuations are one batch ("continuous batching", Yu et al. 2022, "Orca"): each keeps its own rows of
+the cache, its own rules, seed and stop strings, and writes what it would write alone.
 
 There is no thread that decodes. Whoever asks for a step that is not there yet makes a pass for all; the others find
 theirs ready. R = rows, the samples of all continuations; N = samples of one.
@@ -149,7 +149,7 @@ _shared: weakref.WeakKeyDictionary[Transformer, Together] = weakref.WeakKeyDicti
 _sharing = threading.Lock()
 
 
-def together(model: Transformer) -> Together:
+def passes_of(model: Transformer) -> Together:
     """The one `Together` of this model, for all who ask; it goes when the model does."""
     with _sharing:
         if model not in _shared:

@@ -21,7 +21,7 @@ import gradio as gr
 import torch
 
 from ..data.ladder import IGNORE
-from ..decoding import SamplingConfig, generate
+from ..decoding import SamplingConfig, stream
 from ..inspection.look import look
 from ..storage import Checkpoint
 from .jobs import Job
@@ -146,20 +146,16 @@ class Endpoints:
             self.page.limits.check_generation(new_tokens)
             sampling = SamplingConfig(temperature=temperature, top_k=k or None, top_p=top_p, seed=_whole("seed", seed))
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
-            tokenizer, written, chances, shown_at = checkpoint.tokenizer, [], [], 0.0
-            before = len(tokenizer.decode(ids))
-
-            def answer(done: bool) -> dict:
-                return {"text": tokenizer.decode(ids + written)[before:], "new_tokens": len(written), "done": done}
-
-            for step in generate(checkpoint.model, ids, new_tokens, sampling, tokenizer=tokenizer):
-                written.append(step.tokens[0])
-                chances.append(step.model_probability[0])
+            written, text, shown_at = [], "", 0.0
+            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, sampling):
+                written.append(new)
+                text += new.text
                 if time.monotonic() - shown_at > 1 / UPDATES_PER_SECOND:
-                    yield answer(done=False)
+                    yield {"text": text, "new_tokens": len(written), "done": False}
                     shown_at = time.monotonic()
-            tokens = [{"token": tokenizer.token_text(t), "probability": _short(p)} for t, p in zip(written, chances)]
-            yield {**answer(done=True), "tokens": tokens, "notes": notes}
+            token_text = checkpoint.tokenizer.token_text
+            tokens = [{"token": token_text(new.id), "probability": _short(new.probability)} for new in written]
+            yield {"text": text, "new_tokens": len(written), "done": True, "tokens": tokens, "notes": notes}
 
     def inspect(
         self, prompt: str, model: str = "", layer: int = 0, head: int = 0, vectors: bool = False, visitor: str = ""

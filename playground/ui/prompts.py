@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 from ..data import LANGUAGES, visible
 from ..storage import Checkpoint
 from .page import Page
@@ -26,24 +29,43 @@ def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[i
 
 
 def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """Beginnings that suit the model: its own prompt, its language's, and the start of its last sample."""
+    """Beginnings that suit the model and that it can read: its own prompt, its language's, words of its last sample."""
     try:
         checkpoint = page.registry.get(model_id, visitor)
     except ValueError:
         return ["Once upon a time"]
-    found = [checkpoint.about.get("prompt") or ""]
+    found = [checkpoint.about.get("prompt")]
     language = LANGUAGES.get(checkpoint.about.get("language") or "")
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
-        found += _first_words(language.sample(400, seed=len(checkpoint.name)))
+        found += _beginnings(language.sample(400, seed=len(checkpoint.name)))
     for sample in checkpoint.history.samples[-1:]:
-        found += [sample.get("prompt", ""), *_first_words(sample.get("text", ""))]
-    kept = list(dict.fromkeys(s for s in found if isinstance(s, str) and s.strip()))
-    return kept[:4] or ["Once upon a time"]
+        found += [*_beginnings(sample.get("text", "")), sample.get("prompt")]
+    known = [s for s in found if isinstance(s, str) and s.strip() and not checkpoint.tokenizer.unknown_parts(s)]
+    return list(dict.fromkeys(known))[:4] or [_any_beginning(checkpoint)]
 
 
-def _first_words(text: str) -> list[str]:
-    """The beginnings of a few lines."""
-    lines = [line for line in text.split("\n")[1:4] if line.strip()]
-    return [" ".join(line.split(" ")[:4]) for line in lines]
+def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str) -> str:
+    """`asked` if there is any and this model knows all of it; else a beginning of the model's own."""
+    own = suggestions(page, model_id, visitor)[0]
+    known = page.registry.has(model_id, visitor) and not page.registry.get(model_id, visitor).tokenizer.unknown_parts(
+        asked or ""
+    )
+    return asked if known and isinstance(asked, str) and asked.strip() else own
+
+
+def _beginnings(text: str) -> list[str]:
+    """Whole first words of a few lines or sentences of a text whose own start and end may be cut off."""
+    whole = text[: max(text.rfind(" "), text.rfind("\n"), 0)]
+    starts = [s.split()[:4] for s in re.split(r"\n+|(?<=[.!?])\s+", whole)[1:]]
+    starts = [words for words in starts if len(words) > 1] or [whole.split()[1:5]]
+    return [" ".join(words)[:60] for words in starts[:3]]
+
+
+def _any_beginning(checkpoint: Checkpoint) -> str:
+    """For a model that nothing is known of: a beginning, or any piece of text, that it can read."""
+    tokenizer = checkpoint.tokenizer
+    pieces = (tokenizer.token_text(token) for token in range(tokenizer.vocab_size))
+    tried = itertools.chain(("The ", "the", "A", "a"), pieces)
+    return next((piece for piece in tried if piece.strip() and not tokenizer.unknown_parts(piece)), "The ")

@@ -1,20 +1,24 @@
 """The Generate tab's own logic: escaping, what a page may send back, and choices that can be opened again."""
 
-import html
-import re
+import json
 
+import gradio as gr
 import pytest
 import torch
 
-from playground.data.tokenizers import CharTokenizer, train_bpe
+from playground.data.tokenizers import CharTokenizer
 from playground.decoding import SamplingConfig, generate
 from playground.model import Transformer
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.tabs.generate.cache_panel import arithmetic
-from playground.ui.tabs.generate.tokens import coloured, plain
-from playground.ui.tabs.generate.writing import Written, _branch, _label, _markdown, _opened, _rows, _scores
+from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
+from playground.ui.tabs.generate.controls import whole
+from playground.ui.tabs.generate.presses import MOST_PAGES, Presses
+from playground.ui.tabs.generate.tokens import OVERLAP, growing
+from playground.ui.tabs.generate.writing import _next_seed, _two, _write
+from playground.ui.tabs.generate.written import Written
 from tests.model.configs import TINY
 
 TOKENIZER = CharTokenizer("<b>&\n\"'xy")
@@ -27,66 +31,135 @@ def written(n: int = 25, sampling: SamplingConfig | None = None) -> Written:
     sampling = sampling or SamplingConfig(temperature=1.3, top_k=5, seed=2)
     steps = list(generate(CHECKPOINT.model, PROMPT, n, sampling))
     tokens, chances = [s.tokens[0] for s in steps], [s.model_probability[0] for s in steps]
-    return Written("some-model", PROMPT, [tokens], [chances], sampling)
+    return Written("some-model", "Stories <b>", PROMPT, [tokens], [chances], sampling)
 
 
-def test_generated_text_is_escaped_and_comes_through_whole():
-    text = written()
-    expected = TOKENIZER.decode(PROMPT + text.samples[0])
-    for shown in (
-        plain(TOKENIZER, PROMPT, text.samples),
-        coloured(TOKENIZER, PROMPT, text.samples, text.probabilities),
-    ):
-        assert not re.search(r"<b>|<script", shown)
-        inner = html.unescape(re.sub(r"<[^>]*>", "", shown)).replace("⏎", "")
-        assert inner == expected
+def streamed(n: int, press, n_samples: int = 1, stops: list[str] | None = None) -> tuple[Written, list]:
+    """What `_write` fills in, and all that it would show."""
+    empty: tuple[list, list] = [[] for _ in range(n_samples)], [[] for _ in range(n_samples)]
+    text = Written("some-model", "Stories <b>", PROMPT, *empty, SamplingConfig(seed=2))
+    return text, list(_write(CHECKPOINT, text, "a-page-of-mine.1", n, stops or [], press))
 
 
-def test_every_token_has_its_place_and_surprise():
-    text = written()
-    shown = coloured(TOKENIZER, PROMPT, text.samples, text.probabilities)
-    assert re.findall(r'data-place="0:(\d+)"', shown) == [str(i) for i in range(25)]
-    surprise = [float(s) for s in re.findall(r"--surprise:([\d.]+)", shown)]
-    assert (surprise[3] > surprise[4]) == (text.probabilities[0][3] < text.probabilities[0][4])
+def drawn(messages: list[dict]) -> list[str]:
+    """The samples as a browser has them after these messages, some of which it may have missed."""
+    texts: list[str] = []
+    for message in messages:
+        if "samples" in message:
+            return ["".join(pieces) for pieces in message["samples"]]
+        texts = texts or [""] * len(message["growing"])
+        for i, part in enumerate(message["growing"]):
+            assert part["from"] <= len(texts[i]), "a gap"
+            texts[i] = texts[i][: part["from"]] + part["text"]
+    return texts
 
 
-def test_half_a_character_is_not_shown_while_writing():
-    bpe = train_bpe("abc", 256)
-    ids = bpe.encode("a😀")
-    assert "�" not in plain(bpe, ids[:1], [ids[1:3]])
-    shown = coloured(bpe, ids[:1], [ids[1:]], [[0.5] * 4])
-    assert "😀" in html.unescape(shown) or "�" in shown
+def test_what_grows_is_sent_once_and_comes_through_whole():
+    texts = ["".join(chr(97 + i % 26) for i in range(n)) for n in (10, 800, 2500, 2600)]
+    sent = [0, *map(len, texts)]
+    messages = [growing("p", {}, [text], [n], "") for text, n in zip(texts, sent)]
+    assert drawn(messages) == [texts[-1]]
+    assert len(messages[-1]["growing"][0]["text"]) <= OVERLAP + 100, "the whole text is not sent again"
+    assert drawn([messages[0], messages[2]]) == [texts[2]], "a message that was missed is made up for"
+
+
+def test_a_text_is_streamed_with_its_writer_and_ends_token_by_token():
+    press = Presses().begin("a-page-of-mine.1")
+    text, shown = streamed(40, press, n_samples=2)
+    messages = [message for message, _ in shown]
+    assert all(m["by"].startswith("Written by Stories <b>: seed 2") and m["model"] == "some-model" for m in messages)
+    assert drawn(messages) == [TOKENIZER.decode(sample) for sample in text.samples]
+    assert messages[-1]["chances"] == text.probabilities and [len(s) for s in messages[-1]["samples"]] == [40, 40]
+    assert shown[-1][1][0].startswith("80 tokens in") and all(words is None for _, words in shown[:-1])
+    json.dumps(messages)
+
+
+def test_stop_ends_a_text_at_its_next_token():
+    presses = Presses()
+    press = presses.begin("a-page-of-mine.1")
+    text = Written("some-model", "Stories", PROMPT, [[]], [[]], SamplingConfig())
+    shown = _write(CHECKPOINT, text, "a-page-of-mine.1", 4000, [], press)
+    next(shown)
+    presses.stop("a-page-of-mine.1")
+    _, words = next(shown)
+    assert len(text.samples[0]) == 2 and "Stopped; what was written is kept." in words
+    assert next(shown, None) is None
+
+
+def test_stop_holds_for_a_press_whose_turn_has_not_come():
+    presses = Presses()
+    presses.stop("a-page-of-mine.1")
+    first, second = presses.begin("a-page-of-mine.1"), presses.begin("another-page.1")
+    assert first.stopped and not first.overtaken and not second.stopped
+    again = presses.begin("a-page-of-mine.2")
+    assert not again.stopped and first.overtaken, "the next press is a new one"
+    presses.stop("a-page-of-mine.1")
+    assert not again.stopped, "a Stop that was meant for the one before"
+    late = presses.begin("a-page-of-mine.1")
+    assert late.overtaken, "its turn came after that of a newer press"
+
+
+def test_presses_are_few_and_nonsense_stops_nobody():
+    presses = Presses()
+    for nonsense in (None, "", "x", 3, [], {}, "a-page-of-mine", "a-page-of-mine.", "<b>" * 9 + ".1", "p" * 99 + ".1"):
+        presses.stop(nonsense)
+        assert not presses.begin(nonsense).stopped
+    for i in range(MOST_PAGES + 50):
+        presses.begin(f"some-page-{i}.1")
+    assert len(presses._pages) == MOST_PAGES
+
+
+def test_a_press_takes_the_next_seed_unless_another_was_asked_for():
+    kept = written().to_dict()
+    assert _next_seed(2, kept) == 3 and _next_seed(7, kept) == 7
+    for nothing in (None, [], {}, {"sampling": []}, {"sampling": {"seed": None}}):
+        assert _next_seed(2, nothing) == 2
+
+
+@pytest.mark.parametrize(
+    "index", [None, 3, "ab", [], [1], [1, 2, 3], ["x", 1], [None, 1], [1.5, 1], [{}, 1], [1e400, 1]]
+)
+def test_a_click_without_a_place_is_a_sentence(index):
+    event = gr.SelectData(None, {"index": index, "value": "x"})
+    with pytest.raises(ValueError, match=r"place"):
+        _two(event)
+
+
+@pytest.mark.parametrize("value", [None, True, "3", [], 1.5, float("nan"), float("inf"), 10**400])
+def test_a_number_that_is_none_is_a_sentence(value):
+    with pytest.raises(ValueError, match="whole number"):
+        whole("token", value)
 
 
 def test_an_opened_choice_is_the_one_that_was_made():
     text = written()
     ids = list(PROMPT)
     for index, step in enumerate(generate(CHECKPOINT.model, PROMPT, 25, text.sampling)):
-        logits, before = _scores(CHECKPOINT.model, text, 0, index)
+        logits, before = scores_of(CHECKPOINT.model, text, 0, index)
         assert before.tolist() == ids
         assert torch.allclose(logits, step.logits[0], atol=1e-4)
-        rows = {row.token: row for row in _rows(CHECKPOINT, text, 0, index)}
+        rows = {row.token: row for row in rows_of(CHECKPOINT, text, 0, index)}
         assert rows[step.tokens[0]].probability == pytest.approx(step.probability[0], abs=1e-4)
         ids.append(step.tokens[0])
 
 
 def test_branching_keeps_what_came_before():
     text = written()
-    prompt, tokens, chances = _branch(CHECKPOINT, text, 1, 11, "3")
+    prompt, tokens, chances = branch(CHECKPOINT, text, 0, 10, "3")
     assert prompt == PROMPT and tokens == [*text.samples[0][:10], 3]
     assert chances[:10] == text.probabilities[0][:10]
-    logits, _ = _scores(CHECKPOINT.model, text, 0, 10)
+    logits, _ = scores_of(CHECKPOINT.model, text, 0, 10)
     assert chances[10] == pytest.approx(logits.softmax(0)[3].item())
-    for sample, number, token in ((1, 99, "3"), (2, 1, "3"), (1, 11, "99"), (1, 11, None)):
+    for sample, number, token in ((0, 98, "3"), (1, 0, "3"), (0, 10, "99"), (0, 10, None), (-1, 0, "3")):
         with pytest.raises(ValueError, match=r"choose|Choose"):
-            _branch(CHECKPOINT, text, sample, number, token)
+            branch(CHECKPOINT, text, sample, number, token)
 
 
 def test_an_opened_choice_names_its_token_harmlessly():
-    heading = _opened(CHECKPOINT, written(), 0, 3)[1]
+    heading = opened(CHECKPOINT, written(), 0, 3)[1]
     assert "<b>" not in heading and heading.startswith("**Token 4:")
     assert _markdown("*<x>_`") == "\\*&lt;x&gt;\\_\\`"
-    assert _label(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎"
+    assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎"
 
 
 def test_a_record_survives_the_page_and_nonsense_does_not():
@@ -104,6 +177,8 @@ def test_a_record_survives_the_page_and_nonsense_does_not():
         good | {"samples": [[1, 2]], "probabilities": [[0.5]]},
         good | {"samples": [[1] * 10**5], "probabilities": [[0.5] * 10**5]},
         good | {"sampling": {"temperature": -1}},
+        good | {"probabilities": [[float("nan")] * 25]},
+        good | {"prompt": [float("inf")]},
         good | {"sampling": {"os": "system"}},
     ):
         with pytest.raises(ValueError, match="press Generate"):

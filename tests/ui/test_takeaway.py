@@ -1,4 +1,4 @@
-"""Models from elsewhere: within this place's limits, their visitor's alone, gone from the disk once they are read."""
+"""Models from elsewhere: within this place's limits, their visitor's alone, whoever else sends the same file."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ def place(**limits):
     return SimpleNamespace(limits=small_limits(**limits))
 
 
-def test_an_uploaded_model_is_its_visitors_own_and_the_file_is_gone(tmp_path):
-    path = zipped(tmp_path)
-    checkpoint = received(path, place())
-    assert checkpoint.name == "Anna's (uploaded)" and not path.exists()
+def test_an_uploaded_model_is_its_visitors_own(tmp_path):
+    checkpoint = received(zipped(tmp_path), place())
+    assert checkpoint.name == "Anna's (uploaded)"
     registry = Registry(small_limits(models_per_visitor=2), shipped=tmp_path / "none")
     ids = [registry.add(ANNA, checkpoint) for _ in range(3)]
     assert [registry.has(i, ANNA) for i in ids] == [False, True, True], "as many as a visitor may keep"
@@ -53,11 +52,16 @@ def test_an_uploaded_model_is_its_visitors_own_and_the_file_is_gone(tmp_path):
         ("mine.zip", {}, {"parameters": -2_499_900}, "MB; this machine takes at most"),
     ],
 )
-def test_models_beyond_a_limit_are_refused_and_their_file_is_gone_as_well(tmp_path, name, config, limits, complaint):
-    path = zipped(tmp_path, name, **config)
+def test_models_beyond_a_limit_are_refused(tmp_path, name, config, limits, complaint):
     with pytest.raises(ValueError, match=complaint):
-        received(path, place(**limits))
-    assert not path.exists()
+        received(zipped(tmp_path, name, **config), place(**limits))
+
+
+def test_two_visitors_who_send_the_same_file_share_its_path(tmp_path):
+    """Uploads are stored by what they hold: what one visitor's upload leaves behind is what the next one reads."""
+    path = zipped(tmp_path)
+    first, second = (received(path, place()) for _ in range(2))
+    assert first.model is not second.model and first.name == second.name
 
 
 def test_what_is_made_to_be_taken_away_does_not_stay(tmp_path):

@@ -10,6 +10,7 @@ import gradio as gr
 
 from ....decoding import SAMPLING_PRESETS, SamplingConfig
 from ...limits import Limits
+from ...page import QUIETLY
 
 WHY = {
     "neutral": "the model's own distribution, nothing changed",
@@ -26,25 +27,27 @@ class Controls:
     """The components, by the name of the setting they hold."""
 
     preset: gr.Radio
+    again: gr.Checkbox
+    """Whether a press is to keep the seed of the one before it."""
     components: dict[str, gr.components.Component]
 
     @property
     def inputs(self) -> set[gr.components.Component]:
         """To be joined to an event's inputs; the handler then gets one dictionary."""
-        return set(self.components.values())
+        return {self.again, *self.components.values()}
 
     def sampling(self, values: Mapping[gr.components.Component, Any], **changes: Any) -> SamplingConfig:
         """The SamplingConfig that the controls say. Raises ValueError where a number makes no sense."""
         given = {name: values[self.components[name]] for name in _SAMPLING}
-        given["top_k"] = _whole("top-k", given["top_k"]) or None
-        given["seed"] = _whole("seed", given["seed"])
+        given["top_k"] = whole("top-k", given["top_k"]) or None
+        given["seed"] = whole("seed", given["seed"])
         return SamplingConfig(**{**given, **changes})
 
     def amount(self, values: Mapping[gr.components.Component, Any]) -> tuple[int, int]:
         """(new tokens, samples)."""
         return (
-            _whole("new tokens", values[self.components["new_tokens"]]),
-            _whole("samples", values[self.components["samples"]]),
+            whole("new tokens", values[self.components["new_tokens"]]),
+            whole("samples", values[self.components["samples"]]),
         )
 
     def stops(self, values: Mapping[gr.components.Component, Any]) -> list[str]:
@@ -53,11 +56,19 @@ class Controls:
         return [line.replace("\\n", "\n") for line in lines if line][:8]
 
 
+_TEMPERATURE = "Below 1 safer, above 1 more even; 0 is greedy."
+_IDLE = "Idle: greedy always takes the likeliest token."
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "greedy", "seed")
 
 
 def build(limits: Limits) -> Controls:
     """Draw the controls."""
+    again = gr.Checkbox(
+        False,
+        label="The same again",
+        info="Keep the seed: the same prompt and settings then give the same text.",
+        elem_id="same-again",
+    )
     preset = gr.Radio(
         [(name.capitalize(), name) for name in SAMPLING_PRESETS],
         value="balanced",
@@ -74,7 +85,7 @@ def build(limits: Limits) -> Controls:
             start.temperature,
             step=0.05,
             label="Temperature",
-            info="Below 1 safer, above 1 more even; 0 is greedy.",
+            info=_TEMPERATURE,
         )
         made["new_tokens"] = gr.Slider(
             1, limits.new_tokens, min(200, limits.new_tokens), step=1, label="New tokens", info="How much to write."
@@ -103,12 +114,14 @@ def build(limits: Limits) -> Controls:
             made["samples"] = gr.Slider(
                 1, limits.samples, 1, step=1, label="Samples", info="Several continuations of the same prompt at once."
             )
-            made["seed"] = gr.Number(0, label="Seed", precision=0, minimum=0, info="The same seed gives the same text.")
+            made["seed"] = gr.Number(
+                0, label="Seed", precision=0, minimum=0, info="Moves on with every text, unless it is kept."
+            )
         made["greedy"] = gr.Checkbox(False, label="Greedy", info="Always the likeliest token; other rules are idle.")
         made["stop"] = gr.Textbox(
             "", lines=1, max_lines=4, label="Stop at", info="One text per line; \\n is a line break."
         )
-    controls = Controls(preset, made)
+    controls = Controls(preset, again, made)
     names = [name for name in _SAMPLING if name != "seed"]
 
     def set_controls(name: str) -> list[Any]:
@@ -117,19 +130,22 @@ def build(limits: Limits) -> Controls:
         said = gr.Radio(info=f"{name.capitalize()}: {WHY[name]}.")
         return [said, *(chosen[n] or 0 if n == "top_k" else chosen[n] for n in names)]
 
+    def temper(greedy: bool) -> Any:
+        return gr.Slider(interactive=not greedy, info=_IDLE if greedy else _TEMPERATURE)
+
+    made["greedy"].change(temper, made["greedy"], made["temperature"], **QUIETLY)
     preset.input(
         set_controls,
         preset,
         [preset, *(made[n] for n in names)],
-        queue=False,
-        show_progress="hidden",
-        api_visibility="private",
+        **QUIETLY,
     )
     return controls
 
 
-def _whole(name: str, value: Any) -> int:
-    """A whole number out of what a page or a program sent."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
+def whole(name: str, value: Any) -> int:
+    """A whole number out of what a page or a program sent. Raises ValueError."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53
+    if not number or value != int(value):
         raise ValueError(f"{name} must be a whole number, not {value!r}")
     return int(value)

@@ -1,83 +1,65 @@
-"""TokenText: generated text whose tokens are shaded by their probability and can be clicked."""
+"""TokenText: a text under the model that wrote it, which grows by its last part, whose tokens can then be clicked.
+
+The browser's half is assets/writing.js. It knows of a press of Generate before the server does: it says so, keeps the
+number of the latest press, which travels with it, and drops what an earlier one still sends.
+"""
 
 from __future__ import annotations
 
-import html
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import gradio as gr
 
-from ....data import Tokenizer
-from ...figures.wire import percent
+from ...chart import ASSETS
+from .written import Written
 
-# 'select' is named for gr.HTML, which looks up the events of a component in this text.
-_ON_LOAD = """
-const pick = (target) => {
-  const token = target.closest && target.closest("[data-place]");
-  if (!token) return;
-  element.querySelectorAll("[data-place].open").forEach((t) => t.classList.remove("open"));
-  token.classList.add("open");
-  const [sample, index] = token.dataset.place.split(":").map(Number);
-  trigger("select", {index: [sample, index], value: token.textContent});
-};
-element.addEventListener("click", (event) => pick(event.target));
-element.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(event.target); }
-});
-"""
+OVERLAP = 1000
+"""Characters that are sent again with what is new: as many may be lost on the way, or overtaken."""
+
+_TEMPLATE = """<div class="written-desk"><p class="written-by quiet-line" hidden></p><div class="written"></div>
+<p class="written-state quiet-line" role="status"></p></div>"""
+
+# the last of an event's inputs is the component that holds the press; values go on to the handler as they are
+BEGIN = """(...values) => {
+  if (window.playgroundWriting) values[values.length - 1] = window.playgroundWriting.begin();
+  return values;
+}"""
+STOP = "() => [window.playgroundWriting?.stop() ?? '']"
+UNLESS_WRITTEN = "(visitor, kept) => [visitor, window.playgroundWriting?.latest ? null : kept]"
+CHOSEN = """(model) => {
+  const writing = (window.playgroundWriting ??= {});
+  writing.model = model;
+  writing.named?.();
+}"""
+
+
+def buttons(writing: bool) -> str:
+    """The script whose answers put [Generate, Stop] into the state of this moment: one of both sleeps."""
+    asleep = [f"{{__type__: 'update', interactive: {str(on).lower()}}}" for on in (not writing, writing)]
+    guard = "" if writing else "if (window.playgroundWriting && !window.playgroundWriting.end()) return KEEP;"
+    keep = "[{__type__: 'update'}, {__type__: 'update'}]"
+    return f"() => {{ {guard.replace('KEEP', keep)} return [{', '.join(asleep)}]; }}"
 
 
 def TokenText(*, elem_id: str) -> gr.HTML:
-    """An empty text; its `.select` gives gr.SelectData with index [sample, token]."""
-    return gr.HTML('<div class="written"></div>', js_on_load=_ON_LOAD, apply_default_css=False, elem_id=elem_id)
+    """An empty place for a text; its `.select` gives gr.SelectData with index [sample, token]."""
+    script = (ASSETS / "writing.js").read_text(encoding="utf-8").replace("'select'", '"select"')
+    return gr.HTML(None, html_template=_TEMPLATE, js_on_load=script, apply_default_css=False, elem_id=elem_id)
 
 
-def plain(tokenizer: Tokenizer, prompt: Sequence[int], samples: Sequence[Sequence[int]]) -> str:
-    """The text while it is being written, as HTML; everything escaped."""
-    blocks = []
-    for sample in samples:
-        given, new = _texts(tokenizer, prompt, sample)
-        if new.endswith("\N{REPLACEMENT CHARACTER}"):
-            new = new[:-1]  # perhaps half a character whose other bytes are still to come
-        blocks.append(f'<span class="given">{html.escape(given)}</span>{html.escape(new)}<span class="caret"></span>')
-    return _framed(blocks)
+def growing(press: str, head: dict[str, str], texts: Sequence[str], sent: Sequence[int], state: str) -> dict[str, Any]:
+    """A text while it is written: of each sample what is new since its first `sent` characters, and some before it."""
+    starts = [max(n - OVERLAP, 0) for n in sent]
+    parts = [{"from": _utf16(text[:start]), "text": text[start:]} for text, start in zip(texts, starts)]
+    return {**head, "press": press, "growing": parts, "state": state}
 
 
-def coloured(
-    tokenizer: Tokenizer,
-    prompt: Sequence[int],
-    samples: Sequence[Sequence[int]],
-    probabilities: Sequence[Sequence[float]],
-) -> str:
-    """The finished text with each token in its own span, the darker the more it surprised the model."""
-    blocks = []
-    for s, (sample, chances) in enumerate(zip(samples, probabilities)):
-        given, _ = _texts(tokenizer, prompt, sample)
-        spans, before = [f'<span class="given">{html.escape(given)}</span>'], given
-        for i, probability in enumerate(chances):
-            after = tokenizer.decode([*prompt, *sample[: i + 1]])
-            # a token that completes a character rewrites what its earlier bytes were shown as
-            piece = after[len(before) :] if after.startswith(before) else tokenizer.token_text(sample[i])
-            before = after
-            spans.append(_span(s, i, piece, probability))
-        blocks.append("".join(spans))
-    return _framed(blocks)
+def finished(press: str, head: dict[str, str], written: Written, pieces: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The whole text, token by token, each with the model's probability of it."""
+    return {**head, "press": press, "samples": [list(p) for p in pieces], "chances": written.probabilities, "state": ""}
 
 
-def _span(sample: int, index: int, text: str, probability: float) -> str:
-    surprise = min(-math.log2(max(probability, 1e-9)) / 8, 1.0)  # eight bits and more are equally dark
-    shown = html.escape(text).replace("\n", '<span class="break">⏎</span>\n') or "∅"
-    return (
-        f'<span data-place="{sample}:{index}" tabindex="0" role="button" style="--surprise:{surprise:.3f}" '
-        f'title="{html.escape(percent(probability))}">{shown}</span>'
-    )
-
-
-def _texts(tokenizer: Tokenizer, prompt: Sequence[int], sample: Sequence[int]) -> tuple[str, str]:
-    given = tokenizer.decode(prompt)
-    return given, tokenizer.decode([*prompt, *sample])[len(given) :]
-
-
-def _framed(blocks: Sequence[str]) -> str:
-    return f'<div class="written">{"<hr>".join(blocks)}</div>'
+def _utf16(text: str) -> int:
+    """The length of a text as browsers count."""
+    return len(text) + sum(character > "\uffff" for character in text)

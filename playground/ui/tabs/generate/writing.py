@@ -1,34 +1,43 @@
-"""Writing: the prompt, the text as it streams, and the table behind every token of it."""
+"""Writing: the prompt, the text as it streams under its writer's name, and the table behind every token of it."""
 
 from __future__ import annotations
 
-import html
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gradio as gr
-import torch
 
-from ....data import Tokenizer, visible
-from ....decoding import SamplingConfig, explain, generate
-from ....model import Transformer
+from ....decoding import SamplingConfig, stream
 from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...figures.candidates import describe_sampling_steps, sampling_steps
-from ...figures.wire import percent
+from ... import theme
+from ...chart import Chart
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
-from ...page import Page, in_words
+from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions
+from ...theme import quiet
 from . import controls as sampling_controls
-from .controls import Controls
-from .tokens import TokenText, coloured, plain
+from .choice import branch, opened, rows_of
+from .controls import Controls, whole
+from .presses import Press, Presses
+from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, TokenText, buttons, finished, growing
+from .written import Written
 
 UPDATES_PER_SECOND = 15
-TABLE_ROWS = 12
-PUNCTUATION_NOTE = "Dark tokens surprised the model, pale ones it expected. Click one to open the choice behind it."
+CHARACTERS_PER_UPDATE = 1000
+"""After so many characters a text is shown half as often as at its start, after twice as many a third, and so on."""
+NO_MASK = (
+    "This model learned without a mask: every token saw its own answer, so its loss looks wonderful and what it "
+    "writes makes no sense."
+)
+_HOW_TO_READ = (
+    "Strongly coloured tokens surprised the model, pale ones it expected. Click one to open the choice behind it."
+)
+_LANE = {"concurrency_limit": 4, "concurrency_id": "generate", "show_progress": "hidden", "api_visibility": "private"}
+_QUIET = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 @dataclass
@@ -39,59 +48,14 @@ class Desk:
     controls: Controls
 
 
-@dataclass
-class Written:
-    """A finished text: all that is needed to open any of its choices again. Travels to the page as plain values."""
-
-    model_id: str
-    prompt: list[int]
-    samples: list[list[int]]
-    probabilities: list[list[float]]
-    sampling: SamplingConfig
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "model_id": self.model_id,
-            "prompt": self.prompt,
-            "samples": self.samples,
-            "probabilities": self.probabilities,
-            "sampling": self.sampling.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Any, limits, model: Transformer | None = None) -> Written:
-        """From what the page sent back, which anybody may have written."""
-        try:
-            written = cls(
-                str(values["model_id"]),
-                [int(t) for t in values["prompt"]],
-                [[int(t) for t in sample] for sample in values["samples"]],
-                [[float(p) for p in sample] for sample in values["probabilities"]],
-                SamplingConfig(**values["sampling"]),
-            )
-        except (KeyError, TypeError, ValueError) as problem:
-            raise ValueError("There is no text to open yet: press Generate first") from problem
-        lengths = [len(s) for s in written.samples]
-        if len(lengths) > limits.samples or any(n > limits.new_tokens * 4 for n in lengths):
-            raise ValueError("This text is longer than anything written here: press Generate again")
-        if len(written.prompt) > limits.prompt or not written.prompt:
-            raise ValueError("The prompt of this text cannot be read: press Generate again")
-        if [len(p) for p in written.probabilities] != lengths:
-            raise ValueError("This text's record is damaged: press Generate again")
-        if model is not None:
-            known = range(model.config.vocab_size)
-            if any(t not in known for ids in (written.prompt, *written.samples) for t in ids):
-                raise ValueError("This text was written by another model: press Generate again")
-        return written
-
-
 def build(page: Page) -> Desk:
     """Prompt and controls on the left, the text on the right, the opened choice below it."""
-    stopping: set[str] = set()  # visitors who have pressed Stop
+    presses = Presses()
+    known = suggestions(page, page.registry.default, None)
     with gr.Row(equal_height=False):
         with gr.Column(scale=2, min_width=300):
             prompt = gr.Textbox(
-                suggestions(page, page.registry.default, None)[0],
+                known[0],
                 label="Prompt",
                 lines=3,
                 max_lines=8,
@@ -100,22 +64,25 @@ def build(page: Page) -> Desk:
             )
             ideas = gr.Dataset(
                 components=[prompt],
-                samples=[[s] for s in suggestions(page, page.registry.default, None)],
+                samples=[[s] for s in known],
                 label="Beginnings this model knows",
                 show_label=True,
                 type="values",
             )
+            mask = gr.HTML(_no_mask(page, page.registry.default, None), padding=False, elem_id="generate-mask")
             with gr.Row():
-                start = gr.Button("Generate", variant="primary", elem_id="generate-start")
-                stop = gr.Button("Stop", elem_id="generate-stop", interactive=False)
+                start = gr.Button("Generate", variant="primary", elem_id="generate-start", min_width=120)
+                stop = gr.Button("Stop", elem_id="generate-stop", interactive=False, min_width=90)
             controls = sampling_controls.build(page.limits)
         with gr.Column(scale=3, min_width=320):
             text = TokenText(elem_id="generate-text")
-            status = gr.Markdown(
-                "Press **Generate**: the text appears here as it is written.", elem_id="generate-status"
+            status = gr.HTML(
+                quiet("Press Generate: the text appears here as it is written."),
+                padding=False,
+                elem_id="generate-status",
             )
             copy_link(page, "generate")
-            with gr.Column(visible=False, elem_classes="card") as opened:
+            with gr.Column(visible=False, elem_classes="card") as card:
                 heading = gr.Markdown(elem_id="choice-heading")
                 with gr.Row():
                     sample_number = gr.Number(1, label="Sample", precision=0, minimum=1, visible=False)
@@ -131,234 +98,190 @@ def build(page: Page) -> Desk:
                 )
     # what was written, kept by the visitor's own browser, so that a reload still has it
     record = gr.BrowserState(None, storage_key="playground-written", secret="playground-written")
+    press_name = gr.Textbox("", visible=False)  # the last input of its events: the browser fills it in
     page.share("generate.prompt", prompt)
 
-    def write(values: dict) -> Iterator[Any]:
-        yield from _write(page, stopping, values, values[prompt], None)
+    # ---- writing -----------------------------------------------------------------------------------------------------
 
-    def write_otherwise(values: dict) -> Iterator[Any]:
-        yield from _write(page, stopping, values, None, values[instead])
+    def write(values: dict) -> Iterator[dict]:
+        def begin(sampling: SamplingConfig) -> tuple[Checkpoint, Written, list[str]]:
+            model_id = values[page.model]
+            checkpoint = page.registry.get(model_id, values[page.visitor])
+            ids, notes = read_prompt(page, checkpoint, values[prompt])
+            n = controls.amount(values)[1]
+            empty: list[list] = [[] for _ in range(n)]
+            return checkpoint, Written(model_id, checkpoint.name, ids, empty, [[] for _ in range(n)], sampling), notes
 
-    def _write(page, stopping, values, prompt_text, token) -> Iterator[Any]:
-        visitor, model_id = values[page.visitor], values[page.model]
-        with in_words():
-            checkpoint = page.registry.get(model_id, visitor)
+        yield from written_out(values, begin)
+
+    def write_otherwise(values: dict) -> Iterator[dict]:
+        def begin(sampling: SamplingConfig) -> tuple[Checkpoint, Written, list[str]]:
+            checkpoint, before = kept_text(values[page.visitor], values[record])
+            place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
+            ids, begun, chances = branch(checkpoint, before, *place, values[instead])
+            return checkpoint, Written(before.model_id, before.name, ids, [begun], [chances], sampling), []
+
+        yield from written_out(values, begin)
+
+    def written_out(values: dict, begin: Callable) -> Iterator[dict]:
+        """What the page shows of one press: a text that grows, or the sentence that refuses it."""
+        press = presses.begin(values[press_name])
+        if press.overtaken:
+            return
+        if press.stopped:
+            yield {status: quiet("Stopped before it began.")}
+            return
+        try:
             new_tokens, n_samples = controls.amount(values)
-            sampling = controls.sampling(values)
             page.limits.check_generation(new_tokens, n_samples)
-            notes = []
-            if token is None:
-                ids, notes = read_prompt(page, checkpoint, prompt_text)
-                begun: list[int] = []
-                known: list[float] = []
-            else:
-                before = Written.from_dict(values[record], page.limits, checkpoint.model)
-                if before.model_id != model_id:
-                    raise ValueError("This text was written by another model: press Generate again")
-                n_samples = 1
-                ids, begun, known = _branch(checkpoint, before, values[sample_number], values[token_number], token)
-            stopping.discard(visitor)
-            final = None
-            for final in _stream(checkpoint, ids, begun, known, new_tokens, sampling, n_samples,
-                                 controls.stops(values), lambda: visitor in stopping, notes):  # fmt: skip
-                written, state = final
-                if written is None:
-                    yield {text: state[0], status: state[1], stop: gr.Button(interactive=True)}
-                else:
-                    written.model_id = model_id
-                    yield {
-                        text: state[0],
-                        status: state[1],
-                        stop: gr.Button(interactive=False),
-                        record: written.to_dict(),
-                        opened: gr.Column(visible=False),
-                    }
+            sampling = controls.sampling(values)
+            if not values[controls.again]:
+                sampling = sampling.replace(seed=_next_seed(sampling.seed, values[record]))
+            checkpoint, written, notes = begin(sampling)
+            stops, name = controls.stops(values), str(values[press_name] or "")
+            if not checkpoint.config.causal:
+                notes.append(NO_MASK)
+            for shown, words in _write(checkpoint, written, name, new_tokens, stops, press):
+                if words is None:
+                    yield {text: shown, controls.components["seed"]: sampling.seed}
+                elif not press.overtaken:
+                    said = " ".join([*words, *notes, _HOW_TO_READ])
+                    yield {text: shown, status: quiet(said), record: written.to_dict(), card: gr.Column(visible=False)}
+        except ValueError as problem:
+            if not press.overtaken:
+                yield {status: theme.notice(sentence(str(problem)), "error")}
 
-    outputs = [text, status, stop, record, opened]
-    shared = {page.visitor, page.model, prompt, record, *controls.inputs}
-    for event in (start.click, prompt.submit):
-        event(
-            write, shared, outputs, concurrency_limit=4, concurrency_id="generate", show_progress="hidden",
-            api_visibility="private", trigger_mode="once",
-        )  # fmt: skip
-    stop.click(lambda visitor: stopping.add(visitor), page.visitor, None, queue=False, api_visibility="private")
+    outputs = [text, status, record, card, controls.components["seed"]]
+    asked = {page.visitor, page.model, prompt, record, press_name, *controls.inputs}
+    chosen_there = {instead, sample_number, token_number}
 
-    choice_outputs = [opened, heading, steps, table, instead, token_number, sample_number]
+    def on(listen: Callable, handler: Callable, inputs: set) -> None:
+        listen(None, None, [start, stop], js=buttons(writing=True), api_visibility="private")
+        event = listen(handler, inputs, outputs, js=BEGIN, trigger_mode="multiple", **_LANE)
+        event.then(None, None, [start, stop], js=buttons(writing=False), api_visibility="private")
 
-    def open_choice(visitor, model_id, kept, sample: int, number: int):
-        with in_words():
-            checkpoint = page.registry.get(model_id, visitor)
-            written = Written.from_dict(kept, page.limits, checkpoint.model)
-            if written.model_id != model_id:
-                raise ValueError("This text was written by another model: press Generate again")
-            return _opened(checkpoint, written, sample, number)
+    # ---- choices -----------------------------------------------------------------------------------------------------
 
-    def clicked(visitor, model_id, kept, event: gr.SelectData):
-        return open_choice(visitor, model_id, kept, event.index[0], event.index[1])
+    def kept_text(visitor: str, kept: Any) -> tuple[Checkpoint, Written]:
+        """The text on the screen, and the model that wrote it, whichever is chosen by now."""
+        model_id = Written.from_dict(kept, page.limits).model_id
+        checkpoint = page.registry.get(model_id, visitor)
+        return checkpoint, Written.from_dict(kept, page.limits, checkpoint.model)
 
-    def numbered(visitor, model_id, kept, sample, number):
-        return open_choice(visitor, model_id, kept, int(sample or 1) - 1, int(number or 1) - 1)
+    @in_words()
+    def clicked(visitor, kept, event: gr.SelectData):
+        return opened(*kept_text(visitor, kept), *_two(event))
 
-    quiet = {"show_progress": "hidden", "api_visibility": "private"}
-    text.select(clicked, [page.visitor, page.model, record], choice_outputs, **quiet)
-    token_number.submit(
-        numbered, [page.visitor, page.model, record, sample_number, token_number], choice_outputs, **quiet
-    )
-    branching = {*shared, instead, sample_number, token_number}
-    rewrite.click(write_otherwise, branching, outputs, concurrency_limit=4, concurrency_id="generate", **quiet)
+    @in_words()
+    def numbered(visitor, kept, sample, number):
+        return opened(*kept_text(visitor, kept), whole("sample", sample or 1) - 1, whole("token", number or 1) - 1)
 
-    def bar_clicked(kept, sample, number, visitor, model_id, event: gr.SelectData):
-        with in_words():
-            checkpoint = page.registry.get(model_id, visitor)
-            written = Written.from_dict(kept, page.limits, checkpoint.model)
-            rows = _rows(checkpoint, written, int(sample or 1) - 1, int(number or 1) - 1)
-            return str(rows[int(event.index[1])].token)
+    @in_words()
+    def bar_clicked(visitor, kept, sample, number, event: gr.SelectData):
+        rows = rows_of(*kept_text(visitor, kept), whole("sample", sample or 1) - 1, whole("token", number or 1) - 1)
+        row = _two(event)[1]
+        if not 0 <= row < len(rows):
+            raise ValueError("There is no such bar: click one of those shown")
+        return str(rows[row].token)
 
-    steps.select(
-        bar_clicked, [record, sample_number, token_number, page.visitor, page.model], instead, **quiet
-    ).success(write_otherwise, branching, outputs, concurrency_limit=4, concurrency_id="generate", **quiet)
+    choice_outputs = [card, heading, steps, table, instead, token_number, sample_number]
+    text.select(clicked, [page.visitor, record], choice_outputs, **_QUIET)
+    token_number.submit(numbered, [page.visitor, record, sample_number, token_number], choice_outputs, **_QUIET)
+    bar = steps.select(bar_clicked, [page.visitor, record, sample_number, token_number], instead, **_QUIET)
+
+    on(partial(gr.on, [start.click, prompt.submit]), write, asked)
+    on(rewrite.click, write_otherwise, asked | chosen_there)
+    on(bar.success, write_otherwise, asked | chosen_there)
+    stop.click(presses.stop, press_name, None, js=STOP, **QUIETLY)
+    stop.click(None, None, [start, stop], js=_STOPPED, api_visibility="private")
+
+    # ---- another model, another visit --------------------------------------------------------------------------------
 
     def follow_model(visitor, model_id, request: gr.Request):
         known = suggestions(page, model_id, visitor)
-        return (
-            linked_prompt(request, "generate", model_id) or known[0],
-            gr.Dataset(samples=[[s] for s in known]),
-            gr.Column(visible=False),
-        )
+        linked = linked_prompt(request, "generate", model_id)
+        return linked or known[0], gr.Dataset(samples=[[s] for s in known]), _no_mask(page, model_id, visitor)
 
-    page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, opened], queue=False, **quiet)
-    ideas.click(lambda sample: sample[0], ideas, prompt, queue=False, **quiet)
+    page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
+    page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")
+    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+
+    def recall(visitor, kept) -> Any:
+        try:
+            checkpoint, written = kept_text(visitor, kept)
+        except ValueError:
+            return gr.skip()
+        tokenizer = checkpoint.tokenizer
+        return finished("", written.head(tokenizer), written, written.pieces(tokenizer)), quiet(_HOW_TO_READ)
+
+    # what a browser keeps is only there once the tab is
+    page.tab.select(recall, [page.visitor, record], [text, status], js=UNLESS_WRITTEN, **QUIETLY)
     return Desk(prompt, controls)
 
 
-def _stream(checkpoint, ids, begun, known, new_tokens, sampling, n_samples, stops, stopped, notes):
-    """Yield (None, (html, status)) while the text grows, then (Written, (coloured html, status)) once."""
-    tokenizer, model = checkpoint.tokenizer, checkpoint.model
-    samples = [list(begun) for _ in range(n_samples)]
-    probabilities = [list(known) for _ in range(n_samples)]
-    over = [False] * n_samples
-    began, drawn, rebuilt, step = time.perf_counter(), 0.0, 0, None
-    for step in generate(
-        model, ids + begun, new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stops
-    ):
-        for i, token in enumerate(step.tokens):
-            if not over[i]:
-                samples[i].append(token)
-                probabilities[i].append(step.model_probability[i])
-        over = list(step.stopped)
+def _write(
+    checkpoint: Checkpoint, written: Written, name: str, new_tokens: int, stops: list[str], press: Press
+) -> Iterator[tuple[dict, list[str] | None]]:
+    """Fill `written`; yields what to show with None while it grows, and at its end once with sentences about it."""
+    model, tokenizer, n_samples = checkpoint.model, checkpoint.tokenizer, len(written.samples)
+    head, pieces = written.head(tokenizer), written.pieces(tokenizer)
+    texts = ["".join(p) for p in pieces]
+    sent = [0] * n_samples
+    began, due, rebuilt, step = time.perf_counter(), 0.0, 0, None
+    streamed = stream(
+        model, tokenizer, [*written.prompt, *written.samples[0]], new_tokens, written.sampling,
+        n_samples=n_samples, stop=stops,
+    )  # fmt: skip
+    for step, new in streamed:
+        for i, token in enumerate(new):
+            if token is not None:
+                written.samples[i].append(token.id)
+                written.probabilities[i].append(float(f"{token.probability:.5g}"))
+                pieces[i].append(token.text)
+                texts[i] += token.text
         rebuilt += step.rebuilt
-        now = time.perf_counter()
-        if now - drawn >= 1 / UPDATES_PER_SECOND:
-            drawn = now
-            rate = (step.index + 1) * n_samples / (now - began)
-            progress = f"{step.index + 1:,} of {new_tokens:,} tokens · {rate:,.0f} tokens/s"
-            yield None, (plain(tokenizer, ids, samples), progress)
-        if stopped():
-            notes = [*notes, "Stopped; what was written is kept."]
+        if press.stopped:
             break
-    seconds = time.perf_counter() - began
-    n = (step.index + 1) * n_samples
+        now = time.perf_counter()
+        if now >= due:
+            length = sum(map(len, texts))
+            due = now + (1 + length / CHARACTERS_PER_UPDATE) / UPDATES_PER_SECOND
+            rate = (step.index + 1) * n_samples / (now - began)
+            state = f"{step.index + 1:,} of {new_tokens:,} tokens · {rate:,.0f} tokens/s"
+            yield growing(name, head, texts, sent, state), None
+            sent = [len(text) for text in texts]
+    seconds, n = time.perf_counter() - began, (step.index + 1) * n_samples
     words = [f"{n:,} tokens in {seconds:.2f} s ({n / seconds:,.0f} tokens/s)."]
     if rebuilt:
         words.append(
             f"The context of {model.config.context_length} tokens was full, so its oldest token fell out "
             f"and the cache was rebuilt {rebuilt:,} times."
         )
-    if any(over):
+    if any(step.stopped):
         words.append("A stop text was met.")
-    written = Written("", ids, samples, probabilities, sampling)
-    yield written, (coloured(tokenizer, ids, samples, probabilities), " ".join([*words, *notes, PUNCTUATION_NOTE]))
+    if press.stopped:
+        words.append("Stopped; what was written is kept.")
+    yield finished(name, head, written, pieces), words
 
 
-def _branch(
-    checkpoint: Checkpoint, written: Written, sample, number, token
-) -> tuple[list[int], list[int], list[float]]:
-    """Prompt, kept tokens with the new one at their end, and the model's probabilities of them."""
-    sample, index = _place(written, int(sample or 1) - 1, int(number or 1) - 1)
-    try:
-        token = int(token)
-    except (TypeError, ValueError):
-        raise ValueError("Choose the token to go on with first: in the list, or by clicking its bar") from None
-    if token not in range(checkpoint.config.vocab_size):
-        raise ValueError("The model does not know that token: choose one from the list")
-    logits, _ = _scores(checkpoint.model, written, sample, index)
-    probability = logits.softmax(0)[token].item()
-    return (
-        written.prompt,
-        [*written.samples[sample][:index], token],
-        [*written.probabilities[sample][:index], probability],
-    )
+def _next_seed(seed: int, kept: Any) -> int:
+    """`seed`, or the one after it where the text on the screen was written with it."""
+    before = kept.get("sampling") if isinstance(kept, dict) else None
+    return seed + 1 if isinstance(before, dict) and before.get("seed") == seed else seed
 
 
-def _place(written: Written, sample: int, index: int) -> tuple[int, int]:
-    if not 0 <= sample < len(written.samples):
-        raise ValueError(f"There are {len(written.samples)} samples: choose one of them")
-    if not 0 <= index < len(written.samples[sample]):
-        raise ValueError(f"The text has {len(written.samples[sample]):,} new tokens: choose one of them")
-    return sample, index
+def _two(event: gr.SelectData) -> tuple[int, int]:
+    """The two whole numbers that a click came with. Raises ValueError: anybody may send anything."""
+    index = event.index
+    if not isinstance(index, (list, tuple)) or len(index) != 2:
+        raise ValueError("This click has no place in the picture: click a token or a bar")
+    return whole("the clicked place", index[0]), whole("the clicked place", index[1])
 
 
-@torch.inference_mode()
-def _scores(model: Transformer, written: Written, sample: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scores (V,) that token `index` was chosen from, computed again, and the ids (T,) before it."""
-    ids = torch.tensor(written.prompt + written.samples[sample][:index])
-    return model(ids[None, -model.config.context_length :]).logits[0, -1].float(), ids
+def _no_mask(page: Page, model_id: str | None, visitor: str | None) -> str:
+    """The warning of a model that was trained without a mask, as HTML; empty for any other."""
+    masked = not page.registry.has(model_id, visitor) or page.registry.get(model_id, visitor).config.causal
+    return "" if masked else theme.notice(NO_MASK, "warning")
 
 
-def _rows(checkpoint: Checkpoint, written: Written, sample: int, index: int):
-    sample, index = _place(written, sample, index)
-    logits, ids = _scores(checkpoint.model, written, sample, index)
-    return explain(logits, ids, written.sampling, rows=TABLE_ROWS, always=(written.samples[sample][index],))
-
-
-def _opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) -> tuple:
-    """The opened choice: heading, chart, table, the list of alternatives, and the two numbers."""
-    sample, index = _place(written, sample, index)
-    rows = _rows(checkpoint, written, sample, index)
-    chosen_token = written.samples[sample][index]
-    chosen = next(i for i, row in enumerate(rows) if row.token == chosen_token)
-    labels = [_label(checkpoint.tokenizer, row.token) for row in rows]
-    drawn = [
-        {
-            "label": label,
-            "raw_probability": row.raw_probability,
-            "tempered_probability": row.tempered_probability,
-            "probability": row.probability,
-            "removed_by": row.removed_by,
-        }
-        for label, row in zip(labels, rows)
-    ]
-    table = [
-        [
-            ("▸ " if i == chosen else "") + label,
-            f"{row.logit:.2f}",
-            percent(row.raw_probability),
-            f"{row.score:.2f}",
-            percent(row.tempered_probability),
-            row.removed_by or "",
-            percent(row.probability),
-        ]
-        for i, (label, row) in enumerate(zip(labels, rows))
-    ]
-    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – how it was chosen"
-    return (
-        gr.Column(visible=True),
-        heading,
-        show(sampling_steps(drawn, chosen=chosen), describe_sampling_steps(drawn, chosen=chosen)),
-        table,
-        gr.Dropdown(
-            choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],
-            value=str(rows[chosen].token),
-        ),
-        gr.Number(index + 1, maximum=len(written.samples[sample])),
-        gr.Number(sample + 1, visible=len(written.samples) > 1, maximum=len(written.samples)),
-    )
-
-
-def _label(tokenizer: Tokenizer, token: int) -> str:
-    return visible(tokenizer.token_text(token))
-
-
-def _markdown(text: str) -> str:
-    """A token's text where Markdown is read: nothing in it may mean anything."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|~$" else html.escape(c) for c in text)
+_STOPPED = "() => [{__type__: 'update', interactive: true}, {__type__: 'update', interactive: false}]"

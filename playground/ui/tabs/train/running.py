@@ -12,6 +12,7 @@ from ...followers import TICK, Follower, Followers, tick
 from ...jobs import Job, RunView
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
+from ...prompts import beginning
 from ...runs import predict
 from ...theme import quiet
 from . import form, watch
@@ -60,7 +61,8 @@ class Running:
         if prompt is None:
             talk.click(lambda: page.open("generate"), None, page.tabs, **QUIETLY)
         else:
-            talk.click(lambda text: (page.open("generate"), text), self.c["prompt"], [page.tabs, prompt], **QUIETLY)
+            who = [page.model, page.visitor, self.c["prompt"]]
+            talk.click(lambda *who: (page.open("generate"), beginning(page, *who)), who, [page.tabs, prompt], **QUIETLY)
 
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train: check, begin, and show the empty chart at once."""

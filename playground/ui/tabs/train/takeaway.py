@@ -129,22 +129,20 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
 def received(path: Path, page: Page) -> Checkpoint:
     """The model of an uploaded zip, within this place's limits, under a name that tells where it came from.
 
-    The file is gone afterwards. Raises ValueError.
+    The file stays: gradio stores uploads by what they hold, so whoever sends the same one is given the same path, and
+    it clears away old ones itself. Raises ValueError.
     """
     limits = page.limits
-    try:
-        if path.suffix.lower() != ".zip":
-            raise ValueError("Upload a zip file: the one that “Model (zip)” makes, or a zipped folder.")
-        if path.stat().st_size > limits.archive_bytes:
-            raise ValueError(
-                f"The zip has {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
-                f"{limits.archive_bytes / 1e6:.0f} MB."
-            )
-        checkpoint = load_archive(
-            path, max_bytes=limits.archive_bytes, check=limits.check_model, max_parameters=limits.parameters
+    if path.suffix.lower() != ".zip":
+        raise ValueError("Upload a zip file: the one that “Model (zip)” makes, or a zipped folder.")
+    if path.stat().st_size > limits.archive_bytes:
+        raise ValueError(
+            f"The zip has {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
+            f"{limits.archive_bytes / 1e6:.0f} MB."
         )
-    finally:
-        path.unlink(missing_ok=True)
+    checkpoint = load_archive(
+        path, max_bytes=limits.archive_bytes, check=limits.check_model, max_parameters=limits.parameters
+    )
     name = path.stem[:60] if checkpoint.name == "model" else checkpoint.name
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 

@@ -1,0 +1,77 @@
+"""Written: a finished text under the name of the model that wrote it, as plain values that the browser keeps."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ....data import Tokenizer
+from ....decoding import SamplingConfig, Spelling
+from ....model import Transformer
+from ...limits import Limits
+
+
+@dataclass
+class Written:
+    """All that is needed to show a text again and to open any of its choices."""
+
+    model_id: str
+    name: str
+    """What the model is called."""
+    prompt: list[int]
+    samples: list[list[int]]
+    probabilities: list[list[float]]
+    """The model's own, of each token of each sample."""
+    sampling: SamplingConfig
+
+    @property
+    def by(self) -> str:
+        """Who wrote it, and how."""
+        rules = self.sampling
+        if rules.greedy or not rules.temperature:
+            return f"Written by {self.name}, greedily."
+        return f"Written by {self.name}: seed {rules.seed}, temperature {rules.temperature:g}."
+
+    def pieces(self, tokenizer: Tokenizer) -> list[list[str]]:
+        """The text of every token."""
+        spelled = []
+        for sample in self.samples:
+            spelling, last = Spelling(tokenizer, self.prompt), len(sample) - 1
+            spelled.append([spelling.add(token, last=i == last) for i, token in enumerate(sample)])
+        return spelled
+
+    def head(self, tokenizer: Tokenizer) -> dict[str, str]:
+        """What stands above the text, and before it."""
+        return {"model": self.model_id, "by": self.by, "given": tokenizer.decode(self.prompt)}
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"sampling": self.sampling.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Any, limits: Limits, model: Transformer | None = None) -> Written:
+        """From what the page sent back, which anybody may have written. Raises ValueError."""
+        try:
+            written = cls(
+                str(values["model_id"]),
+                str(values["name"])[:200],
+                [int(t) for t in values["prompt"]],
+                [[int(t) for t in sample] for sample in values["samples"]],
+                [[float(p) for p in sample] for sample in values["probabilities"]],
+                SamplingConfig(**values["sampling"]),
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as problem:
+            raise ValueError("There is no text to open yet: press Generate first") from problem
+        lengths = [len(s) for s in written.samples]
+        if len(lengths) > limits.samples or any(n > limits.new_tokens * 4 for n in lengths):
+            raise ValueError("This text is longer than anything written here: press Generate again")
+        if len(written.prompt) > limits.prompt or not written.prompt:
+            raise ValueError("The prompt of this text cannot be read: press Generate again")
+        if [len(p) for p in written.probabilities] != lengths:
+            raise ValueError("This text's record is damaged: press Generate again")
+        if not all(0 <= p <= 1 for sample in written.probabilities for p in sample):
+            raise ValueError("This text's record is damaged: press Generate again")
+        if model is not None:
+            known = range(model.config.vocab_size)
+            if any(t not in known for ids in (written.prompt, *written.samples) for t in ids):
+                raise ValueError("This text was written by another model: press Generate again")
+        return written

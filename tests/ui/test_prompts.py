@@ -1,0 +1,57 @@
+"""Beginnings that a model is offered: its own, whole words, nothing that it cannot read."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.model import Transformer
+from playground.storage import Checkpoint
+from playground.training import History
+from playground.ui.prompts import beginning, suggestions
+from playground.ui.registry import Registry
+from tests.model.configs import TINY
+
+from .runs import ANNA, small_limits
+
+SALES = "Our pumps are quiet. Order two pumps today and save. We deliver on Monday. Each pump lasts ten years."
+
+
+def page_with(tmp_path, tokenizer, text="", prompt="", sampled=""):
+    """A page with one model of an own text, whose last sample is `text`."""
+    history = History()
+    if text:
+        history.samples.append({"step": 9, "prompt": sampled, "text": text})
+    model = Transformer(TINY.replace(vocab_size=tokenizer.vocab_size))
+    registry = Registry(small_limits(), shipped=tmp_path / "none")
+    about = {"prompt": prompt, "language": None}
+    model_id = registry.add(ANNA, Checkpoint(model, tokenizer, history, "Run 1", about))
+    return SimpleNamespace(registry=registry, limits=small_limits()), model_id
+
+
+def test_a_model_of_an_own_text_is_offered_words_of_that_text(tmp_path):
+    page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), text=SALES[3:62], sampled="O")
+    found = suggestions(page, model_id, ANNA)
+    assert "Once upon a time" not in found and found[0] == "Order two pumps today"
+    whole = set(SALES.replace(".", "").split())
+    assert all(set(s.replace(".", "").split()) <= whole for s in found if len(s) > 1), f"words are cut: {found}"
+
+
+def test_a_sample_that_ends_within_a_word_offers_none_of_it(tmp_path):
+    page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), text="ps are quiet\nOrder two pumps\nWe del")
+    assert suggestions(page, model_id, ANNA) == ["Order two pumps"]
+
+
+@pytest.mark.parametrize("tokenizer", [CharTokenizer("αβγ"), WordTokenizer(["pump", "two"]), CharTokenizer("a b")])
+def test_nothing_is_offered_that_the_model_cannot_read(tmp_path, tokenizer):
+    page, model_id = page_with(tmp_path, tokenizer, prompt="Mia lived by the sea.", text="Mia has it.\nTom is sad.\nO")
+    (only,) = suggestions(page, model_id, ANNA)
+    assert only.strip() and not tokenizer.unknown_parts(only)
+
+
+def test_another_tabs_prompt_is_taken_along_only_where_the_model_knows_it(tmp_path):
+    page, model_id = page_with(tmp_path, WordTokenizer.from_text(SALES), prompt="Our pumps")
+    assert beginning(page, model_id, ANNA, "Each pump") == "Each pump"
+    for asked in ("", "  ", None, "Mia lived by the sea."):
+        assert beginning(page, model_id, ANNA, asked) == "Our pumps"
+    assert beginning(page, "gone", ANNA, "Each pump").strip()
