@@ -53,6 +53,8 @@ class Page:
     """The tabs this page has."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
+    opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
+    """Hidden; value: the id of the tab that is open, empty until the page has said so."""
     _shared: dict[str, gr.components.Component] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)

@@ -27,6 +27,7 @@ def index_of(event: gr.EventData, count: int) -> int:
     """Which of so many things in a row was clicked: its index, or the second number of two. Raises ValueError."""
     place = _said(event, "index")
     if isinstance(place, (list, tuple)) and len(place) == 2:
+        _within(place[0], sys.maxsize)
         place = place[1]
     return _within(place, count)
 
