@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import html
+import logging
 import os
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -37,6 +38,7 @@ PAGES = 500
 AT_ONCE = 3
 """Answers worked on at the same time for one page: a slow one does not hold up the click after it."""
 
+_log = logging.getLogger(__name__)
 _cores = os.cpu_count() or 1
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
 QUICK = ThreadPoolExecutor(_cores + 2, thread_name_prefix="look")
@@ -174,6 +176,20 @@ class Turns:
                  "trigger_mode": "always_last"}  # fmt: skip
         return event(answer, set(inputs), outputs, js=ask, **quick)
 
+    def calls(
+        self, event: Any, handler: Callable[..., Any], inputs: list, outputs: list, *, slow: bool = False, **more: Any
+    ) -> Any:
+        """On this event call `handler(*inputs)`, which returns all outputs in their order, or some by component."""
+
+        def ask(question: Question) -> Callable[[], dict]:
+            def draw() -> dict:
+                answer = handler(*(question.values[component] for component in inputs))
+                return answer if isinstance(answer, dict) else dict(zip(outputs, answer))
+
+            return Slow(draw) if slow else draw
+
+        return self.on(event, ask, inputs, outputs, **more)
+
     async def _answer(
         self, handler: Handler, values: dict, event: gr.EventData, request: gr.Request, *, of: Any, draws: bool
     ) -> Any:
@@ -195,8 +211,13 @@ class Turns:
                 if draws and question.stale:
                     return gr.skip()  # the newer one draws what is owed as well
                 updates = await _in_thread(SLOW if isinstance(draw, Slow) else QUICK, draw)
-        except ValueError as problem:
-            gr.Warning(html.escape(sentence(str(problem)), quote=False), duration=12, title="Not possible")
+        except (ValueError, gr.Error) as problem:
+            words = sentence(getattr(problem, "message", str(problem)))
+            gr.Warning(html.escape(words, quote=False), duration=12, title="Not possible")
+            return answered
+        except Exception:  # ours; the page must not wait for an answer that never comes
+            _log.exception("A question of the page ended in an error")
+            gr.Warning("Something went wrong while this was computed: try something else.", title="Error")
             return answered
         if not await _next_to_leave(page, turn, draws):
             return gr.skip()
