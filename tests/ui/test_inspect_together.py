@@ -241,3 +241,17 @@ def test_looks_of_one_prompt_are_taken_once_for_all_who_ask(tab, monkeypatch):
 
     asyncio.run(all_open_it())
     assert len(taken) == 1
+
+
+def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
+    import gc
+    import weakref
+
+    other = Checkpoint(Transformer(TINY.replace(vocab_size=LETTERS.vocab_size), seed=6), LETTERS, History(), "other")
+    model_id, gone = tab.page.registry.add("a-visitor-of-these-tests", other), weakref.ref(other.model)
+    for view in ("walk", "learn", "cachewalk"):
+        assert tab.frame.update({**tab.at("abcab", view=view), tab.page.model: model_id})[tab.frame.notice] == ""
+    del other
+    tab.page.registry.remove(model_id, "a-visitor-of-these-tests")
+    gc.collect()
+    assert gone() is None

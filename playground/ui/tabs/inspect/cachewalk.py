@@ -88,7 +88,7 @@ def walk_of(look: Look) -> list[WalkStep]:
     return _walks.get(look.ids, lambda: list(cache_walk(look.model, look.ids, NEW_TOKENS)), owner=look.model)
 
 
-_walks = Kept(entries=48)
+_walks = Kept(entries=48, megabytes=128)
 
 
 def _within(position: Any, count: int) -> int:
