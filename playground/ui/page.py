@@ -18,6 +18,9 @@ A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id
         page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
 
 Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
+What takes longer, or is asked again before it was answered, goes through `widgets.turns`. What nobody sees yet is not
+worked out: when the page loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, and
+`page.opened` which one is open.
 """
 
 from __future__ import annotations

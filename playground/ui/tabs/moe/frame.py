@@ -17,28 +17,7 @@ from ...page import QUIETLY, Page
 from ...widgets.turns import Question, Turns
 
 SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
-
-
 UNFOLDED = "unfolded"
-
-
-class _Moments(Sequence):
-    """Snapshots as a list of (step, weights) that is read one by one."""
-
-    def __init__(self, kept: Snapshots):
-        self.kept = kept
-
-    def __len__(self) -> int:
-        return len(self.kept.steps)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        step = self.kept.steps[place]
-        return step, self.kept.weights(step)
-
-
-_answers = Kept(entries=96, megabytes=96)
 
 
 @dataclass
@@ -49,10 +28,9 @@ class Frame:
         picture = Chart(...)
 
         def draw(visitor, moe_id):
-            with in_words():
-                checkpoint = frame.page.registry.get(moe_id, visitor)   # ValueError in words where there is none
-                ...
-        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)
+            checkpoint = frame.page.registry.get(moe_id, visitor)       # ValueError in words where there is none
+            ...
+        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)   # when somebody sees the part, once for all
     """
 
     page: Page
@@ -67,6 +45,7 @@ class Frame:
     _unfolded: gr.Textbox | None = None
     handlers: list[Callable] = field(default_factory=list)
     """What `on_change` was given, in its order."""
+    _answers: Kept = field(default_factory=lambda: Kept(entries=96, megabytes=96))
 
     @contextmanager
     def part(self, title: str, name: str, *, open: bool) -> Iterator[None]:
@@ -120,8 +99,8 @@ class Frame:
             owner = next(self.page.registry.get(chosen, visitor) for chosen in others if isinstance(chosen, str))
         except (ValueError, StopIteration):
             return answer()
-        # by the checkpoint, too: its record may become another one
-        return answer() if more else _answers.get((handler, id(owner), *map(repr, others)), answer, owner=owner.model)
+        key = (handler, id(owner), *map(repr, others))  # by the checkpoint, too: a model's record may become another
+        return answer() if more else self._answers.get(key, answer, owner=owner.model)
 
     def snapshots(self, visitor: str | None, model_id: str | None) -> Sequence[tuple[int, dict[str, torch.Tensor]]]:
         """(step, weights) at the moments that were kept of this model's training; none for most. Raises ValueError.
@@ -145,6 +124,22 @@ class Frame:
     def pickers(self) -> list[gr.components.Component]:
         """Both lists and the sign of their change."""
         return [self.dense, self.moe, self.looked_at]
+
+
+class _Moments(Sequence):
+    """Snapshots as a list of (step, weights) that is read one by one."""
+
+    def __init__(self, kept: Snapshots):
+        self.kept = kept
+
+    def __len__(self) -> int:
+        return len(self.kept.steps)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[index] for index in range(len(self))[place]]
+        step = self.kept.steps[place]
+        return step, self.kept.weights(step)
 
 
 def build_frame(page: Page) -> Frame:
