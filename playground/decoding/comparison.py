@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..model import Transformer
-from .decoder import DecodeStep, generate
+from .continuation import DecodeStep
+from .decoder import generate
 from .sampling import SamplingConfig
 
 

@@ -59,6 +59,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
+                    page.tab.select(None, None, page.opened, js=f"() => {name!r}", api_visibility="private")
 
         def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""

@@ -18,6 +18,9 @@ A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id
         page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
 
 Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
+What takes longer, or is asked again before it was answered, goes through `widgets.turns`. What nobody sees yet is not
+worked out: when the page loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, and
+`page.opened` which one is open.
 """
 
 from __future__ import annotations
@@ -53,6 +56,8 @@ class Page:
     """The tabs this page has."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
+    opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
+    """Hidden; value: the id of the tab that is open, empty until the page has said so."""
     _shared: dict[str, gr.components.Component] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)

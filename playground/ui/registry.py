@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..service.kept import forget
 from .limits import Limits
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Registry:
         """
         with self._lock:
             model_id = model_id or new_id()
-            self._entries.pop(model_id, None)
+            replaced = self._entries.pop(model_id, None)
             self._entries[model_id] = Entry(
                 model_id,
                 checkpoint.name,
@@ -128,8 +129,9 @@ class Registry:
             leaving |= _least_used(everyones, self.limits.models, keep=model_id)
             gone = [self._entries.pop(i) for i in leaving]
         for entry in gone:
-            if entry.on_leaving:
-                entry.on_leaving()
+            _leaves(entry)
+        if replaced is not None:
+            forget(replaced.checkpoint.model)
         return model_id
 
     def remove(self, model_id: str, visitor: str) -> None:
@@ -139,8 +141,7 @@ class Registry:
             if entry.shipped:
                 raise ValueError("A shipped model stays; only your own runs can be removed.")
             del self._entries[model_id]
-        if entry.on_leaving:
-            entry.on_leaving()
+        _leaves(entry)
 
     def _entry(self, model_id: str | None, visitor: str | None) -> Entry:
         with self._lock:
@@ -153,6 +154,14 @@ class Registry:
                     else "No model is chosen: train one, or choose one at the top of the page."
                 )
             return entry
+
+
+def _leaves(entry: Entry) -> None:
+    """Clean up after a model, and let go of what was worked out from it."""
+    if entry.on_leaving:
+        entry.on_leaving()
+    if entry.checkpoint is not None:
+        forget(entry.checkpoint.model)
 
 
 def _least_used(entries: list[Entry], most: int, keep: str) -> set[str]:

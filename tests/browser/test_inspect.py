@@ -2,11 +2,13 @@
 
 import math
 import re
+import threading
 from pathlib import Path
 
 from playwright.sync_api import expect
 
 from playground.ui.app import build_app
+from playground.ui.tabs.inspect import learn
 
 # the middle of a cell of the map in a chart, in pixels of the window
 CELL = """([id, row, column]) => {
@@ -90,3 +92,31 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     expect(page.locator("#edit-list")).to_contain_text(f"head {head}")
     page.locator("#edit-measure").click()
     expect(page.locator("#edit-cost")).to_contain_text("nats")
+
+
+def test_what_takes_long_is_dimmed_and_says_so_until_it_is_there(serve, chromium_page, monkeypatch):
+    go, take = threading.Event(), learn.optimizer_step
+    monkeypatch.setattr(learn, "optimizer_step", lambda *given: go.wait(60) and take(*given))
+    page = chromium_page
+    page.goto(serve(build_app()))
+    page.get_by_role("tab", name="Inspect QKV").click()
+    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
+    views = page.locator("#inspect-views")
+    expect(views).not_to_have_attribute("aria-busy", "true")
+    page.get_by_role("tab", name="How it learns").click()
+    expect(views).to_have_attribute("aria-busy", "true")
+    expect(views.locator("> .tabitem").first).to_have_css("opacity", "0.5")
+    assert "computing" in views.evaluate("box => getComputedStyle(box, '::after').content")
+    # meanwhile the visitor goes elsewhere, and is not held up
+    page.get_by_role("tab", name="Heads side by side").click()
+    page.wait_for_selector("#inspect-head-chart [data-state=drawn]")
+    expect(views).not_to_have_attribute("aria-busy", "true")
+    go.set()
+    page.get_by_role("tab", name="How it learns").click()
+    page.wait_for_selector("#learn-norms [data-state=drawn]")
+    expect(views).not_to_have_attribute("aria-busy", "true")
+    # nothing of another prompt stays
+    page.locator("#inspect-prompt textarea").fill("M")
+    expect(page.locator("#inspect-notice")).to_contain_text("nothing after it to learn from")
+    expect(page.locator("#learn-norms [data-state=drawn]")).to_have_count(0)
+    expect(page.locator("#learn-cards")).to_have_text("")

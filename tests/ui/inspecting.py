@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -26,10 +27,10 @@ class Inspecting:
         self.model_id = registry.add(VISITOR, checkpoint)
         with gr.Blocks() as self.blocks:
             visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
-            with gr.Tabs() as tabs:
-                self.page = Page(limits, registry, Jobs(registry, limits), visitor, model, tabs, ("inspect",))
-                with gr.Tab("Inspect") as self.page.tab:
-                    self.frame: Frame = inspect.build(self.page)
+            tabs = gr.Tabs()
+            self.page = Page(limits, registry, Jobs(registry, limits), visitor, model, tabs, ("inspect",))
+            with tabs, gr.Tab("Inspect") as self.page.tab:
+                self.frame: Frame = inspect.build(self.page)
             self.page.finish()
         self.defaults = {
             component: getattr(component, "value", None)
@@ -52,6 +53,16 @@ class Inspecting:
         for name, value in more.items():
             values[self.component(name)] = value
         return values
+
+    def handler(self, component: Any, event: str) -> Any:
+        """What answers this event: an async function of values, event and request."""
+        number = component if isinstance(component, int) else component._id
+        return next(f.fn for f in self.blocks.fns.values() if (number, event) in f.targets and f.fn)
+
+    def click(self, name: str, event: str, values: dict, said: Any = None, session: str | None = None) -> dict:
+        """What the page is sent when this happens to the component of that name."""
+        handler = self.handler(self.component(name), event)
+        return asyncio.run(handler(dict(values), gr.EventData(None, said), gr.Request(session_hash=session)))
 
     def component(self, name: str) -> Any:
         """A component by its elem_id, written with _ for -."""

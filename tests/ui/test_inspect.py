@@ -89,12 +89,15 @@ def test_the_first_picture_is_light_and_a_cell_does_not_send_the_heads_again(tab
         ("a" * 5000, "The prompt has 5,000 characters"),
     ],
 )
-def test_bad_input_is_one_sentence_and_the_rest_stays(tab, prompt, said):
+def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prompt, said):
     updates = tab.frame.update(tab.at(prompt))
     notice = updates[tab.frame.notice]
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
-        assert set(updates) == {tab.frame.notice}  # nothing else is touched
+        assert set(updates.values()) <= {notice, None, "", "walk"}
+        for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
+            assert not updates[tab.component(name)]
+        assert not {*tab.frame.pickers, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
 
 
 def test_one_token_has_every_view(tab):
@@ -153,7 +156,7 @@ def test_roles_are_coloured_and_the_rest_is_escaped():
 
 def test_back_and_next_stay_within_the_steps(tab):
     names = step_names(tab.frame.read(tab.at("abc"))[0])
-    alters = [alter for _, _, alter in tab.frame._redraws if alter is not None][:2]
+    alters = [alter for _, _, alter, _ in tab.frame._redraws if alter is not None][:2]
     steps = tab.component("inspect_steps")
     seen, place = tab.frame.read(tab.at("abc"))
     for now, back, onward in (
@@ -162,15 +165,14 @@ def test_back_and_next_stay_within_the_steps(tab):
         (names[-1], names[-2], names[-1]),
     ):
         values = tab.at("abc", inspect_steps=now)
-        assert [alter(seen, place, values)[steps] for alter in alters] == [back, onward]
+        assert [alter(seen, place, values, None)[steps] for alter in alters] == [back, onward]
     updates = tab.frame.update(tab.at("abc", inspect_steps="turn"))  # a step that this model lacks
     assert "Step" in updates[tab.component("inspect_step")] and "turn" not in dict(updates[steps].choices).values()
 
 
 def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):
-    apply, cards = tab.component("edit_apply"), tab.component("edit_cards")
-    pressed = next(f for f in tab.blocks.fns.values() if (apply._id, "click") in f.targets)
-    updates = pressed.fn(tab.at("abc", view="walk", place=(1, 2, 2, 0)))  # the page still takes the walk for open
+    cards, values = tab.component("edit_cards"), tab.at("abc", view="walk", place=(1, 2, 2, 0))
+    updates = tab.click("edit_apply", "click", values)  # the page still takes the walk for open
     assert "head 2 of layer 1 switched off" in updates[cards] and updates[tab.frame.view] == "edit"
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import gradio as gr
@@ -12,6 +10,7 @@ from numpy import ndarray
 
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
+from ....service.kept import Kept
 from ... import theme
 from ...chart import Chart, show
 from ...figures.cachewalk import cache_panels, describe_cache
@@ -23,14 +22,12 @@ from .frame import Frame, Place
 TITLE = "Cache walk"
 NEW_TOKENS = 8
 MOST_ROWS = 48
-KEPT_WALKS = 6
 MOST_NUMBERS = 12_000_000
 """Kept keys, values and patterns of one walk; a longer or larger one is cut to its last steps' worth of tokens."""
 
 
 def build(frame: Frame) -> None:
     """The slider and its cards; the three panels; the next token and the table of all steps."""
-    walks = _Walks()
     with gr.Column(elem_classes="card"):
         gr.HTML(
             theme.heading(
@@ -55,7 +52,7 @@ def build(frame: Frame) -> None:
             table = gr.HTML(padding=False, elem_id="walk-table")
 
     def draw(look: Look, place: Place, position: Any) -> dict[Any, Any]:
-        steps = walks.of(look)
+        steps = walk_of(look)
         index = _within(position, len(steps))
         step = steps[index]
         texts = [look.token_label(token) for token in _text(look, steps)]
@@ -75,37 +72,23 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [slider, onward, cards, panels, bars, table], extra=[slider])
-    frame.redraws(slider.input)
-    frame.redraws(onward.click, lambda look, place, values: {slider: _within(values[slider], NEW_TOKENS) + 1})
+    frame.redraws(slider.input, of=slider)
+    frame.redraws(onward.click, lambda look, place, values, event: {slider: _within(values[slider], NEW_TOKENS) + 1})
 
 
-class _Walks:
-    """The latest walks, by model and prompt."""
+def walk_of(look: Look) -> list[WalkStep]:
+    """All steps of this prompt's walk. Raises ValueError where no cache can help, or all would be too much."""
+    config = look.config
+    per_token = config.n_layers * (2 * config.kv_heads + config.n_heads) * config.d_head
+    if per_token * (look.length + NEW_TOKENS) * NEW_TOKENS > MOST_NUMBERS:
+        most = MOST_NUMBERS // (per_token * NEW_TOKENS) - NEW_TOKENS
+        raise ValueError(
+            f"this model keeps {per_token:,} numbers per token: walk with a prompt of at most {max(most, 1)} tokens"
+        )
+    return _walks.get(look.ids, lambda: list(cache_walk(look.model, look.ids, NEW_TOKENS)), owner=look.model)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, tuple[int, ...]], tuple[Any, list[WalkStep]]] = OrderedDict()
 
-    def of(self, look: Look) -> list[WalkStep]:
-        """All steps of this prompt's walk. Raises ValueError where no cache can help, or all would be too much."""
-        config = look.config
-        per_token = config.n_layers * (2 * config.kv_heads + config.n_heads) * config.d_head
-        if per_token * (look.length + NEW_TOKENS) * NEW_TOKENS > MOST_NUMBERS:
-            most = MOST_NUMBERS // (per_token * NEW_TOKENS) - NEW_TOKENS
-            raise ValueError(
-                f"this model keeps {per_token:,} numbers per token: walk with a prompt of at most {max(most, 1)} tokens"
-            )
-        name = (id(look.model), look.ids)
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-                return self._kept[name][1]
-        found = list(cache_walk(look.model, look.ids, NEW_TOKENS))
-        with self._lock:
-            self._kept[name] = (look.model, found)  # holding on to the model keeps its id its own
-            while len(self._kept) > KEPT_WALKS:
-                self._kept.popitem(last=False)
-        return found
+_walks = Kept(entries=48, megabytes=128)
 
 
 def _within(position: Any, count: int) -> int:

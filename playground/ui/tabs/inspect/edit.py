@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 import torch
 
 from ....inspection import Look
-from ....inspection.cost import edit_cost, removal_map, removed_part
+from ....inspection.cost import RemovalMap, edit_cost, removal_map, removed_part
 from ....inspection.edits import (
     Edit,
     EditCell,
@@ -25,6 +26,7 @@ from ....inspection.edits import (
     to_dict,
 )
 from ....model import trace
+from ....service.kept import Kept
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import pattern_map
@@ -32,10 +34,11 @@ from ...figures.candidates import next_tokens
 from ...figures.parts import describe_removal, removal_figure
 from ...figures.wire import percent, signed
 from ...lenient import LenientDropdown, LenientNumber
-from ...page import in_words
+from ...widgets.clicks import cell_of
+from ...widgets.turns import Question
 from .drawn import window, window_words
 from .frame import Frame, Place
-from .validation import held_out
+from .validation import Judged, held_out
 
 TITLE = "Change it"
 CANDIDATES = 8
@@ -130,9 +133,9 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [edits, cards, bars, cost, pattern], extra=[edits, what, value, keep])
-    frame.redraws(edits.input)
+    frame.redraws(edits.input, of=edits)
 
-    def add(look: Look, place: Place, values: dict) -> dict:
+    def add(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
         edit = made(values[what], place, values[value], bool(values[keep]))
         listed = [e for e in parsed(values[edits]) if e != edit]
         if len(listed) >= MOST_EDITS:
@@ -141,7 +144,7 @@ def build(frame: Frame) -> None:
         return {edits: [coded(e) for e in (*listed, edit)]}
 
     frame.redraws(apply.click, add)
-    frame.redraws(clear.click, lambda look, place, values: {edits: []})
+    frame.redraws(clear.click, lambda look, place, values, event: {edits: []})
 
     def shape(name: str) -> tuple:
         number = gr.Number(label="New weight" if name == "set" else "Factor", value=0.5 if name == "set" else 2.0)
@@ -149,40 +152,60 @@ def build(frame: Frame) -> None:
 
     what.input(shape, what, [cell_row, value], queue=False, show_progress="hidden", api_visibility="private")
 
-    slow = {"concurrency_limit": 1, "concurrency_id": "inspect-cost", "show_progress": "minimal",
-            "api_visibility": "private"}  # fmt: skip
+    def measured(look: Look, place: Place, question: Question) -> Callable[[], dict]:
+        listed = parsed(question.values[edits])
 
-    def cost_of(values: dict) -> str:
-        with in_words():
-            look, _ = frame.read(values)
-            return cost_words(frame, look, parsed(values[edits]))
+        def weigh() -> dict:
+            words = cost_words(frame, look, listed)
+            return {} if question.stale else {cost: words}  # what is in force by now may be something else
 
-    measure.click(cost_of, {*frame.inputs, edits}, cost, **slow)
+        return weigh
 
-    def survey_all(values: dict) -> dict:
-        with in_words():
-            look, _ = frame.read(values)
-            judged = held_out(page, look)
-            found = removal_map(look.model, judged.inputs, judged.targets)
-            heads = found.heads.numpy()
-            words = describe_removal(heads, found.heads_margin.numpy(), found.before)
-            picture = show(
-                removal_figure(heads, found.attention.numpy(), found.feedforward.numpy()),
-                f"{words} Measured on {found.tokens:,} tokens of {judged.words}.",
-            )
-            return {worth: picture, surveyed: gr.Column(visible=True)}
+    frame.presses(measure.click, measured, [edits], [cost])
 
-    survey.click(survey_all, frame.inputs, [worth, surveyed], **slow)
+    def surveying(look: Look, place: Place, question: Question) -> Callable[[], dict]:
+        return lambda: worth_of(look, survey_of(look, held_out(page, look)))
 
-    def switch(values: dict, event: gr.SelectData) -> dict:
-        with in_words():
-            look, _ = frame.read(values)
-            edit = removed_part(int(event.index[0]), int(event.index[1]), look.config.n_heads)
-            edit.check(look.config)
-            return in_force([*dict.fromkeys([*parsed(values[edits]), edit])])
+    def worth_of(look: Look, found: tuple[RemovalMap, str] | None) -> dict:
+        return {worth: found and show(*worth_picture(*found)), surveyed: gr.Column(visible=found is not None)}
 
-    switched = worth.select(switch, {*frame.inputs, edits}, edits, show_progress="hidden", api_visibility="private")
-    frame.redraws(switched.success)
+    frame.presses(survey.click, surveying, [], [worth, surveyed])
+    # another model's map goes, and one that was made for this model already is there
+    frame.follow(lambda look, place: worth_of(look, surveyed_before(look)), [worth, surveyed], per="head")
+
+    def switch(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
+        config = look.config
+        layer, column = cell_of(event, rows=config.n_layers, columns=config.n_heads + 2)
+        edit = removed_part(layer, column, config.n_heads)
+        edit.check(config)
+        return {edits: [*dict.fromkeys([*map(coded, parsed(values[edits])), coded(edit)])]}
+
+    frame.redraws(worth.select, switch)
+
+
+def survey_of(look: Look, judged: Judged) -> tuple[RemovalMap, str]:
+    """What every part of the model is worth, and on which text."""
+
+    def survey() -> tuple[RemovalMap, str]:
+        return removal_map(look.model, judged.inputs, judged.targets), judged.words
+
+    return _surveys.get(look.ids if judged.stand_in else None, survey, owner=look.model)
+
+
+def surveyed_before(look: Look) -> tuple[RemovalMap, str] | None:
+    """The same, if somebody has asked for it already."""
+    return _surveys.peek(None, owner=look.model) or _surveys.peek(look.ids, owner=look.model)
+
+
+_surveys = Kept(entries=64, megabytes=16)
+
+
+def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
+    """The map of what every part is worth, and its sentence."""
+    heads = found.heads.numpy()
+    figure = removal_figure(heads, found.attention.numpy(), found.feedforward.numpy())
+    words = describe_removal(heads, found.heads_margin.numpy(), found.before)
+    return figure, f"{words} Measured on {found.tokens:,} tokens of {judged}."
 
 
 def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:

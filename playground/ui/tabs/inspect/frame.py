@@ -10,23 +10,23 @@ A view is a module of this folder with TITLE and `build(frame)`:
 
         frame.follow(draw, [chart])                          # drawn whenever model, prompt or place has changed
                                                              # and this view is the open one
-        def clicked(look, place, event: gr.SelectData):      # a click that moves the place
-            return place.at(key=event.index[1])
+        def clicked(look, place, event: gr.EventData):       # a click that moves the place
+            return place.at(key=index_of(event, look.length))
         frame.moves(chart.select, clicked)
 
-        def press(values: dict):                             # the view's own button, with inputs of its own
-            with in_words():
-                look, place = frame.read(values)
-                ...
-        button.click(press, {*frame.inputs, slider}, [chart])
+        def press(look, place, question: Question):          # the view's own button, with inputs of its own
+            return lambda: {note: ...}                       # what takes long
+        frame.presses(button.click, press, {slider}, [note])
 
 A view's own choices reach `draw` by `follow(draw, outputs, extra=[radio])`, and redraw by `frame.redraws(radio.input)`.
-`follow` and `moves` raise nothing on the page: a ValueError becomes the frame's notice and the pictures stay.
+`follow`, `moves` and `redraws` raise nothing on the page: a ValueError becomes the frame's notice. Where it is the
+prompt that cannot be read, or the view that cannot be drawn of it, what was drawn of another one goes.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +39,7 @@ from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import suggestions
+from ...widgets.turns import Question, Slow, Turns
 from .looks import EXAMPLE_NOTE, Looks
 from .place import Place, best, last, watched, whole
 
@@ -49,12 +50,21 @@ Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
 
-@dataclass(frozen=True)
+LISTS = "the choices of the pickers"
+
+
+@dataclass(frozen=True, eq=False)
 class _Follower:
     view: str
     draw: Draw
+    outputs: tuple[Any, ...]
     extra: tuple[Any, ...]
     per: str
+    slow: bool
+
+    def cleared(self) -> dict[Any, Any]:
+        """Its charts and texts, empty."""
+        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
 
 
 @dataclass
@@ -79,12 +89,13 @@ class Frame:
     building: str = ""
     """The view being built."""
     _followers: list[_Follower] = field(default_factory=list)
-    _outputs: list[Any] = field(default_factory=list)
     _moves: list[tuple[str, Any, Callable, tuple[Any, ...]]] = field(default_factory=list)
-    _redraws: list[tuple[str, Any, Callable | None]] = field(default_factory=list)
+    _redraws: list[tuple[str, Any, Callable | None, Any]] = field(default_factory=list)
+    _presses: list[tuple[Any, Callable, set, list]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._looks = Looks(self.page)
+        self.turns = Turns("inspect-views")
 
     @property
     def pickers(self) -> list[gr.Dropdown]:
@@ -106,55 +117,74 @@ class Frame:
         found = self.look(values[page.visitor], values[page.model], values[self.prompt], values[self.subject])
         return found, Place(*(whole(values[picker]) for picker in self.pickers)).within(found)
 
-    def follow(self, draw: Draw, outputs: Iterable[Any], *, extra: Iterable[Any] = (), per: str = "place") -> None:
+    def follow(
+        self, draw: Draw, outputs: Iterable[Any], *, extra: Iterable[Any] = (), per: str = "place", slow: bool = False
+    ) -> None:
         """Call `draw(look, place, *extra values)` whenever these have changed while the view being built is open.
 
         Args:
             per: "place" for any change, "head" to be left alone while only query or key move.
+            slow: seconds are nothing unusual.
         """
         assert per in ("place", "head"), per
-        self._followers.append(_Follower(self.building, draw, tuple(extra), per))
-        self._outputs.extend(outputs)
+        self._followers.append(_Follower(self.building, draw, tuple(outputs), tuple(extra), per, slow))
 
     def moves(self, event: Any, where: Callable[..., Place], *, extra: Iterable[Any] = ()) -> None:
         """On this event go to `where(look, place, event_data, *extra values)`; a ValueError is shown, nothing moves."""
         self._moves.append((self.building, event, where, tuple(extra)))
 
-    def redraws(self, event: Any, alter: Callable[[Look, Place, dict], dict] | None = None) -> None:
-        """On this event draw again; `alter(look, place, values)` may return values to be taken instead."""
-        self._redraws.append((self.building, event, alter))
+    def redraws(self, event: Any, alter: Callable[..., dict] | None = None, *, of: Any = None) -> None:
+        """On this event draw again.
+
+        Args:
+            alter: `alter(look, place, values, event_data)` may return values to be taken instead.
+            of: the component whose own input the event is.
+        """
+        self._redraws.append((self.building, event, alter, of))
+
+    def presses(
+        self, event: Any, press: Callable[..., Callable[[], dict]], inputs: Iterable[Any], outputs: Iterable[Any]
+    ) -> None:
+        """On this event call what `press(look, place, values)` returns, for something that is no drawing of the place.
+
+        `press(look, place, question)` gets the values as `question.values`. What it returns may take seconds. A
+        ValueError of either is said in a corner of the page.
+        """
+        self._presses.append((event, press, set(inputs), list(outputs)))
 
     # ---- wiring ----------------------------------------------------------------------------------------------------
 
     def connect(self, tabs: dict[str, gr.Tab]) -> None:
         """Wire everything, once all views are built."""
         page = self.page
-        everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *self._outputs]))
+        drawn = [output for follower in self._followers for output in follower.outputs]
+        everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *drawn]))
         extras = [component for follower in self._followers for component in follower.extra]
-        inputs = {*self.inputs, self.view, self.seen, *extras}
-        # one at a time, so in the order of the visitor's clicks: an older answer must not come in after a newer one
-        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 1,
-                 "concurrency_id": "inspect", "trigger_mode": "always_last"}  # fmt: skip
+        inputs = {*self.inputs, self.view, self.seen, page.opened, *extras}
 
-        def on(event: Any, handler: Callable) -> Any:
-            return event(handler, inputs, everything, **quick)
+        def on(event: Any, ask: Callable[[Question], dict], of: Any = None) -> Any:
+            return self.turns.on(event, lambda q: self.plan(q.values, turn=q, **ask(q)), inputs, everything, of=of)
 
-        def renewed(values: dict) -> dict:
-            return self.update(values, where=self._rule(values)) if values[self.view] else gr.skip()
+        def renewed(question: Question) -> dict:
+            # what nobody looks at is drawn when it is opened
+            unseen = not question.values[self.view] or (question.values[page.opened] or "inspect") != "inspect"
+            return {"changed": ""} if unseen else {"where": self._rule(question.values)}
 
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
-            on(tab.select, self._opener(name))
+            on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q.values, q.request)})
         # `change`, because `input` says nothing when a text is pasted with the mouse
         for event in (self.prompt.change, self.prompt.submit, self.subject.input):
             on(event, renewed)
         for picker in self.pickers:
             per = "head" if picker in (self.layer, self.head) else "place"
-            on(picker.input, lambda values, per=per: self.update(values, lists=False, changed=per))
+            on(picker.input, lambda _, per=per: {"lists": False, "changed": per}, of=picker)
         # what is clicked in a view names it: the page may not have heard yet that the view was opened
         for view, event, where, extra in self._moves:
-            on(event, self._mover(view, where, extra))
-        for view, event, alter in self._redraws:
-            on(event, self._redrawer(view, alter))
+            on(event, lambda q, clicked=(view, where, extra): self._clicked(q, *clicked))
+        for view, event, alter, of in self._redraws:
+            on(event, lambda q, again=(view, alter): self._again(q, *again), of)
+        for event, press, more, outputs in self._presses:
+            self.turns.on(event, self._presser(press), {*self.inputs, *more}, outputs, draws=False)
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
@@ -176,61 +206,89 @@ class Frame:
         """Model and subject, a line break, the prompt."""
         return f"{values[self.page.model]} {values[self.subject]}\n{values[self.prompt]}"
 
-    def _opener(self, name: str) -> Callable:
-        def open_view(values: dict, request: gr.Request) -> dict:
-            values = {**values, self.view: name}
-            return {**self.update(values, where=self._rule(values, request)), self.view: name}
+    def _clicked(self, question: Question, view: str, where: Callable[..., Place], extra: tuple[Any, ...]) -> dict:
+        more = [question.values[component] for component in extra]
 
-        return open_view
+        def moved(found: Look, place: Place) -> Place:
+            return where(found, place, question.event, *more)
 
-    def _mover(self, view: str, where: Callable[..., Place], extra: tuple[Any, ...]) -> Callable:
-        def move(values: dict, event: gr.SelectData) -> dict:
-            more = [values[component] for component in extra]
-            return self._in_view(view, values, where=lambda f, p: where(f, p, event, *more))
+        return {"view": view, "where": moved, "lists": False, "changed": "place"}
 
-        return move
+    def _again(self, question: Question, view: str, alter: Callable[..., dict] | None) -> dict:
+        def altered(found: Look, place: Place, values: dict) -> dict:
+            return alter(found, place, values, question.event) if alter else {}
 
-    def _redrawer(self, view: str, alter: Callable | None) -> Callable:
-        def redraw(values: dict) -> dict:
-            try:
-                values = values if alter is None else {**values, **alter(*self.read(values), values)}
-            except ValueError as problem:
-                return {self.notice: theme.notice(sentence(str(problem)), "error")}
-            return self._in_view(view, values)
+        return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
-        return redraw
+    def _presser(self, press: Callable) -> Callable[[Question], Slow]:
+        return lambda question: Slow(press(*self.read(question.values), question))
 
-    def _in_view(self, view: str, values: dict, **where: Any) -> dict:
-        values = {**values, self.view: view or values[self.view]}
-        return {**self.update(values, lists=False, changed="place", **where), self.view: values[self.view]}
+    def update(self, values: dict, **change: Any) -> dict:
+        """What `plan` draws, at once."""
+        return self.plan(values, **change)()
 
-    def update(
+    def plan(
         self,
         values: dict,
         *,
+        view: str = "",
         lists: bool = True,
         changed: str = "all",
         where: Callable[[Look, Place], Place] | None = None,
-    ) -> dict:
-        """Updates of the open view's components and of the pickers, with `lists` of their choices as well."""
+        alter: Callable[[Look, Place, dict], dict] | None = None,
+        turn: Question | None = None,
+    ) -> Callable[[], dict]:
+        """Decide where the visitor looks now, and return what draws that: the open view's components and the pickers.
+
+        Args:
+            view: the view to be drawn; without one, that which is open.
+            lists: renew the pickers' choices as well.
+            changed: "place" leaves alone what is drawn per head only; "" draws nothing, since nobody looks.
+            where: moves the place.
+            alter: returns values to be taken instead of others.
+            turn: whose page is told what has changed, and owed what has to be drawn.
+        """
+        if not changed:
+            return dict
+        view = view or values[self.view]
+        followers = [follower for follower in self._followers if follower.view == view]
+        told = {} if view == values[self.view] else {self.view: view}
+        turn = turn or Question(values)
         try:
             found, before = self.read(values)
-            place = before if where is None else where(found, before).within(found)
         except ValueError as problem:
-            return {self.notice: theme.notice(sentence(str(problem)), "error")}
-        if changed == "place" and place.owner != before.owner:
-            changed = "head"
-        shown = {self.seen: self._name(values)}
+            turn.tell(told)
+            cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
+            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+        place, problem, due = before, "", [LISTS] if lists else []
+        try:
+            altered = alter(found, before, values) if alter else {}
+            place = where(found, before).within(found) if where else before
+            moved = zip(self.pickers, dataclasses.astuple(place))
+            told |= {**altered, **{picker: number for picker, number in moved if number != values[picker]}}
+            due += [f for f in followers if changed != "place" or f.per == "place" or place.owner != before.owner]
+        except ValueError as mistake:
+            place, problem = before, _refused(mistake)
+        turn.tell(told)
+        due = turn.owe(due)
+        draw = functools.partial(self._draw, {**values, **told}, found, place, view, due, problem, turn.unheard)
+        return Slow(draw) if any(f.slow for f in followers if f in due) else draw
+
+    def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
+        shown: dict[Any, Any] = {}
         notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
-        problems = []
         for follower in self._followers:
-            if follower.view != values[self.view] or (changed == "place" and follower.per == "head"):
-                continue
-            try:
-                shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
-            except ValueError as problem:
-                problems.append(theme.notice(sentence(str(problem)), "error"))
-        return {**shown, **self._picked(found, place, lists), self.notice: "".join([*notes, *problems])}
+            if follower.view == view and follower in due:
+                try:
+                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                except ValueError as mistake:
+                    shown |= follower.cleared()
+                    notes.append(_refused(mistake))
+        for component, value in unheard.items():  # a drawing may leave a value as it is: the page has another one
+            if isinstance(update := shown.get(component), dict) and update.get("__type__") == "update":
+                shown[component] = {"value": value, **update}
+        drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
+        return {**shown, **self._picked(found, place, LISTS in due), **drawn}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)
@@ -285,6 +343,10 @@ def build(page: Page) -> Frame:
 def _picker(label: str, elem_id: str) -> gr.Dropdown:
     # `Place.within` holds every number to what there is
     return LenientDropdown([("0", 0)], value=0, label=label, filterable=False, min_width=96, elem_id=elem_id)
+
+
+def _refused(problem: ValueError) -> str:
+    return theme.notice(sentence(str(problem)), "error")
 
 
 def _numbered(count: int) -> list[tuple[str, int]]:

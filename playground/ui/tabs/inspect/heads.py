@@ -13,6 +13,7 @@ from ...chart import Chart, show
 from ...figures.attention import describe_pattern, pattern_map
 from ...lenient import LenientDropdown
 from ...page import sentence
+from ...widgets.clicks import cell_of
 from . import receipt
 from .drawn import cell, window, window_words
 from .frame import Frame, Place, whole
@@ -67,13 +68,15 @@ def build(frame: Frame) -> None:
     extra = [frame.page.visitor, frame.prompt, whose, model, layer, head]
     frame.follow(draw, [name, chart, model, layer, head, other_name, other], extra=extra)
     for picker in (whose, model, layer, head):
-        frame.redraws(picker.input)
+        frame.redraws(picker.input, of=picker)
+    frame.moves(chart.select, clicked_pair)
 
-    def clicked(look: Look, place: Place, event: gr.SelectData) -> Place:
-        start = window(look.length, place.query).start
-        return place.at(query=start + int(event.index[0]), key=start + int(event.index[1]))
 
-    frame.moves(chart.select, clicked)
+def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
+    """The query and the key of a cell that was clicked in a map of token against token."""
+    part = window(look.length, place.query)
+    row, column = cell_of(event, rows=part.stop - part.start, columns=part.stop - part.start)
+    return place.at(query=part.start + row, key=part.start + column)
 
 
 def headline(look: Look, place: Place) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import html
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import gradio as gr
@@ -21,12 +19,14 @@ from ....inspection.optimizer_step import (
     head_matrix,
     optimizer_step,
 )
+from ....service.kept import Kept
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import signed_map
 from ...figures.bars import named_bars
 from ...lenient import LenientDropdown, LenientNumber
+from ...widgets.clicks import cell_of
 from .frame import Frame, Place
 
 TITLE = "How it learns"
@@ -38,12 +38,10 @@ MOST_DRAWN = 64
 MOST_PARAMETERS = 8_000_000
 """A larger model takes too long to copy and step at every look."""
 MOST_ROWS = 160
-KEPT = 2
 
 
 def build(frame: Frame) -> None:
     """The step on top, four pictures of one matrix, one weight by hand, and every parameter in a table."""
-    steps = _Steps(frame)
     with gr.Column(elem_classes="card"):
         gr.HTML(
             theme.heading(
@@ -90,7 +88,7 @@ def build(frame: Frame) -> None:
     rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
 
     def draw(look: Look, place: Place, by: str, which: str, i: Any, j: Any) -> dict[Any, Any]:
-        report = steps.of(look, by)
+        report = step_of(look, by)
         part = chosen_matrix(look, place, which, report)
         i, j, shape = within(part, report, i, j)
         pictures = {name: picture(part, report, name, i, j) for name in ("before", "gradient", "step", "after")}
@@ -109,49 +107,30 @@ def build(frame: Frame) -> None:
         }
 
     outputs = [matrix, cards, before, gradient, difference, after, row, column, weight, norms, table]
-    frame.follow(draw, outputs, extra=[rule, matrix, row, column])
-    frame.redraws(rule.input)
-    frame.redraws(matrix.input)
-    frame.redraws(row.submit)
-    frame.redraws(column.submit)
+    frame.follow(draw, outputs, extra=[rule, matrix, row, column], slow=True)
+    for event, of in ((rule.input, rule), (matrix.input, matrix), (row.submit, row), (column.submit, column)):
+        frame.redraws(event, of=of)
 
-    def clicked(i: Any, j: Any, event: gr.SelectData) -> tuple[int, int]:
-        return int(event.index[0]), int(event.index[1])
+    def to_weight(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
+        i, j = cell_of(event, rows=MOST_DRAWN, columns=MOST_DRAWN)
+        return {row: i, column: j}
 
     for chart in (before, gradient, difference, after):
-        picked = chart.select(
-            clicked, [row, column], [row, column], queue=False, show_progress="hidden", api_visibility="private"
+        frame.redraws(chart.select, to_weight)
+
+
+def step_of(look: Look, rule: str) -> StepReport:
+    """One step on this prompt. Raises ValueError where it cannot be taken."""
+    if look.config.n_parameters > MOST_PARAMETERS:
+        raise ValueError(
+            f"this model has {look.config.n_parameters:,} parameters; a step is taken here for models of up to "
+            f"{MOST_PARAMETERS:,}"
         )
-        frame.redraws(picked.then)
+    by, config = None if rule == TRAINED else rule, settings_of(look)
+    return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
 
 
-class _Steps:
-    """The latest steps, by model, prompt and rule, so that looking around does not take them again."""
-
-    def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, tuple[int, ...], str], tuple[Any, StepReport]] = OrderedDict()
-
-    def of(self, look: Look, rule: str) -> StepReport:
-        """One step on this prompt. Raises ValueError where it cannot be taken."""
-        if look.config.n_parameters > MOST_PARAMETERS:
-            raise ValueError(
-                f"this model has {look.config.n_parameters:,} parameters; a step is taken here for models of up to "
-                f"{MOST_PARAMETERS:,}"
-            )
-        name = (id(look.model), look.ids, rule)
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-                return self._kept[name][1]
-        config = settings_of(look)
-        found = optimizer_step(look.model, look.ids, config, None if rule == TRAINED else rule)
-        with self._lock:
-            self._kept[name] = (look.model, found)  # holding on to the model keeps its id its own
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        return found
+_steps = Kept(entries=48)
 
 
 def settings_of(look: Look) -> TrainConfig:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 from ....inspection import Look, look
 from ....inspection.example import PROMPT, worked_example
+from ....service.kept import Kept
 from ...page import Page
 from ...prompts import read_prompt
 
-KEPT = 8
-KEPT_BYTES = 256_000_000
+KEPT = 64
 EXAMPLE_NOTE = (
     "Not the model chosen above, but an example small enough to check with pencil and paper: the prompt “one two "
     "three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in float64."
@@ -22,8 +20,7 @@ class Looks:
 
     def __init__(self, page: Page):
         self.page = page
-        self._kept: dict[tuple[str, str], Look] = {}
-        self._lock = threading.Lock()
+        self._kept = Kept(entries=KEPT)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -31,22 +28,11 @@ class Looks:
     def look(self, visitor: str | None, model_id: str | None, prompt: str, *, example: bool = False) -> Look:
         """The model's look at this prompt, or with `example` the worked example's at its own. Raises ValueError."""
         if example:
-            checkpoint, model_id, prompt = worked_example(), "example", PROMPT
+            checkpoint, prompt = worked_example(), PROMPT
             ids, notes = checkpoint.tokenizer.encode(PROMPT), [EXAMPLE_NOTE]
         else:
             checkpoint = self.page.registry.get(model_id, visitor)
             ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")
-        name = (str(model_id), prompt)
-        with self._lock:
-            found = self._kept.pop(name, None)
-            if found is not None and found.checkpoint is checkpoint:  # not one that training has replaced since
-                self._kept[name] = found
-                return found
-        found = look(checkpoint, ids[-checkpoint.config.context_length :], notes)
-        with self._lock:
-            self._kept[name] = found
-            while len(self._kept) > 1 and (
-                len(self._kept) > KEPT or sum(kept.nbytes for kept in self._kept.values()) > KEPT_BYTES
-            ):
-                del self._kept[next(iter(self._kept))]
-        return found
+        # by the checkpoint, too: one that training has replaced since is another one
+        name, ids = (id(checkpoint), prompt), ids[-checkpoint.config.context_length :]
+        return self._kept.get(name, lambda: look(checkpoint, ids, notes), owner=checkpoint.model)

@@ -19,6 +19,7 @@ from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ...figures.parts import part_map
 from ...figures.wire import signed
 from ...lenient import LenientDropdown
+from ...widgets.clicks import cell_of, index_of
 from .drawn import window, window_words
 from .frame import Frame, Place
 
@@ -95,15 +96,17 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [answer, lens_chart, caveat, parts_chart, receipt, norms_chart], extra=[answer, question])
-    frame.redraws(answer.input)
-    frame.redraws(question.input)
+    frame.redraws(answer.input, of=answer)
+    frame.redraws(question.input, of=question)
 
-    def to_token(look: Look, place: Place, event: gr.SelectData) -> Place:
-        return place.at(query=window(look.length, place.query).start + int(event.index[1]))
+    def to_token(look: Look, place: Place, event: gr.EventData) -> Place:
+        part = window(look.length, place.query)
+        return place.at(query=part.start + index_of(event, part.stop - part.start))
 
-    def to_head(look: Look, place: Place, event: gr.SelectData) -> Place:
-        head = int(event.index[1])
-        return place.at(layer=int(event.index[0]), head=head if head < look.config.n_heads else place.head)
+    def to_head(look: Look, place: Place, event: gr.EventData) -> Place:
+        n_heads = look.config.n_heads
+        layer, head = cell_of(event, rows=look.config.n_layers, columns=n_heads + 1)
+        return place.at(layer=layer, head=head if head < n_heads else place.head)
 
     frame.moves(lens_chart.select, to_token)
     frame.moves(parts_chart.select, to_head)

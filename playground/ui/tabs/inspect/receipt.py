@@ -6,6 +6,7 @@ import html
 import io
 import secrets
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ....inspection.receipts import Receipt, receipt
 from ....inspection.takehome import take_home
 from ... import theme
 from ...figures.wire import signed
-from ...page import in_words
+from ...widgets.turns import Question
 from .frame import Frame, Place
 
 AGREES = 1e-3
@@ -38,13 +39,11 @@ def build(frame: Frame) -> None:
             parcel: gr.File(visible=False),
         }
 
-    def packed(values: dict) -> Any:
-        with in_words():
-            look, place = frame.read(values)
-            return gr.File(str(parcel_file(look, place, Path(parcel.GRADIO_CACHE))), visible=True)
+    def packed(look: Look, place: Place, question: Question) -> Callable[[], dict]:
+        return lambda: {parcel: gr.File(str(parcel_file(look, place, Path(parcel.GRADIO_CACHE))), visible=True)}
 
     frame.follow(draw, [paper, parcel])
-    pack.click(packed, frame.inputs, parcel, show_progress="hidden", api_visibility="private", concurrency_limit=2)
+    frame.presses(pack.click, packed, [], [parcel])
 
 
 def receipt_html(r: Receipt, look: Look) -> str:

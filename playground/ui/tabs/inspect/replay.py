@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import Any
 
 import gradio as gr
@@ -12,6 +10,7 @@ import numpy as np
 from ....inspection import Look
 from ....inspection.heads import HABITS, TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
+from ....service.kept import Kept
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
@@ -19,20 +18,19 @@ from ...figures.attention import describe_pattern, pattern_map
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.replay import describe_appearance, step_at, timeline
 from ...lenient import LenientSlider
-from ...page import QUIETLY
+from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place
+from .heads import clicked_pair
 
 TITLE = "Through training"
 CANDIDATES = 8
-KEPT_REPLAYS = 12
 MOST_NUMBERS = 250_000_000
 """Parameters that are read for one replay, all moments together: more would take too long for a page."""
 
 
 def build(frame: Frame) -> None:
     """The timeline with its slider; below it the map and the prediction of that moment."""
-    memory = _Memory()
     with gr.Column(elem_classes="card"):
         gr.HTML(
             theme.heading(
@@ -72,7 +70,7 @@ def build(frame: Frame) -> None:
     frame.follow(fits, [body])
 
     def draw(look: Look, place: Place, wanted: str, position: Any) -> dict[Any, Any]:
-        found = memory.replay(look)
+        found = replay_of(look)
         index = _within(position, len(found.steps))
         step = found.steps[index]
         then = look_at(look.checkpoint, step, look.ids)
@@ -102,54 +100,30 @@ def build(frame: Frame) -> None:
             bars: show(*prediction(look, then, place, step, found.steps[-1])),
         }  # fmt: skip
 
-    frame.follow(draw, [lines, slider, moment, pattern, bars], extra=[habit, slider])
-    frame.redraws(habit.input)
-    frame.redraws(slider.input)
+    frame.follow(draw, [lines, slider, moment, pattern, bars], extra=[habit, slider], slow=True)
+    frame.redraws(habit.input, of=habit)
+    frame.redraws(slider.input, of=slider)
 
-    def clicked(visitor: str | None, model_id: str | None, event: gr.SelectData) -> Any:
-        try:
-            steps = kept(frame.page.registry.get(model_id, visitor)).steps
-        except ValueError:
-            return gr.skip()
-        x = event.x if isinstance(getattr(event, "x", None), (int, float)) else 0
-        return int(np.abs(np.array(steps) - step_at(x)).argmin())
+    def to_moment(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
+        at = step_at(min(number_of(event, "x"), 1e9))
+        return {slider: int(np.abs(np.array(kept(look.checkpoint).steps) - at).argmin())}
 
-    picked = lines.select(clicked, [frame.page.visitor, frame.page.model], slider, **QUIETLY)
-    frame.redraws(picked.then)
-
-    def to_cell(look: Look, place: Place, event: gr.SelectData) -> Place:
-        start = window(look.length, place.query).start
-        return place.at(query=start + int(event.index[0]), key=start + int(event.index[1]))
-
-    frame.moves(pattern.select, to_cell)
+    frame.redraws(lines.select, to_moment)
+    frame.moves(pattern.select, clicked_pair)
 
 
-class _Memory:
-    """The latest replays, by checkpoint and prompt: what a prompt did over a run does not change."""
+def replay_of(look: Look) -> Replay:
+    """The prompt's replay: what a prompt did over a run does not change. Raises ValueError where there is none."""
+    snapshots = kept(look.checkpoint)
+    if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
+        raise ValueError(
+            f"{len(snapshots.steps)} moments of a model with {look.config.n_parameters:,} parameters take too long "
+            "to read one after the other: look back at a smaller model"
+        )
+    return _replays.get((snapshots.steps, look.ids), lambda: replay(look.checkpoint, look.ids), owner=look.model)
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[int, tuple[int, ...]], tuple[Any, Replay]] = OrderedDict()
 
-    def replay(self, look: Look) -> Replay:
-        """The prompt's replay, from here or made now. Raises ValueError where there is none."""
-        snapshots = kept(look.checkpoint)
-        if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
-            raise ValueError(
-                f"{len(snapshots.steps)} moments of a model with {look.config.n_parameters:,} parameters take too long "
-                "to read one after the other: look back at a smaller model"
-            )
-        name = (id(snapshots), look.ids)
-        with self._lock:
-            if name in self._kept:
-                self._kept.move_to_end(name)
-                return self._kept[name][1]
-        found = replay(look.checkpoint, look.ids)
-        with self._lock:
-            self._kept[name] = (snapshots, found)  # holding on to the snapshots keeps their id theirs
-            while len(self._kept) > KEPT_REPLAYS:
-                self._kept.popitem(last=False)
-        return found
+_replays = Kept(entries=96, megabytes=64)
 
 
 def _within(position: Any, count: int) -> int:

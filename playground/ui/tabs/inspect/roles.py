@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -13,8 +14,10 @@ from ....inspection.heads import HABITS, TITLES, HeadScores, head_scores, repeat
 from ... import theme
 from ...chart import Chart, show
 from ...figures.heads import describe_head_map, head_map
-from ...page import QUIETLY, in_words
+from ...page import QUIETLY
 from ...prompts import suggestions
+from ...widgets.clicks import cell_of
+from ...widgets.turns import Question
 from .frame import EXAMPLE, Frame, Place
 
 TITLE = "What heads do"
@@ -67,26 +70,32 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [chart, card, table, waker, taker, proposal], extra=[sequence, habit])
-    frame.redraws(sequence.input)
-    frame.redraws(habit.input)
-    frame.moves(chart.select, lambda seen, place, event: place.at(layer=int(event.index[0]), head=int(event.index[1])))
+    frame.redraws(sequence.input, of=sequence)
+    frame.redraws(habit.input, of=habit)
 
-    def find(values: dict) -> dict:
-        with in_words():
-            seen, place = frame.read(values)
-            if values[frame.subject] == EXAMPLE:
-                raise ValueError("The worked example knows only its own three tokens")
-            prompts = candidates(frame, seen, values[frame.page.model], values[frame.page.visitor])
-            before = float(head_scores(seen).telling()[place.owner])
-            better = wake(seen.checkpoint, *place.owner, prompts, before)
+    def to_head(seen: Look, place: Place, event: gr.EventData) -> Place:
+        layer, head = cell_of(event, rows=seen.config.n_layers, columns=seen.config.n_heads)
+        return place.at(layer=layer, head=head)
+
+    frame.moves(chart.select, to_head)
+
+    def find(seen: Look, place: Place, question: Question) -> Callable[[], dict]:
+        values = question.values
+        if values[frame.subject] == EXAMPLE:
+            raise ValueError("The worked example knows only its own three tokens")
+        prompts = candidates(frame, seen, values[frame.page.model], values[frame.page.visitor])
+        return lambda: {} if question.stale else proposed(seen, place, prompts)
+
+    def proposed(seen: Look, place: Place, prompts: list[str]) -> dict:
+        before = float(head_scores(seen).telling()[place.owner])
+        better = wake(seen.checkpoint, *place.owner, prompts, before)
         if better is None:
             words = "None of the prompts tried gives this head more to do: it may rest wherever you look."
             return {proposal: theme.notice(words), taker: gr.Button(visible=False)}
         words = f"On “{better.prompt.strip()}” it {better.role}."
         return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: better.prompt}
 
-    waker.click(find, frame.inputs, [proposal, taker, found], show_progress="minimal", api_visibility="private",
-                concurrency_limit=2)  # fmt: skip
+    frame.presses(waker.click, find, [], [proposal, taker, found])
     taker.click(lambda text: text, found, frame.prompt, **QUIETLY)
 
 

@@ -12,6 +12,7 @@ from ....inspection.heads import HeadScores, head_scores, role
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import head_grid
+from ...widgets.clicks import trace_of
 from .drawn import MOST_HEADS, window, window_words
 from .frame import Frame, Place, watched
 
@@ -36,10 +37,9 @@ def build(frame: Frame) -> None:
     def draw(look: Look, place: Place) -> dict[Any, Any]:
         return {grid: show(*thumbnails(look, place))}
 
-    def clicked(look: Look, place: Place, event: gr.SelectData) -> Place:
+    def clicked(look: Look, place: Place, event: gr.EventData) -> Place:
         ranking = head_scores(look).ranking()[:MOST_HEADS]
-        trace = int(event._data.get("trace", 0))
-        layer, head = ranking[min(max(trace, 0), len(ranking) - 1)]
+        layer, head = ranking[trace_of(event, len(ranking))]
         return watched(look, place.at(layer=layer, head=head))
 
     frame.follow(draw, [grid], per="head")

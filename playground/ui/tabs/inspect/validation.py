@@ -27,6 +27,8 @@ class Judged:
     inputs: torch.Tensor
     targets: torch.Tensor
     words: str
+    stand_in: bool = False
+    """Whether it is only the prompt, for want of anything better."""
 
 
 def held_out(page: Page, look: Look) -> Judged:
@@ -44,7 +46,8 @@ def held_out(page: Page, look: Look) -> Judged:
     if look.length < 2:
         raise ValueError("the text this model was judged by is not here, and one token predicts nothing: type more")
     ids = torch.tensor([look.ids])
-    return Judged(ids[:, :-1], ids[:, 1:], "the prompt itself, since the text this model was judged by is not here")
+    words = "the prompt itself, since the text this model was judged by is not here"
+    return Judged(ids[:, :-1], ids[:, 1:], words, stand_in=True)
 
 
 def _of_run(page: Page, checkpoint: Checkpoint) -> tuple[Corpus, str] | None:

@@ -11,6 +11,7 @@ from ....inspection import Look
 from ....inspection.walk import STEPS, Step, step, step_names
 from ...chart import Chart, show
 from ...lenient import LenientRadio
+from ...widgets.clicks import cell_of, index_of
 from . import receipt, thumbnails
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -66,10 +67,10 @@ def build(frame: Frame) -> None:
         }
 
     frame.follow(draw, [steps, heading, chart, how, back, onward], extra=[steps])
-    frame.redraws(steps.input)
+    frame.redraws(steps.input, of=steps)
 
     def moved(by: int) -> Any:
-        def alter(look: Look, place: Place, values: dict) -> dict:
+        def alter(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
             names = step_names(look)
             at = names.index(values[steps]) if values[steps] in names else 0
             return {steps: names[min(max(at + by, 0), len(names) - 1)]}
@@ -79,24 +80,22 @@ def build(frame: Frame) -> None:
     frame.redraws(back.click, moved(-1))
     frame.redraws(onward.click, moved(1))
 
-    def clicked(look: Look, place: Place, event: gr.SelectData, name: str) -> Place:
-        return clicked_cell(look, place, event, name)
-
-    frame.moves(chart.select, clicked, extra=[steps])
+    frame.moves(chart.select, clicked_cell, extra=[steps])
 
 
-def clicked_cell(look: Look, place: Place, event: gr.SelectData, name: str) -> Place:
+def clicked_cell(look: Look, place: Place, event: gr.EventData, name: str) -> Place:
     """Where a click on a step's picture leads: a cell of a token map, the token of a bar, the head of a row."""
-    row, column = int(event.index[0]), int(event.index[1])
+    part, d_model = window(look.length, place.query), look.config.d_model
+    drawn = part.stop - part.start
     if name in CLICKABLE:
-        start = window(look.length, place.query).start
-        return place.at(query=start + row, key=start + column)
+        row, column = cell_of(event, rows=drawn, columns=drawn)
+        return place.at(query=part.start + row, key=part.start + column)
     if name == "embed":
-        return place.at(query=window(look.length, place.query).start + row)
+        return place.at(query=part.start + cell_of(event, rows=drawn, columns=d_model)[0])
     if name == "change":
-        return place.at(query=column)
+        return place.at(query=index_of(event, look.length))
     if name == "output":
-        return place.at(head=row)
+        return place.at(head=cell_of(event, rows=look.config.n_heads, columns=look.config.d_head)[0])
     return place
 
 

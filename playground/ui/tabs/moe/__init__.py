@@ -43,10 +43,10 @@ def build(page: Page) -> None:
             elem_id="moe-table",
         )
     compare.connect(frame, table)
-    with gr.Accordion(sidebyside.TITLE, open=False, elem_classes="card", elem_id="moe-sidebyside"):
+    with frame.part(sidebyside.TITLE, "sidebyside", open=False):
         sidebyside.build(frame)
     for name in PARTS:
         if importlib.util.find_spec(f"{__package__}.{name}"):
             part = importlib.import_module(f"{__package__}.{name}")
-            with gr.Accordion(part.TITLE, open=name == "routing", elem_classes="card", elem_id=f"moe-{name}"):
+            with frame.part(part.TITLE, name, open=name == "routing"):
                 part.build(frame)

@@ -28,6 +28,7 @@ from ...lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice, saved_table, stat_cards
+from ...widgets.clicks import cell_of
 from . import unbalanced
 from .frame import Frame
 from .texts import text_for
@@ -166,11 +167,12 @@ def build(frame: Frame) -> None:
     way.input(lambda how: gr.Checkbox(visible=how == "force"), way, last_only, **QUIETLY)
     worth.click(each, inputs[:2], costs, concurrency_limit=2, api_visibility="private")
 
-    def clicked(visitor, model_id, event: gr.SelectData):
+    def clicked(visitor, model_id, event: gr.EventData):
         with in_words():
-            layers = expert_layers(page.registry.get(model_id, visitor).config)
-            row, column = (int(i) for i in event.index)
-            return layers[min(max(row, 0), len(layers) - 1)], [column]
+            config = page.registry.get(model_id, visitor).config
+            layers = expert_layers(config)
+            row, column = cell_of(event, rows=len(layers), columns=config.n_experts)
+            return layers[row], [column]
 
     costs.select(clicked, inputs[:2], [layer, experts], **QUIETLY).success(change, inputs, drawn, **QUIETLY)
 

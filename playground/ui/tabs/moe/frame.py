@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
 import torch
 
+from ....service.kept import Kept
+from ....storage.snapshots import Snapshots
 from ...lenient import LenientDropdown
 from ...page import QUIETLY, Page
+from ...widgets.turns import Question, Turns
 
 SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
+UNFOLDED = "unfolded"
 
 
 @dataclass
@@ -23,10 +28,9 @@ class Frame:
         picture = Chart(...)
 
         def draw(visitor, moe_id):
-            with in_words():
-                checkpoint = frame.page.registry.get(moe_id, visitor)   # ValueError in words where there is none
-                ...
-        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)
+            checkpoint = frame.page.registry.get(moe_id, visitor)       # ValueError in words where there is none
+            ...
+        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)   # when somebody sees the part, once for all
     """
 
     page: Page
@@ -37,16 +41,74 @@ class Frame:
     looked_at: gr.Textbox
     """Both ids. Its change is the sign of another pair: gradio reports a drop-down's change over and over once a
     handler has set its list, whether or not its value is another one."""
+    _accordion: gr.Accordion | None = None
+    _unfolded: gr.Textbox | None = None
+    handlers: list[Callable] = field(default_factory=list)
+    """What `on_change` was given, in its order."""
+    _answers: Kept = field(default_factory=lambda: Kept(entries=96, megabytes=96))
 
-    def on_change(self, handler: Callable, inputs: Any, outputs: Any, **event: Any) -> None:
-        """Call the handler when another dense model or another mixture was chosen or trained, and on page load."""
-        self.looked_at.change(handler, inputs, outputs, **{**QUIETLY, **event})
-        self.page.on_load(handler, inputs, outputs)
+    @contextmanager
+    def part(self, title: str, name: str, *, open: bool) -> Iterator[None]:
+        """Lay out a part that can be folded; what stands in it is drawn when it is seen."""
+        with gr.Accordion(title, open=open, elem_classes="card", elem_id=f"moe-{name}") as self._accordion:
+            self._unfolded = gr.Textbox(UNFOLDED if open else "", visible=False)
+            for event, value in ((self._accordion.expand, UNFOLDED), (self._accordion.collapse, "")):
+                event(None, None, self._unfolded, js=f"() => {value!r}", api_visibility="private")
+            yield
+        self._accordion = self._unfolded = None
 
-    def snapshots(self, visitor: str | None, model_id: str | None) -> list[tuple[int, dict[str, torch.Tensor]]]:
-        """(step, weights) at the moments that were kept of this model's training; none for most. Raises ValueError."""
+    def on_change(self, handler: Callable, inputs: list, outputs: Any, *, linked: bool = False) -> None:
+        """Call the handler when another dense model or another mixture is looked at, as soon as its part is seen.
+
+        What it answers is worked out once for all who look at the same mixture; its first input is the visitor.
+
+        Args:
+            linked: give it the page's request as well, by whose address a link may ask for something else.
+        """
+        self.handlers.append(handler)
+        outputs = [outputs] if isinstance(outputs, gr.blocks.Block) else list(outputs)
+        page, accordion, unfolded = self.page, self._accordion, self._unfolded
+        turns = Turns(accordion.elem_id if accordion else "tab-moe")
+        shown = gr.Textbox("", visible=False)  # the pair that is drawn
+
+        def renew(question: Question, *sure: gr.Textbox) -> Callable[[], dict]:
+            values = question.values
+            pair = values[self.looked_at]
+            seen = {page.opened: "moe", unfolded: UNFOLDED}
+            if values[shown] == pair or any(values[c] != seen[c] for c in seen if c and c not in sure):
+                return dict
+            now = dict(zip((self.dense, self.moe), each(pair)))  # the pickers may hold them a moment later
+            arguments = [now.get(component, values[component]) for component in inputs]
+            more = [question.request] if linked else []
+            return lambda: {**self._answer(handler, arguments, more, outputs), shown: pair}
+
+        events = [(self.looked_at.change, ()), (page.tab.select, (page.opened,))]
+        if accordion:
+            events.append((accordion.expand, (page.opened, unfolded)))
+        for event, sure in events:  # what an event says itself, the page need not have noted down yet
+            asked = {*inputs, self.looked_at, shown, page.opened, unfolded} - {None}
+            turns.on(event, lambda question, sure=sure: renew(question, *sure), asked, [*outputs, shown])
+
+    def _answer(self, handler: Callable, arguments: list, more: list, outputs: list) -> dict:
+        def answer() -> dict:
+            found = handler(*arguments, *more)
+            return found if isinstance(found, dict) else dict(zip(outputs, found if len(outputs) > 1 else [found]))
+
+        visitor, *others = arguments
+        try:
+            owner = next(self.page.registry.get(chosen, visitor) for chosen in others if isinstance(chosen, str))
+        except (ValueError, StopIteration):
+            return answer()
+        key = (handler, id(owner), *map(repr, others))  # by the checkpoint, too: a model's record may become another
+        return answer() if more else self._answers.get(key, answer, owner=owner.model)
+
+    def snapshots(self, visitor: str | None, model_id: str | None) -> Sequence[tuple[int, dict[str, torch.Tensor]]]:
+        """(step, weights) at the moments that were kept of this model's training; none for most. Raises ValueError.
+
+        A moment's weights are read from their file when they are asked for.
+        """
         kept = self.page.registry.get(model_id, visitor).snapshots
-        return [(step, kept.model(step).state_dict()) for step in kept.steps] if kept else []
+        return _Moments(kept) if kept else ()
 
     def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown, str]:
         """What a handler whose outputs are `pickers` returns to renew their lists and choose from them."""
@@ -62,6 +124,22 @@ class Frame:
     def pickers(self) -> list[gr.components.Component]:
         """Both lists and the sign of their change."""
         return [self.dense, self.moe, self.looked_at]
+
+
+class _Moments(Sequence):
+    """Snapshots as a list of (step, weights) that is read one by one."""
+
+    def __init__(self, kept: Snapshots):
+        self.kept = kept
+
+    def __len__(self) -> int:
+        return len(self.kept.steps)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[index] for index in range(len(self))[place]]
+        step = self.kept.steps[place]
+        return step, self.kept.weights(step)
 
 
 def build_frame(page: Page) -> Frame:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
@@ -22,7 +21,7 @@ from ....inspection.specialisation import (
     specialisation,
     specialisation_over_training,
 )
-from ....model import Transformer
+from ....service.kept import Kept
 from ....storage import Checkpoint
 
 PROBE_TOKENS = 6144
@@ -39,9 +38,7 @@ class Found:
     reader_bits: float
 
 
-_found: WeakKeyDictionary[Transformer, Found] = WeakKeyDictionary()  # models never change once they are in the registry
-_over: WeakKeyDictionary[Transformer, list[dict[str, Any]]] = WeakKeyDictionary()
-_lock = threading.Lock()
+_kept = Kept(entries=128, megabytes=32)  # models never change once they are in the registry
 
 
 def found_in(checkpoint: Checkpoint) -> Found:
@@ -49,32 +46,34 @@ def found_in(checkpoint: Checkpoint) -> Found:
 
     Raises ValueError for a model whose text has no known sources.
     """
-    with _lock:
-        if checkpoint.model not in _found:
-            text = _probe(checkpoint)
-            tokens, sources = text.ids.flatten().numpy(), text.sources.ravel()
-            _found[checkpoint.model] = Found(
-                text.names,
-                specialisation(routing_of(checkpoint.model, text.ids), text),
-                mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
-                _reader(checkpoint, text),
-            )
-        return _found[checkpoint.model]
+
+    def measure() -> Found:
+        text = _probe(checkpoint)
+        tokens, sources = text.ids.flatten().numpy(), text.sources.ravel()
+        return Found(
+            text.names,
+            specialisation(routing_of(checkpoint.model, text.ids), text),
+            mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
+            _reader(checkpoint, text),
+        )
+
+    return _kept.get("found", measure, owner=checkpoint.model)
 
 
-def over_training(checkpoint: Checkpoint, snapshots: list[tuple[int, dict]]) -> list[dict[str, Any]]:
+def over_training(checkpoint: Checkpoint, snapshots: Sequence[tuple[int, dict]]) -> list[dict[str, Any]]:
     """The measures along the run: as its checkpoint recorded them, or from snapshots of a run in this house."""
     n_layers, kept = len(expert_layers(checkpoint.config)), checkpoint.about.get("specialisation")
     if isinstance(kept, list) and all(_is_record(record, n_layers) for record in kept):
         return kept
     if not snapshots:
         return []
-    with _lock:
-        if checkpoint.model not in _over:
-            stride = -(-len(snapshots) // MOST_SNAPSHOTS)
-            some = [*snapshots[:-1:stride], snapshots[-1]]
-            _over[checkpoint.model] = specialisation_over_training(checkpoint.config, some, _probe(checkpoint))
-        return _over[checkpoint.model]
+
+    def measure() -> list[dict[str, Any]]:
+        last = len(snapshots) - 1
+        some = (snapshots[moment] for moment in (*range(0, last, -(-len(snapshots) // MOST_SNAPSHOTS)), last))
+        return specialisation_over_training(checkpoint.config, some, _probe(checkpoint))
+
+    return _kept.get("over training", measure, owner=checkpoint.model)
 
 
 def has_sources(checkpoint: Checkpoint) -> bool:

@@ -11,6 +11,7 @@ import torch
 from ....data import LANGUAGES, visible
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import Routing, Station, expert_layers, routing_of
+from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.routing import (
@@ -24,13 +25,16 @@ from ...figures.routing import (
 )
 from ...lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
-from ...page import QUIETLY, Page, in_words
+from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice, saved_table
+from ...widgets.clicks import index_of
+from ...widgets.turns import Turns
 from .expert_text import ExpertText, expert_badge, expert_text
 from .frame import SHIPPED_MOE, Frame
 
 TITLE = "Routing: where does each token go?"
+_kept = Kept(entries=96, megabytes=64)
 LINES = 110
 """Characters of the language that the text box opens with, rounded up to whole sentences."""
 TEXT_SEED = 29
@@ -84,13 +88,20 @@ def build(frame: Frame) -> None:
     drawn = [text, note, weights, followed, journey, table, load, over, over_note]
     inputs = [page.visitor, frame.moe, prompt, layer, token]
 
-    def draw(visitor: str | None, model_id: str | None, words: str, layer_number: Any, position: Any) -> list[Any]:
-        with in_words():
+    def draw(visitor: str | None, model_id: str | None, words: str, layer_number: Any, position: Any) -> dict:
+        try:
             checkpoint = page.registry.get(model_id, visitor)
             ids, notes = read_prompt(page, checkpoint, words)
             ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
-            routing = routing_of(checkpoint.model, torch.tensor([ids]))
-            return _pictures(checkpoint, routing, ids, notes, layer_number, position)
+            routing = _kept.get(
+                tuple(ids), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model
+            )
+            return dict(zip(drawn, _pictures(checkpoint, routing, ids, notes, layer_number, position)))
+        except ValueError as problem:  # in the place of what was drawn of another text
+            return _nothing(sentence(str(problem)), "error")
+
+    def _nothing(words: str, kind: str) -> dict:
+        return {**dict.fromkeys(drawn), note: notice(words, kind)}
 
     def another_model(visitor: str | None, model_id: str | None, request: gr.Request | None) -> dict:
         """New suggestions and layers; or one sentence where there is no mixture to look at."""
@@ -98,28 +109,29 @@ def build(frame: Frame) -> None:
             checkpoint = page.registry.get(model_id, visitor)
             layers = expert_layers(checkpoint.config)
         except ValueError as problem:
-            return {note: notice(f"{problem}.", "warning"), **{part: None for part in drawn if part is not note}}
+            return _nothing(sentence(str(problem)), "warning")
         known = texts_to_route(page, model_id, visitor)
         words, opening = linked_prompt(request, "moe", model_id), linked_layer(request, "moe", model_id)
         words = known[0] if words is None else words
         if opening not in layers:
             opening = layers[min(1, len(layers) - 1)]  # the first layer's router has read little but the token itself
-        pictures = draw(visitor, model_id, words, opening, 0)
         return {
             prompt: words,
             ideas: gr.Dataset(samples=[[s] for s in known]),
             layer: gr.Radio([(str(n), n) for n in layers], value=opening),
             token: 0,
-            **dict(zip(drawn, pictures)),
+            **draw(visitor, model_id, words, opening, 0),
         }
 
-    frame.on_change(another_model, [page.visitor, frame.moe], [prompt, ideas, layer, token, *drawn])
-    for event in (prompt.submit, prompt.blur, layer.input, token.change):
-        event(draw, inputs, drawn, **QUIETLY)
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY).then(draw, inputs, drawn, **QUIETLY)
+    frame.on_change(another_model, [page.visitor, frame.moe], [prompt, ideas, layer, token, *drawn], linked=True)
+    turns = Turns("moe-routing")
+    for event in (prompt.change, prompt.submit, layer.input, token.change):
+        turns.calls(event, draw, inputs, drawn)
+    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
 
-    def clicked(event: gr.SelectData) -> int:
-        return int(event.index[1])
+    @in_words()
+    def clicked(event: gr.EventData) -> int:
+        return index_of(event, MOST_TOKENS)
 
     for picture in (text, weights):
         picture.select(clicked, None, token, **QUIETLY)

@@ -14,10 +14,11 @@ from ....decoding import SamplingConfig, generate
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.side_by_side import both_expect, describe_both
-from ...page import Page, in_words
+from ...page import Page
 from ...prompts import read_prompt, suggestions
 from ...runs import predict
 from ...theme import badge, notice, quiet
+from ...widgets.turns import Turns
 from .frame import Frame
 
 TITLE = "Predictions side by side"
@@ -45,14 +46,14 @@ def build(frame: Frame) -> None:
     outputs = [note, expected, texts]
 
     def answer(visitor, dense_id, moe_id, prompt, temperature, length, seed):
-        with in_words():
-            pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
-            page.limits.check_generation(_whole("new tokens", length))
-            sampling = SamplingConfig(temperature=temperature, seed=_whole("seed", seed))
-            return answers(page, *pair, prompt, sampling, int(length))
+        pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
+        page.limits.check_generation(_whole("new tokens", length))
+        sampling = SamplingConfig(temperature=temperature, seed=_whole("seed", seed))
+        return answers(page, *pair, prompt, sampling, int(length))
 
-    ask.click(answer, inputs, outputs, concurrency_limit=2, api_visibility="private")
-    prompt.submit(answer, inputs, outputs, concurrency_limit=2, api_visibility="private")
+    turns = Turns("moe-sidebyside")
+    for event in (ask.click, prompt.submit):
+        turns.calls(event, answer, inputs, outputs, slow=True)
 
     def another_pair(visitor, dense_id):
         known = suggestions(page, dense_id, visitor)

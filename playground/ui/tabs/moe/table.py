@@ -13,6 +13,7 @@ import torch
 
 from ....decoding import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
+from ....service.kept import Kept
 from ....training import loss_of
 from ....training.comparison import SIDES
 from ... import theme
@@ -113,11 +114,11 @@ def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
 
 
 def _once(timing: Callable[..., dict[str, float]], dense: Transformer, moe: Transformer) -> dict[str, float]:
-    with _lock:
-        known = _timed.setdefault(moe, weakref.WeakKeyDictionary()).setdefault(dense, {})
-        if timing not in known:
-            known[timing] = timing({"dense": dense, "moe": moe})
-        return known[timing]
+    def time_both() -> dict[str, float]:
+        with _clock:
+            return timing({"dense": dense, "moe": moe})
+
+    return _timed.get((timing, weakref.ref(dense)), time_both, owner=moe)
 
 
 def _time_training(models: dict[str, Transformer]) -> dict[str, float]:
@@ -149,8 +150,8 @@ def _time_decoding(models: dict[str, Transformer]) -> dict[str, float]:
     return {side: statistics.median(found) for side, found in rates.items()}
 
 
-_lock = threading.Lock()
-_timed: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_clock = threading.Lock()  # two timings at once would disturb each other
+_timed = Kept(entries=256)
 
 
 def _step_memory(side: SideView) -> float:

@@ -1,0 +1,1 @@
+"""What serves many visitors, without gradio: usable from any front end, tested without a browser."""

@@ -1,0 +1,1 @@
+"""Parts that tabs are made of."""

@@ -1,0 +1,59 @@
+"""Clicks: what a click's event says, which anybody may have written, as numbers that fit what was drawn.
+
+A handler takes `event: gr.EventData`, whose making asks nothing of what was sent (that of gr.SelectData does):
+
+    def clicked(event: gr.EventData):
+        with in_words():                                   # a ValueError is one sentence on the page
+            row, column = cell_of(event, rows=T, columns=T)
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import gradio as gr
+
+
+def cell_of(event: gr.EventData, *, rows: int, columns: int) -> tuple[int, int]:
+    """Row and column that were clicked, in what has so many. Raises ValueError for any other."""
+    place = _said(event, "index")
+    if not isinstance(place, (list, tuple)) or len(place) != 2:
+        raise ValueError(_NOWHERE)
+    return _within(place[0], rows), _within(place[1], columns)
+
+
+def index_of(event: gr.EventData, count: int) -> int:
+    """Which of so many things in a row was clicked: its index, or the second number of two. Raises ValueError."""
+    place = _said(event, "index")
+    if isinstance(place, (list, tuple)) and len(place) == 2:
+        _within(place[0], sys.maxsize)
+        place = place[1]
+    return _within(place, count)
+
+
+def trace_of(event: gr.EventData, count: int) -> int:
+    """Which of a chart's so many traces was clicked. Raises ValueError."""
+    return _within(_said(event, "trace"), count)
+
+
+def number_of(event: gr.EventData, name: str) -> float:
+    """A finite number that the event calls so, such as a curve's `x`. Raises ValueError."""
+    value = _said(event, name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < sys.float_info.max:
+        raise ValueError(_NOWHERE)
+    return float(value)
+
+
+_NOWHERE = "This click names nothing that is drawn here: click again"
+
+
+def _said(event: gr.EventData, name: str) -> Any:
+    said = event._data  # attributes of the event would look here, too, and fall over what is no dictionary
+    return said.get(name) if isinstance(said, dict) else None
+
+
+def _within(value: Any, count: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < count or value != int(value):
+        raise ValueError(_NOWHERE)
+    return int(value)

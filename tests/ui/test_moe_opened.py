@@ -1,0 +1,100 @@
+"""The parts of Dense vs MoE are worked out when somebody sees them, and once for all who do."""
+
+from __future__ import annotations
+
+import gradio as gr
+import pytest
+import torch
+
+from playground.storage import Checkpoint
+from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.ui.tabs.moe import measured, table
+from tests.ui.test_moe_experts import ANNA, Tab, mixture
+
+PAIR = "no-dense the-mixture"
+
+
+@pytest.fixture
+def tab() -> Tab:
+    return Tab(dialects=mixture({"prompt": "the wind", "language": "dialects"}))
+
+
+def accordion(tab: Tab, name: str):
+    return next(b for b in tab.blocks.blocks.values() if isinstance(b, gr.Accordion) and b.elem_id == f"moe-{name}")
+
+
+def looked_at(tab: Tab) -> dict:
+    return {"moe_looked_at": f"none {tab.ids['dialects']}"}
+
+
+def parts_of(answers: list[dict]) -> set[str]:
+    return {c.elem_id.split("-")[0] for answer in answers for c in answer if c.elem_id} - {"turns"}
+
+
+def test_nothing_is_worked_out_before_the_tab_is_opened_nor_for_a_folded_part(tab):
+    assert not tab.page.on_load_handlers or tab.frame.handlers[0] not in [h for h, *_ in tab.page.on_load_handlers]
+    assert tab.happens(tab.frame.looked_at, "change", opened="train", **looked_at(tab)) == []
+    assert parts_of(tab.happens(tab.frame.looked_at, "change", opened="moe", **looked_at(tab))) == {"routing"}
+    assert parts_of(tab.happens(tab.page.tab, "select", opened="train", **looked_at(tab))) == {"routing"}
+    assert parts_of(tab.happens(accordion(tab, "experts"), "expand", opened="moe", **looked_at(tab))) == {"experts"}
+    assert parts_of(tab.happens(accordion(tab, "breaking"), "expand", opened="moe", **looked_at(tab))) == {"breaking"}
+
+
+def test_what_is_worked_out_for_one_visitor_is_there_for_all(tab, monkeypatch):
+    counted = []
+    monkeypatch.setattr(
+        measured, "specialisation", lambda *a, real=measured.specialisation: counted.append(1) or real(*a)
+    )
+    first, second = (
+        tab.happens(accordion(tab, "experts"), "expand", session=session, opened="moe", **looked_at(tab))
+        for session in ("one", "two")
+    )
+    assert len(counted) == 1 and parts_of(first) == parts_of(second) == {"experts"}
+
+
+def test_moments_are_read_only_when_they_are_measured(tmp_path, monkeypatch):
+    plain = mixture({"language": "dialects"})
+    for step in (0, 10, 20):
+        keep_snapshot(tmp_path, step, plain.model.state_dict())
+    snapshots = find_snapshots(tmp_path, plain.config)
+    tab = Tab(dialects=Checkpoint(plain.model, plain.tokenizer, plain.history, "m", plain.about, snapshots))
+    read, weights = [], type(snapshots).weights
+    monkeypatch.setattr(type(snapshots), "weights", lambda self, step: read.append(step) or weights(self, step))
+    moments = tab.frame.snapshots(ANNA, tab.ids["dialects"])
+    assert len(moments) == 3 and read == []
+    records = [{"step": s, **{name: [0.0, 0.1] for name in measured.MEASURES}} for s in (0, 1)]
+    recorded = Checkpoint(plain.model, plain.tokenizer, plain.history, "m", {**plain.about, "specialisation": records})
+    assert measured.over_training(recorded, moments) == records and read == []
+    for _ in range(2):
+        assert [r["step"] for r in measured.over_training(plain, moments)] == [0, 10, 20]
+    assert read == [0, 10, 20]
+    step, kept = moments[-1]
+    assert step == 20 and all(
+        torch.allclose(kept[n].float(), w, atol=1e-2) for n, w in plain.model.state_dict().items()
+    )
+
+
+def test_speeds_are_timed_once_and_never_two_at_a_time(monkeypatch):
+    import threading
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    at_once, most, timed = [], [], []
+
+    def timing(models):
+        at_once.append(1)
+        most.append(len(at_once))
+        time.sleep(0.02)
+        timed.append(models)
+        at_once.pop()
+        return {"dense": 1.0, "moe": 2.0}
+
+    pairs, begin = [(mixture(n_experts=0).model, mixture().model) for _ in range(3)], threading.Barrier(12)
+
+    def ask(number):
+        begin.wait()
+        return table._once(timing, *pairs[number % 3])
+
+    with ThreadPoolExecutor(12) as threads:
+        assert list(threads.map(ask, range(12))) == [{"dense": 1.0, "moe": 2.0}] * 12
+    assert len(timed) == 3 and max(most) == 1
