@@ -23,12 +23,12 @@ import torch
 from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, generate
 from ..inspection.look import look
+from ..service.board import Job
+from ..service.models import new_id
+from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
-from .jobs import Job
 from .page import Page, in_words
 from .prompts import read_prompt
-from .registry import new_id
-from .runs import OWN_TEXT
 from .tabs.train import form
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")

@@ -9,16 +9,16 @@ from typing import Any
 import gradio as gr
 
 from ..devices import keep_freed_memory, on_zerogpu
+from ..service.board import Jobs
+from ..service.limits import Limits, limits_here
+from ..service.models import Registry, new_id
+from ..service.runs import run_training, warm_up
+from ..service.zerogpu import run_in_slices
 from . import api, chart, links, theme
 from .blocks import Blocks
 from .early import early_head
-from .jobs import Jobs
-from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
-from .registry import Registry, new_id
-from .runs import run_training, warm_up
 from .tabs.train.settings import FIRST_SOURCE
-from .zerogpu import run_in_slices
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
 STORAGE_KEY = "transformer-playground-visitor"

@@ -28,10 +28,10 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
-from .jobs import Jobs
+from ..service.board import Jobs
+from ..service.limits import Limits
+from ..service.models import Registry
 from .lenient import LenientDropdown
-from .limits import Limits
-from .registry import Registry
 
 # for handlers that only the page itself calls and that answer at once
 QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}

@@ -12,7 +12,7 @@ from ..ui.runs import until
 
 def linked_run(page) -> RunCard:
     """The card of a quick run that somebody else has made here."""
-    from playground.ui.runs import Source
+    from playground.service.runs import Source
     from playground.ui.tabs.train import form
 
     values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 
+from playground.service.board import Jobs
+from playground.service.limits import LOCAL, Limits
+from playground.service.models import Registry
 from playground.storage import Checkpoint
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, Limits
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import Registry
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect.frame import MODEL, Frame
 

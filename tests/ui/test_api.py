@@ -12,10 +12,10 @@ from gradio_client.exceptions import AppError
 from playground.decoding import SamplingConfig
 from playground.decoding import generate as decode
 from playground.model import trace
+from playground.service.board import Jobs
+from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
-from playground.ui.jobs import Jobs
-from playground.ui.registry import Registry
 
 from .runs import ANNA, TEXT, small_limits, until
 

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from playground.model import ModelConfig, Transformer
+from playground.service.board import Jobs
+from playground.service.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
+from playground.service.limits import LimitError
+from playground.service.models import Registry
+from playground.service.runs import Laddered, Source
+from playground.service.views import pair_of
 from playground.storage import Checkpoint
 from playground.training import TrainConfig
 from playground.training.comparison import Judged, Trained
-from playground.ui.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LimitError
-from playground.ui.pairs import pair_of
-from playground.ui.registry import Registry
-from playground.ui.runs import Laddered, Source
 from playground.ui.tabs.moe import settings, watch
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds

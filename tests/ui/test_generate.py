@@ -9,9 +9,9 @@ import torch
 from playground.data.tokenizers import CharTokenizer, train_bpe
 from playground.decoding import SamplingConfig, generate
 from playground.model import Transformer
+from playground.service.limits import LOCAL, PUBLIC
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.tokens import coloured, plain
 from playground.ui.tabs.generate.writing import Written, _branch, _label, _markdown, _opened, _rows, _scores

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from playground.ui.jobs import Jobs
+from playground.service.board import Jobs
+from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import SHIPPED_FOLDER, Registry
 from playground.ui.tabs.train.hub import at_home, build
 from tests.standins.hub import Account, hub_for_tests
 

@@ -8,12 +8,12 @@ import json
 import pytest
 
 from playground.model import PRESETS, ModelConfig
+from playground.service.board import Jobs
+from playground.service.limits import LOCAL, PUBLIC, LimitError, limits_here, training_memory
+from playground.service.models import Registry
 from playground.training import TrainConfig
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, PUBLIC, LimitError, limits_here, training_memory
-from playground.ui.registry import Registry
 
 from .raw import RawCaller
 from .runs import ANNA, BERT, TEXT, small_limits, until

@@ -11,12 +11,12 @@ import pytest
 from playground import links
 from playground.links import LinkError, RunCard, text_hash
 from playground.model import PRESETS
+from playground.service.board import Jobs
+from playground.service.limits import LOCAL, PUBLIC
+from playground.service.models import Registry
+from playground.service.runs import HUB_FILE, OWN_TEXT, Source
 from playground.training import RECIPES
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
-from playground.ui.registry import Registry
-from playground.ui.runs import HUB_FILE, OWN_TEXT, Source
 from playground.ui.tabs.train import form
 from playground.ui.tabs.train.replay import (
     _beyond_the_form,

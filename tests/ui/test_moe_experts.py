@@ -14,16 +14,16 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
+from playground.service.board import Jobs
+from playground.service.limits import LOCAL
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History, LoadMeasured
 from playground.ui.figures import breaking as breaking_figures
 from playground.ui.figures import routing as routing_figures
 from playground.ui.figures import specialisation as figures
 from playground.ui.figures.wire import numbers_of
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import Registry
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
 from playground.ui.tabs.moe.balance_runs import KINDS, balance_runs
 from playground.ui.tabs.moe.frame import build_frame

@@ -9,12 +9,12 @@ import torch
 
 from playground.links import RunCard
 from playground.model import PRESETS
+from playground.service.board import Jobs
+from playground.service.limits import LOCAL
+from playground.service.models import Registry
 from playground.storage.archive import load_archive, pack
 from playground.storage.hub import pull, push
 from playground.storage.transformers_io import export
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL
-from playground.ui.registry import Registry
 from playground.ui.tabs.train.replay import match, run_letters
 
 from ..standins.hub import Account, hub_for_tests

@@ -10,9 +10,9 @@ import torch
 
 from ....data import LANGUAGES, Corpus, corpus_from_sentences, corpus_from_text, read_file
 from ....inspection import Look
+from ....service.runs import OWN_TEXT
 from ....storage import Checkpoint
 from ...page import Page
-from ...runs import OWN_TEXT
 
 TOKENS = 2048
 """Predictions to judge a change by: enough to see a hundredth of a nat, few enough for two seconds."""

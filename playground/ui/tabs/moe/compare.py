@@ -6,13 +6,13 @@ from typing import Any
 
 import gradio as gr
 
+from ....service.comparisons import ComparisonJob, ComparisonSpec
+from ....service.limits import Limits
+from ....service.runs import OWN_TEXT
+from ....service.views import PairView, pair_of
 from ...chart import Chart, show
-from ...comparisons import ComparisonJob, ComparisonSpec
 from ...followers import TICK, Follower, Followers, tick
-from ...limits import Limits
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
-from ...pairs import PairView, pair_of
-from ...runs import OWN_TEXT
 from ...theme import heading, notice, quiet
 from . import settings, watch
 from .frame import Frame, both, each, first_choice, models_of

@@ -6,9 +6,9 @@ import torch
 
 from ....data import LANGUAGES
 from ....inspection.specialisation import PROBE_SEED
+from ....service.runs import OWN_TEXT, corpus_for
 from ....storage import Checkpoint
 from ...page import Page
-from ...runs import OWN_TEXT, corpus_for
 
 LEAST_TOKENS = 64
 WINDOWS = 48

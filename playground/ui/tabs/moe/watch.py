@@ -7,12 +7,12 @@ import math
 from typing import Any
 
 from ....model.twins import Twins
+from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
 from ... import theme
 from ...figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
 from ...page import sentence
-from ...pairs import EQUAL_WORDS, NAMES, PairView, SideView
 from ...theme import duration, quiet, table
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))

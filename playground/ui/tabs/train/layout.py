@@ -7,10 +7,10 @@ from typing import Any
 import gradio as gr
 
 from ....model import PRESETS
+from ....service.board import RunView
+from ....service.limits import Limits
 from ... import theme
 from ...chart import Chart, show
-from ...jobs import RunView
-from ...limits import Limits
 from ...theme import quiet
 from . import form, watch
 from .pace import Pace

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ....model import ModelConfig
+from ....service.board import Job
 from ....training import TrainConfig
-from ...jobs import Job
 
 OVERHEAD = 0.006  # seconds of a step that do not grow with the model
 FIRST_RATE = 1.0e11  # floating-point operations per second, until a run has shown better

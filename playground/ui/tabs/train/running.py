@@ -7,12 +7,12 @@ from typing import Any
 import gradio as gr
 
 from ....model import Transformer
+from ....service.board import Job, RunView
+from ....service.runs import predict
 from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
-from ...jobs import Job, RunView
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
-from ...runs import predict
 from ...theme import quiet
 from . import form, watch
 from .pace import Pace

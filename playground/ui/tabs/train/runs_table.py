@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ....service.board import RunView
 from ... import theme
 from ...figures.wire import signed
-from ...jobs import RunView
 from .form import setting_name
 from .watch import loss_text, seconds_of
 

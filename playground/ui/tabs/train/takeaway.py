@@ -10,11 +10,11 @@ from typing import Any
 
 import gradio as gr
 
+from ....service.board import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, load_archive, pack, pack_folder
 from ....storage.transformers_io import export, family_for
 from ... import theme
-from ...jobs import RunView
 from ...page import QUIETLY, Page, in_words, sentence
 from ...theme import quiet
 from .replay import run_letters

@@ -12,9 +12,9 @@ import torch
 
 from ....data import visible
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
+from ....service.board import RunView
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
-from ...jobs import RunView
 from ...page import sentence
 
 CANDIDATES = 8

@@ -22,11 +22,11 @@ from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
 from ..training.comparison import SIDES, Calibrated, Judged, Plan, Told, Trained, common_step, compare
 from ..training.verdict import Verdict
+from .job import Work
 from .limits import Limits
-from .pairs import NAMES, PairView, SideView
-from .registry import Registry, new_id
+from .models import Registry, new_id
 from .runs import Background, Laddered, Prepared, Source, corpus_for, laddered
-from .work import Work
+from .views import NAMES, PairView, SideView
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ import time
 import pytest
 
 from playground.data import TextError
+from playground.service.board import MOST_FAILED, Jobs, RunView, settings_of
+from playground.service.limits import LimitError
+from playground.service.models import Registry
+from playground.service.runs import Laddered, Learned, Predicted, Prepared, RunSpec, Source, run_training
 from playground.training import Evaluated, Finished
 from playground.ui.followers import LONG, tick
-from playground.ui.jobs import MOST_FAILED, Jobs, RunView, settings_of
-from playground.ui.limits import LimitError
-from playground.ui.registry import Registry
-from playground.ui.runs import Laddered, Learned, Predicted, Prepared, RunSpec, Source, run_training
-
-from .runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
 
 
 def house(tmp_path, runner=run_training, **limits) -> Jobs:

@@ -24,10 +24,10 @@ from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainEvent
 from .comparisons import ComparisonJob, ComparisonSpec
+from .job import ACTIVE, Work
 from .limits import LimitError, Limits
-from .registry import Registry, new_id
+from .models import Registry, new_id
 from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, run_training
-from .work import ACTIVE, Work
 
 logger = logging.getLogger(__name__)
 
