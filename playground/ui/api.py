@@ -24,6 +24,7 @@ from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, generate
 from ..inspection.look import look
 from ..service.board import Job
+from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE
 from ..service.models import new_id
 from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
@@ -32,10 +33,8 @@ from .prompts import read_prompt
 from .tabs.train import form
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
-TRAININGS_AT_ONCE = 2  # of callers without a page, so that pages find a place, too
 LOOKS_PER_SECOND = 5
 UPDATES_PER_SECOND = 15
-MOST_CANDIDATES = 20
 
 
 def build(page: Page) -> None:
@@ -43,7 +42,7 @@ def build(page: Page) -> None:
     endpoints = Endpoints(page)
     shares = {"concurrency_id": "generate", "concurrency_limit": 4}
     queues = {
-        "train": {"concurrency_limit": TRAININGS_AT_ONCE},
+        "train": {"concurrency_limit": TRAININGS_WITHOUT_PAGE},
         "generate": shares,
         "inspect": shares,
         "compare": shares,
@@ -221,7 +220,7 @@ class Endpoints:
             and nats_per_character, which can be compared across different tokens (lower is less surprised).
         """
         with in_words():
-            text, n = _text("text", text), _whole("candidates", candidates, 1, MOST_CANDIDATES)
+            text, n = _text("text", text), _whole("candidates", candidates, 1, CANDIDATES)
             pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
             return {"sentence": _verdict(*pair), "models": pair}
 

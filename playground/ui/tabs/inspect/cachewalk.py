@@ -12,6 +12,7 @@ from numpy import ndarray
 
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
+from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
 from ...figures.cachewalk import cache_panels, describe_cache
@@ -24,8 +25,6 @@ TITLE = "Cache walk"
 NEW_TOKENS = 8
 MOST_ROWS = 48
 KEPT_WALKS = 6
-MOST_NUMBERS = 12_000_000
-"""Kept keys, values and patterns of one walk; a longer or larger one is cut to its last steps' worth of tokens."""
 
 
 def build(frame: Frame) -> None:

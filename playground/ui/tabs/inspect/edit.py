@@ -24,6 +24,7 @@ from ....inspection.edits import (
     to_dict,
 )
 from ....model import trace
+from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import pattern_map
@@ -38,7 +39,6 @@ from .validation import held_out
 
 TITLE = "Change it"
 CANDIDATES = 8
-MOST_EDITS = 24
 CHANGES = {
     "head": "Switch off this head (ablation)",
     "attention": "Switch off this layer's attention",

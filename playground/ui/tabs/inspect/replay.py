@@ -12,6 +12,7 @@ import numpy as np
 from ....inspection import Look
 from ....inspection.heads import HABITS, TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
+from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
@@ -26,8 +27,6 @@ from .frame import Frame, Place
 TITLE = "Through training"
 CANDIDATES = 8
 KEPT_REPLAYS = 12
-MOST_NUMBERS = 250_000_000
-"""Parameters that are read for one replay, all moments together: more would take too long for a page."""
 
 
 def build(frame: Frame) -> None:
