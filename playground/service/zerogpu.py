@@ -247,7 +247,7 @@ def _weights_in(state: bytes) -> dict[str, torch.Tensor]:
 
 
 def run_in_slices(*arguments, **settings):
-    """`run_training` with slices for its training; for `Jobs(runner=…)` on ZeroGPU."""
+    """`run_training` with slices for its training; for `Board(runner=…)` on ZeroGPU."""
     from .runs import run_training
 
     return run_training(*arguments, trainer=train_in_slices, **settings)

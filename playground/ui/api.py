@@ -23,9 +23,9 @@ import torch
 from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, generate
 from ..inspection.look import look
-from ..service.board import Job
 from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE
 from ..service.models import new_id
+from ..service.run_job import RunJob
 from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
 from .page import Page, in_words
@@ -105,7 +105,7 @@ class Endpoints:
         """
         with in_words():
             visitor = self.page.known(visitor) if visitor else new_id()
-            job = self.page.jobs.start(visitor, self._spec(text, language, size, steps, prompt, settings))
+            job = self.page.board.start(visitor, self._spec(text, language, size, steps, prompt, settings))
             yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
             try:
                 yield from _told(job)
@@ -283,7 +283,7 @@ class Endpoints:
         }
 
 
-def _told(job: Job) -> Iterator[dict]:
+def _told(job: RunJob) -> Iterator[dict]:
     """The events of a run until it is over, those between two looks thinned to the latest step."""
     evaluated = sampled = step = 0
     laddered = False

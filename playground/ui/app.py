@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from ..devices import keep_freed_memory, on_zerogpu
-from ..service.board import Jobs
+from ..service.board import Board
 from ..service.limits import Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
@@ -26,12 +26,12 @@ STORAGE_KEY = "transformer-playground-visitor"
 STORAGE_SECRET = "transformer-playground"
 
 
-def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Jobs | None = None) -> gr.Blocks:
+def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Board | None = None) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     keep_freed_memory()  # before there are threads: visitors' runs are trained in some
     limits = limits or limits_here()
     registry = registry or Registry(limits)
-    jobs = jobs or Jobs(registry, limits, run_in_slices if on_zerogpu() else run_training)
+    jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [
         (name, importlib.import_module(f"{__package__}.tabs.{name}"))
         for name in TABS

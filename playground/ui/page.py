@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
-from ..service.board import Jobs
+from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
 from .lenient import LenientDropdown
@@ -43,7 +43,7 @@ class Page:
 
     limits: Limits
     registry: Registry
-    jobs: Jobs
+    board: Board
     visitor: gr.BrowserState
     """Value: the visitor's unguessable id. Whoever knows it is that visitor."""
     model: gr.Dropdown

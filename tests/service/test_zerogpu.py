@@ -12,7 +12,7 @@ from playground.data import corpus_from_text
 from playground.devices import pick_device
 from playground.model import Transformer
 from playground.service import zerogpu
-from playground.service.board import Jobs
+from playground.service.board import Board
 from playground.service.models import Registry
 from playground.service.runs import Predicted, run_training
 from playground.service.zerogpu import NO_GPU, run_in_slices, train_in_slices
@@ -160,7 +160,7 @@ def test_what_the_worker_refuses_is_the_same_sentence(lender):
 
 def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp_path):
     limits = small_limits()
-    jobs = Jobs(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
+    jobs = Board(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
     job = jobs.start(ANNA, small_spec())
     until(lambda: job.settled)
     view = job.view()

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.service.board import Jobs
+from playground.service.board import Board
 from playground.service.limits import LOCAL, Limits
 from playground.service.models import Registry
 from playground.storage import Checkpoint
@@ -27,7 +27,7 @@ class Inspecting:
         with gr.Blocks() as self.blocks:
             visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
             with gr.Tabs() as tabs:
-                self.page = Page(limits, registry, Jobs(registry, limits), visitor, model, tabs, ("inspect",))
+                self.page = Page(limits, registry, Board(registry, limits), visitor, model, tabs, ("inspect",))
                 with gr.Tab("Inspect") as self.page.tab:
                     self.frame: Frame = inspect.build(self.page)
             self.page.finish()

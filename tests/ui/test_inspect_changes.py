@@ -239,12 +239,12 @@ def test_a_model_too_large_for_a_view_is_told_so(tab, monkeypatch):
 
 def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(tmp_path):
     from playground.inspection.replay import replay
-    from playground.service.board import Jobs
+    from playground.service.board import Board
     from playground.service.models import Registry
     from tests.ui.runs import ANNA, small_spec, until
 
     registry = Registry(LOCAL, shipped=tmp_path)
-    jobs = Jobs(registry, LOCAL)
+    jobs = Board(registry, LOCAL)
     job = jobs.start(ANNA, small_spec(steps=20))
     until(lambda: job.settled)
     made = registry.get(job.id, ANNA)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from playground.service.board import Jobs
+from playground.service.board import Board
 from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
@@ -22,7 +22,7 @@ def served(tmp_path_factory):
     """The whole page under tight limits, its jobs, and its address."""
     limits = small_limits(text_bytes=20_000, steps=400, prompt=100, context=64, parameters=300_000, seconds=20.0)
     registry = Registry(limits)
-    jobs = Jobs(registry, limits)
+    jobs = Board(registry, limits)
     app = build_app(limits, registry, jobs)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
     yield address, jobs

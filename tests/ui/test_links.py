@@ -11,7 +11,7 @@ import pytest
 from playground import links
 from playground.links import LinkError, RunCard, text_hash
 from playground.model import PRESETS
-from playground.service.board import Jobs
+from playground.service.board import Board
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.runs import HUB_FILE, OWN_TEXT, Source
@@ -38,7 +38,7 @@ class Asked:
         self.query_params = query
 
 
-def finished(jobs: Jobs, spec, **options):
+def finished(jobs: Board, spec, **options):
     """A run, over."""
     job = jobs.start(ANNA, spec, **options)
     until(lambda: job.settled)
@@ -46,10 +46,10 @@ def finished(jobs: Jobs, spec, **options):
 
 
 @pytest.fixture
-def jobs(tmp_path) -> Jobs:
-    """Jobs and an empty registry."""
+def jobs(tmp_path) -> Board:
+    """Board and an empty registry."""
     limits = small_limits(jobs=50)
-    return Jobs(Registry(limits, shipped=tmp_path / "none"), limits)
+    return Board(Registry(limits, shipped=tmp_path / "none"), limits)
 
 
 # ---- a run and its link ----------------------------------------------------------------------------------------------

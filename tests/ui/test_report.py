@@ -14,7 +14,7 @@ import torch
 from playground.data import Ladder
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig
-from playground.service.board import RunView
+from playground.service.views import RunView
 from playground.training import Evaluated, Finished, GradientsMeasured, History, Sampled, Stepped
 from playground.ui.figures import palette
 from playground.ui.figures.loss import Run, loss_curve

@@ -9,7 +9,7 @@ import torch
 
 from playground.links import RunCard
 from playground.model import PRESETS
-from playground.service.board import Jobs
+from playground.service.board import Board
 from playground.service.limits import LOCAL
 from playground.service.models import Registry
 from playground.storage.archive import load_archive, pack
@@ -25,7 +25,7 @@ transformers = pytest.importorskip("transformers")
 
 def test_what_was_trained_in_the_page_outlives_it(tmp_path, monkeypatch):
     registry = Registry(small_limits(), shipped=tmp_path / "none")
-    jobs = Jobs(registry, small_limits())
+    jobs = Board(registry, small_limits())
     shape = PRESETS["nanogpt-cpu"].config.replace(context_length=16, n_layers=2, d_model=32, n_heads=2)
     spec = dataclasses.replace(small_spec(steps=40), model=shape)
     job = jobs.start(ANNA, spec)

@@ -49,7 +49,7 @@ def held_out(page: Page, look: Look) -> Judged:
 
 def _of_run(page: Page, checkpoint: Checkpoint) -> tuple[Corpus, str] | None:
     """The held-out tenth of a visitor's own text."""
-    spec = page.jobs.spec_of(checkpoint)
+    spec = page.board.spec_of(checkpoint)
     if spec is None or spec.source.kind != OWN_TEXT:
         return None
     corpus = corpus_from_text(spec.source.text, checkpoint.tokenizer)

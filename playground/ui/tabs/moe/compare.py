@@ -92,12 +92,12 @@ class Compare:
         with in_words():
             named, visitor = self._named(values), self.page.known(values[self.page.visitor])
             source = settings.source_of(named["source"], named.get("text"), self.page.limits)
-            job = self.page.jobs.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
+            job = self.page.board.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
         return self._follow(job, request, *(values[axis] for axis in self.axes))
 
     def stop(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """Press Stop."""
-        job = self.page.jobs.stop(visitor, kind=ComparisonJob)
+        job = self.page.board.stop(visitor, kind=ComparisonJob)
         return self._draw(job.view(), visitor, self.followers.of(request), x, y) if job else gr.skip()
 
     def stop_dense(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
@@ -109,7 +109,7 @@ class Compare:
         return self._stop_one("moe", visitor, x, y, request)
 
     def _stop_one(self, side: str, visitor: str, x: str, y: str, request: gr.Request) -> dict:
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        job = self.page.board.active(visitor, kind=ComparisonJob)
         if job is None:
             return gr.skip()
         job.stop_side(side)
@@ -117,7 +117,7 @@ class Compare:
 
     def look(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """A tick of the timer: show what is new of the comparison that is followed."""
-        follower, jobs = self.followers.of(request), self.page.jobs
+        follower, jobs = self.followers.of(request), self.page.board
         job = jobs.active(visitor, kind=ComparisonJob) or jobs.find(visitor, follower.run_id, kind=ComparisonJob)
         if job is None:
             return {self.timer: gr.Timer(active=False)}
@@ -137,10 +137,10 @@ class Compare:
 
     def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """A browser opened the page: go on watching a comparison or show the visitor's last one, with its settings."""
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        job = self.page.board.active(visitor, kind=ComparisonJob)
         if job is not None:
             return self._follow(job, request, x, y) | self.restore(job.spec)
-        jobs = self.page.jobs.of(visitor, kind=ComparisonJob)
+        jobs = self.page.board.of(visitor, kind=ComparisonJob)
         out = self.restore(jobs[-1].spec) if jobs else {}
         came_to_something = [job for job in jobs if job.has_result]
         if not came_to_something:
@@ -160,7 +160,7 @@ class Compare:
 
     def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
         """Other models were chosen, or another axis. A comparison that is going on stays in view."""
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        job = self.page.board.active(visitor, kind=ComparisonJob)
         view = job.view() if job else self.view_of(visitor, *each(looked_at))
         if view is None:
             return gr.skip()
@@ -171,7 +171,7 @@ class Compare:
     def timed(self, visitor: str, looked_at: str) -> Any:
         """The tab was opened: the table with its speeds, which take seconds to measure the first time."""
         view = self.view_of(visitor, *each(looked_at))
-        if view is None or view.active or self.page.jobs.active(visitor, kind=ComparisonJob) is not None:
+        if view is None or view.active or self.page.board.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
         return self.table_of(view, visitor)
 
@@ -184,7 +184,7 @@ class Compare:
 
     def view_of(self, visitor: str | None, dense: str | None, moe: str | None) -> PairView | None:
         """The comparison that made these two, else the two as they are; None where one is missing."""
-        for job in self.page.jobs.of(visitor, kind=ComparisonJob):
+        for job in self.page.board.of(visitor, kind=ComparisonJob):
             if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.checkpoints) == 2:
                 return job.view()
         registry = self.page.registry

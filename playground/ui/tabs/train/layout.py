@@ -7,13 +7,13 @@ from typing import Any
 import gradio as gr
 
 from ....model import PRESETS
-from ....service.board import RunView
 from ....service.limits import Limits
+from ....service.pace import Pace
+from ....service.views import RunView
 from ... import theme
 from ...chart import Chart, show
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
 from .runs_table import runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 

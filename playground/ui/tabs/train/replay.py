@@ -11,9 +11,9 @@ import gradio as gr
 from .... import links
 from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, verdict
 from ....model import PRESETS
-from ....service.board import RunView
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec, Source
+from ....service.views import RunView
 from ... import theme
 from ...links import broken, copying, query_of
 from ...page import QUIETLY, Page

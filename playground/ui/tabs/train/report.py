@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from ....service.board import RunView
+from ....service.views import RunView
 from ... import theme
 from ...figures.still import colours_css, still
 from . import watch

@@ -7,15 +7,15 @@ from typing import Any
 import gradio as gr
 
 from ....model import Transformer
-from ....service.board import Job, RunView
+from ....service.run_job import RunJob
 from ....service.runs import predict
+from ....service.views import RunView
 from ...chart import show
 from ...followers import TICK, Follower, Followers, tick
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
 from .replay import Replay, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
@@ -26,8 +26,8 @@ OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_
 class Running:
     """The handlers of runs. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
-    def __init__(self, page: Page, settings: Settings, results: dict[str, Any], pace: Pace):
-        self.page, self.settings, self.c, self.r, self.pace = page, settings, settings.c, results, pace
+    def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
+        self.page, self.settings, self.c, self.r = page, settings, settings.c, results
         self.replay = Replay(page, settings)
         self.followers = Followers()
         self.timer = gr.Timer(TICK, active=False)
@@ -70,25 +70,25 @@ class Running:
             source = form.source_of(named, self.page.limits)
             spec = form.run_spec(named, source, self.page.limits)
             card, spec = self.replay.applied(values[self.c["letters"]], spec)
-            job = self.page.jobs.start(visitor, spec, repeats=card)
+            job = self.page.board.start(visitor, spec, repeats=card)
         return self._follow(job, request)
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
         """Press Resume: go on with the run that is shown, or train a finished one for as many steps again."""
         with in_words():
             more = int(steps) if isinstance(steps, (int, float)) else 1
-            job = self.page.jobs.resume(self.page.known(visitor), model_id, more_steps=more)
+            job = self.page.board.resume(self.page.known(visitor), model_id, more_steps=more)
         return self._follow(job, request, beside)
 
     def stop(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Stop."""
-        job = self.page.jobs.stop(visitor)
+        job = self.page.board.stop(visitor)
         return self._draw(job.view(), visitor, self.followers.of(request), beside) if job else gr.skip()
 
     def look(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """A tick of the timer: show what is new of the run that is followed."""
         follower = self.followers.of(request)
-        job = self.page.jobs.active(visitor) or self.page.jobs.find(visitor, follower.run_id)
+        job = self.page.board.active(visitor) or self.page.board.find(visitor, follower.run_id)
         if job is None:
             return {self.timer: gr.Timer(active=False)}
         settled, changed = job.settled, follower.run_id != job.id or follower.version != job.version
@@ -96,7 +96,6 @@ class Running:
             return gr.skip()
         out = self._draw(job.view(), visitor, follower, beside, whole=settled)
         if settled:
-            self.pace.learn(job)
             out[self.timer] = gr.Timer(active=False)
             if job.checkpoint is not None:
                 out[self.page.model] = self.page.model_list(visitor, job.id)
@@ -108,7 +107,7 @@ class Running:
 
     def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """A browser opened the page: go on watching a run or show the chosen one, with the last run's form."""
-        last = self.page.jobs.active(visitor) or next(reversed(self.page.jobs.of(visitor)), None)
+        last = self.page.board.active(visitor) or next(reversed(self.page.board.of(visitor)), None)
         linked = "run" in query_of(request)  # whose settings are another's
         form_before = {} if last is None or linked else self.replay.restore(last.view(), last.spec)
         if last is not None and last.active:
@@ -120,13 +119,13 @@ class Running:
 
     def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Another model was chosen, or other runs to draw beside it. A run that is going on stays in view."""
-        job = self.page.jobs.active(visitor)
+        job = self.page.board.active(visitor)
         view = job.view() if job else self.view_of(visitor, model_id)
         return gr.skip() if view is None else self._show(view, visitor, request, beside)
 
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
-        job = self.page.jobs.active(visitor)
+        job = self.page.board.active(visitor)
         if job is not None:
             busy = "The run under way keeps to the prompt it began with: press Enter again when it is over."
             return {self.r["question"]: quiet(busy)}
@@ -137,13 +136,13 @@ class Running:
             ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
             if view is None or not ids:
                 raise ValueError("The prompt is empty: type something for the model to go on from.")
-        job = self.page.jobs.find(visitor, model_id)
+        job = self.page.board.find(visitor, model_id)
         # the same seed makes the same untrained model again
         untrained = Transformer(checkpoint.config, seed=job.spec.training.seed) if job else None
         before = predict(untrained, ids) if untrained else None
         return self._show(view.asked(prompt, predict(checkpoint.model, ids), before), visitor, request, beside)
 
-    def _follow(self, job: Job, request: gr.Request, beside: list[str] | None = None) -> dict:
+    def _follow(self, job: RunJob, request: gr.Request, beside: list[str] | None = None) -> dict:
         view = job.view()
         timer = gr.Timer(tick(view.time_left), active=True)
         return self._show(view, job.visitor, request, beside or []) | {self.timer: timer}
@@ -153,12 +152,12 @@ class Running:
 
     def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
         """What there is to show of a model: its run, or the one that it remembers."""
-        job = self.page.jobs.find(visitor, model_id)
+        job = self.page.board.find(visitor, model_id)
         return job.view() if job else recorded(self.page, model_id, visitor)
 
     def _draw(self, view: RunView, visitor: str, follower: Follower, beside: list[str], *, whole: bool = False) -> dict:
         """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
-        jobs, history, state = self.page.jobs.of(visitor), view.history, view.state
+        jobs, history, state = self.page.board.of(visitor), view.history, view.state
         alike = [job for job in jobs if job.id != view.id and job.corpus_key and job.corpus_key == view.corpus_key]
         spec = next((job.spec for job in jobs if job.id == view.id), None)
         runs = tuple((job.id, job.state, job.evaluations) for job in jobs)

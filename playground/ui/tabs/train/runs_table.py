@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ....service.board import RunView
+from ....service.views import RunView
 from ... import theme
 from ...figures.wire import signed
 from .form import setting_name

@@ -9,13 +9,13 @@ import gradio as gr
 
 from ....model import PRESETS
 from ....service.limits import Limits
+from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
 from ... import theme
 from ...chart import show
 from ...page import QUIETLY, sentence
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
 
 FIRST_SOURCE, FIRST_SIZE = "stories", "small"
 

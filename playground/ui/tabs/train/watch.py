@@ -12,9 +12,10 @@ import torch
 
 from ....data import visible
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
-from ....service.board import RunView
+from ....service.views import RunView
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
+from ...followers import in_line
 from ...page import sentence
 
 CANDIDATES = 8
@@ -100,6 +101,8 @@ def _progress(view: RunView) -> str:
         )
     if view.state == "failed":
         return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
+    if view.state == "waiting":
+        return f'<div class="run-title">{title}{theme.badge("in line")}</div>{theme.progress(0.0, in_line(view))}'
     if view.state == "preparing":
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
@@ -182,6 +185,8 @@ def why_asleep(view: RunView | None) -> str:
         return "Stop wakes up while a run is going on, Resume after one of your own."
     if view.state == "stopping":
         return "Stopping; what was learned is kept."
+    if view.state == "waiting":
+        return "Stop leaves the line. Train and Resume wake up when this run is over."
     if view.active:
         return "Train and Resume wake up when this run is over. You may close this page: the run goes on."
     if view.can_resume:
