@@ -160,6 +160,18 @@ class Board:
                 self._fill()
             return [job for job in mine if isinstance(job, kind)]
 
+    def failed(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
+        """This visitor's latest job, if nothing came of it and nothing new was asked since."""
+        latest = next(reversed(self.of(visitor, kind=kind)), None)
+        return latest if latest is not None and latest.state == "failed" else None
+
+    def dismiss(self, visitor: str | None, kind: type[Job] = RunJob) -> None:
+        """Something new was asked: why the last job came to nothing need not be said any more."""
+        with self._lock:
+            for job in self.of(visitor, kind=kind):
+                if job.state == "failed":
+                    self._forget(job)
+
     def news(self, visitor: str | None) -> tuple:
         """Something that is another one whenever any of this visitor's jobs or models has changed."""
         jobs = tuple((job.id, job.version, job.settled) for job in self.of(visitor, kind=Job))

@@ -23,6 +23,7 @@ import torch
 from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, generate
 from ..inspection.look import look
+from ..service.board import Board
 from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE
 from ..service.models import new_id
 from ..service.run_job import RunJob
@@ -97,6 +98,7 @@ class Endpoints:
 
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
+            waiting {place, seconds}, where all places are taken, until there is one
             ladder {uniform, unigram, bigram, floor}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
@@ -108,7 +110,7 @@ class Endpoints:
             job = self.page.board.start(visitor, self._spec(text, language, size, steps, prompt, settings))
             yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
             try:
-                yield from _told(job)
+                yield from _told(job, self.page.board)
             finally:
                 job.stop()
 
@@ -283,13 +285,18 @@ class Endpoints:
         }
 
 
-def _told(job: RunJob) -> Iterator[dict]:
+def _told(job: RunJob, board: Board) -> Iterator[dict]:
     """The events of a run until it is over, those between two looks thinned to the latest step."""
+    place = None
     evaluated = sampled = step = 0
     laddered = False
     while True:
         settled = job.settled  # asked before the view is taken, so that the last view holds everything
+        board.of(job.visitor)  # whoever listens keeps a place in the line
         view = job.view()
+        if view.place is not None and view.place != place:
+            yield {"event": "waiting", "place": view.place, "seconds": view.wait}
+        place = view.place
         if view.ladder is not None and not laddered:
             laddered = True
             yield {"event": "ladder", **view.ladder.to_dict()}

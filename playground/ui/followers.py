@@ -34,6 +34,10 @@ class Follower:
     feed: Feed = field(default_factory=Feed)
     run_id: str | None = None
     version: int = -1
+    following: str | None = None
+    """The job whose end is waited for."""
+    news: Any = None
+    """What `Board.news` said at the last look."""
     sent: dict[Hashable, Any] = field(default_factory=dict)
 
     def only_new(

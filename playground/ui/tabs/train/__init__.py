@@ -30,7 +30,7 @@ def build(page: Page) -> None:
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
             controls = layout.controls(page.limits, opening)
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
-            results = layout.results(opening)
+            results = layout.results(opening, page.limits)
             accordion = gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take")
     settings = Settings(page.limits, controls, page.board.pace)
     settings.connect()
