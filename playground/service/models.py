@@ -168,7 +168,7 @@ class Registry:
         loaded = [entry.checkpoint.model for entry in entries if entry.checkpoint is not None]
         return {
             "shipped": sum(entry.shipped for entry in entries),
-            "of visitors": sum(not entry.shipped for entry in entries),
+            "of_visitors": sum(not entry.shipped for entry in entries),
             "bytes": sum(p.numel() * p.element_size() for model in loaded for p in model.parameters()),
         }
 

@@ -18,6 +18,7 @@ from . import api, chart, links, theme
 from .blocks import Blocks
 from .early import early_head
 from .page import QUIETLY, Page, model_dropdown
+from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
@@ -84,7 +85,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html(),
-        "app_kwargs": {"middleware": [early_head()]},
+        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
         "footer_links": [],
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
         "run_history": False,  # it would keep every text in the visitor's browser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import urllib.request
 
 import pytest
 
@@ -159,3 +160,17 @@ def test_two_visitors_and_one_place(served):
     bert.until_over(board)
     assert "All 20 steps are done" in bert.status()
     anna.until_over(board)
+
+
+def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
+    board, address = served
+    visit = Visit(address, "fred-" + "f" * 20)
+    visit.train(Steps=20)
+    visit.until_over(board)
+    with urllib.request.urlopen(address + "status", timeout=30) as answer:
+        assert answer.headers["content-type"] == "application/json"
+        told = json.load(answer)
+    assert told["jobs"] == board.counts() and told["models"] == board.registry.counts()
+    assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
+    assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
+    assert all(isinstance(number, int) for part in told.values() for number in part.values())

@@ -129,10 +129,10 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
     with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
         r["runs"] = gr.HTML(runs_table([], None), padding=False)
         r["beside"] = LenientCheckboxGroup([], label="Draw beside the current run", visible=False, elem_id="beside")
-        with gr.Row(elem_id="run-name", equal_height=False):
-            r["name"] = gr.Textbox(
-                label="Name of the run that is shown", max_lines=1, max_length=60, interactive=False, scale=4
-            )
+        r["name"] = gr.Textbox(
+            label="Name of the run that is shown", max_lines=1, max_length=60, interactive=False, elem_id="run-name"
+        )
+        with gr.Row(equal_height=False):
             r["rename"] = gr.Button("Rename", size="sm", interactive=False, min_width=90, scale=0, elem_id="rename")
             r["delete"] = gr.Button("Delete", size="sm", interactive=False, min_width=90, scale=0, elem_id="delete")
             r["take"] = gr.Button("Take it along", size="sm", min_width=110, scale=0, elem_id="take-along")

@@ -207,7 +207,8 @@ def samples(view: RunView | None) -> str:
     found = view.history.samples[-SAMPLES:][::-1] if view else []
     if not found:
         waiting = view is not None and view.active
-        return theme.notice("The first sample comes in a moment." if waiting else "This run kept no samples.")
+        soon = "once it has begun" if waiting and view.place else "in a moment"
+        return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
     for i, sample in enumerate(found):
         prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))
