@@ -73,7 +73,7 @@ def in_line(view: Any) -> str:
         return "Waiting for a place …"
     wait = f"in about {duration(view.wait)}" if view.wait and view.wait >= 1 else "in a moment"
     return (
-        f"All places for training are taken. You are {ordinal(view.place)} in line; yours begins {wait}. "
+        f"You are {ordinal(view.place)} in line for a place to train; yours begins {wait}. "
         "You may leave this page for a minute without losing your place."
     )
 

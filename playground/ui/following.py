@@ -66,7 +66,7 @@ class Following:
         return follower
 
     def looked(self, request: gr.Request, visitor: str, *who: Any) -> dict:
-        """A tick of the timer: show what is new."""
+        """A tick of the timer: show what is new; everything to a page that opened before this server did."""
         follower, news = self.followers.of(request), self.board.news(visitor)
         if follower.news == news:
             return gr.skip()
@@ -74,8 +74,6 @@ class Following:
         job = self.board.active(visitor, kind=self.kind)
         job = job or self.board.find(visitor, follower.following, kind=self.kind)
         if job is None:
-            if before is None and not any(news):
-                return gr.skip()
             view = self.chosen(visitor, *who)
             out = {} if view is None else self.draw(view, visitor, follower, *who)
             _, models = news

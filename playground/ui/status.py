@@ -1,4 +1,4 @@
-"""/status: how full the house is, as JSON for whoever runs it. Numbers only: nothing of a visitor, nothing to choose."""
+"""/status: how full the house is, as JSON for whoever runs it: numbers only, nothing of a visitor."""
 
 from __future__ import annotations
 

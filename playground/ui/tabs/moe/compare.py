@@ -129,12 +129,13 @@ class Compare(Following):
         jobs = self.board.of(visitor, kind=ComparisonJob)
         out = self.restore(jobs[-1].spec) if jobs else {}
         came_to_something = [job for job in jobs if job.has_result]
-        if not came_to_something and not any(self.board.news(visitor)):
+        news = self.board.news(visitor)
+        follower = self.renew(request, news=news)
+        if not came_to_something and not any(news):
             return out or gr.skip()  # the page opens with the shipped pair
         view = came_to_something[-1].view() if came_to_something else self.chosen(visitor, dense, moe, x, y)
         if view is None:
             return out or gr.skip()
-        follower = self.renew(request, news=self.board.news(visitor))
         return out | self.draw(view, visitor, follower, dense, moe, x, y, whole=True)
 
     def restore(self, spec: ComparisonSpec) -> dict:

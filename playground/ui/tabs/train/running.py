@@ -115,10 +115,10 @@ class Running(Following):
         form_before = {} if last is None or linked else self.replay.restore(last.view(), last.spec)
         if last is not None and last.active:
             return self.follow(last, request, model_id, []) | form_before
-        view = self.chosen(visitor, model_id)
-        if view is None or (model_id == self.page.registry.default and not any(self.board.news(visitor))):
+        view, news = self.chosen(visitor, model_id), self.board.news(visitor)
+        follower = self.renew(request, news=news)
+        if view is None or (model_id == self.page.registry.default and not any(news)):
             return form_before or gr.skip()  # the page opens with it
-        follower = self.renew(request, news=self.board.news(visitor))
         return self.draw(view, visitor, follower, model_id, [], whole=True) | form_before
 
     def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
