@@ -65,7 +65,7 @@ def main() -> None:
         raise SystemExit(f"PLAYGROUND_LIMITS: {problem}.") from None
     if others and limits.kind != "local":
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
-        print("Choose others with --limits local, class or public.")
+        print("Choose others with --limits local, class or public.", flush=True)
     try:
         launch(build_app(limits), host, arguments.port, arguments.share, mcp_server=arguments.mcp)
     except OSError as problem:

@@ -92,6 +92,8 @@ class Limits:
     """Finished runs kept for one visitor; the least recently used leaves first."""
     models: int
     """Finished runs kept for all visitors."""
+    model_bytes: int
+    """Of the weights of all visitors' models together."""
     snapshot_bytes: int
     """Of the moments of one run that are kept to look back at."""
 
@@ -198,6 +200,7 @@ LOCAL = Limits(
     seeds=12,
     models_per_visitor=12,
     models=24,
+    model_bytes=4_000_000_000,
     snapshot_bytes=400_000_000,
 )
 
@@ -224,6 +227,7 @@ CLASS = Limits(
     seeds=3,
     models_per_visitor=6,
     models=300,
+    model_bytes=4_000_000_000,
     snapshot_bytes=24_000_000,
 )
 
@@ -249,6 +253,7 @@ PUBLIC = Limits(
     seeds=5,
     models_per_visitor=6,
     models=120,
+    model_bytes=2_000_000_000,
     snapshot_bytes=70_000_000,
 )
 

@@ -50,6 +50,12 @@ class Entry:
     """Called when it leaves the registry, to clean up after it."""
 
     @property
+    def bytes(self) -> int:
+        """Of its weights; none before it is opened."""
+        parameters = self.checkpoint.model.parameters() if self.checkpoint else ()
+        return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
+
+    @property
     def shipped(self) -> bool:
         """Whether it came with the project."""
         return self.owner is None
@@ -131,6 +137,7 @@ class Registry:
             everyones = [e for e in self._entries.values() if not e.shipped]
             leaving = _least_used(mine, self.limits.models_per_visitor, keep=model_id)
             leaving |= _least_used(everyones, self.limits.models, keep=model_id)
+            leaving |= _too_much([e for e in everyones if e.id not in leaving], self.limits.model_bytes, keep=model_id)
             gone = [self._entries.pop(i) for i in leaving]
             for entry in gone:
                 self._note_leaving(entry)
@@ -165,11 +172,10 @@ class Registry:
         """How many models there are, and the bytes of those that are in memory."""
         with self._lock:
             entries = list(self._entries.values())
-        loaded = [entry.checkpoint.model for entry in entries if entry.checkpoint is not None]
         return {
             "shipped": sum(entry.shipped for entry in entries),
             "of_visitors": sum(not entry.shipped for entry in entries),
-            "bytes": sum(p.numel() * p.element_size() for model in loaded for p in model.parameters()),
+            "bytes": sum(entry.bytes for entry in entries),
         }
 
     def remove(self, model_id: str, visitor: str) -> None:
@@ -204,6 +210,17 @@ class Registry:
 def _least_used(entries: list[Entry], most: int, keep: str) -> set[str]:
     order = sorted((e for e in entries if e.id != keep), key=lambda e: e.used)
     return {e.id for e in order[: max(len(entries) - most, 0)]}
+
+
+def _too_much(entries: list[Entry], most: int, keep: str) -> set[str]:
+    size = sum(e.bytes for e in entries)
+    leaving = set()
+    for entry in sorted((e for e in entries if e.id != keep), key=lambda e: e.used):
+        if size <= most:
+            break
+        leaving.add(entry.id)
+        size -= entry.bytes
+    return leaving
 
 
 def _checkpoint_folders(root: Path) -> list[Path]:

@@ -65,6 +65,18 @@ def test_whoever_is_pushed_out_is_told(tmp_path):
     assert len(registry.departed(ANNA)) == DEPARTED_NAMES
 
 
+def test_models_make_room_when_their_weights_are_too_many_bytes(tmp_path):
+    size = sum(p.numel() * p.element_size() for p in checkpoint().model.parameters())
+    registry = Registry(small_limits(model_bytes=3 * size + 1), shipped=tmp_path / "none")
+    ids = [registry.add(visitor, checkpoint(visitor)) for visitor in (ANNA, BERT, ANNA)]
+    assert registry.counts()["bytes"] == 3 * size
+    registry.get(ids[0], ANNA)
+    ids.append(registry.add(BERT, checkpoint("the fourth")))
+    owners = (ANNA, BERT, ANNA, BERT)
+    assert [registry.has(model_id, owner) for model_id, owner in zip(ids, owners)] == [True, False, True, True]
+    assert registry.departed(BERT) == [BERT] and registry.departed(ANNA) == []
+
+
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
     board = house(tmp_path)
     job = board.start(ANNA, small_spec())
