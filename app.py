@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import ipaddress
 import os
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported: nothing leaves for another host
@@ -15,6 +16,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--host", help="address to listen on (default: 127.0.0.1; 0.0.0.0 for the whole network)")
     parser.add_argument("--port", type=_port, help="port to listen on (default: 7860, or the next one that is free)")
     parser.add_argument("--share", action="store_true", help="also make a public link that lasts a week")
+    parser.add_argument(
+        "--limits",
+        choices=("local", "class", "public"),
+        help="what visitors may ask for (default: PLAYGROUND_LIMITS, else local, or class where others can reach it)",
+    )
     parser.add_argument("--mcp", action="store_true", help="also offer the endpoints to language models as tools")
     return parser.parse_args(arguments)
 
@@ -23,6 +29,14 @@ def _port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"a port is a whole number from 1 to 65535, not {text!r}")
     return int(text)
+
+
+def reached_by_others(host: str, share: bool) -> bool:
+    """Whether anybody but this machine's own users can open the page."""
+    try:
+        return share or not ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name
+        return host != "localhost"
 
 
 def main() -> None:
@@ -36,6 +50,7 @@ def main() -> None:
 
     import_gradio()
     from playground.model.fast.process import settle
+    from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
 
     settle()  # before there are threads: visitors' runs are trained in some
@@ -46,8 +61,16 @@ def main() -> None:
         or os.environ.get("GRADIO_SERVER_NAME")
         or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
     )
+    others = reached_by_others(host, arguments.share)
     try:
-        launch(build_app(), host, arguments.port, arguments.share, mcp_server=arguments.mcp)
+        limits = limits_here(arguments.limits, strangers=others)
+    except ValueError as problem:
+        raise SystemExit(f"PLAYGROUND_LIMITS: {problem}.") from None
+    if others and limits.kind != "local":
+        print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
+        print("Choose others with --limits local, class or public.", flush=True)
+    try:
+        launch(build_app(limits), host, arguments.port, arguments.share, mcp_server=arguments.mcp)
     except OSError as problem:
         raise SystemExit(f"The page cannot be served at {host}: {problem}. Choose another --port or --host.") from None
 

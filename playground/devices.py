@@ -12,7 +12,7 @@ PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 
 def on_zerogpu() -> bool:
-    """Whether this is a Space whose GPU is lent to marked functions only, for seconds (see `ui/zerogpu.py`)."""
+    """Whether this is a Space whose GPU is lent to marked functions only, for seconds (see `service/zerogpu.py`)."""
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 

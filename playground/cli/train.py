@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ..data import LANGUAGES
 from ..data.ladder import NO_MASK
-from ..devices import keep_freed_memory
 from ..model import PRESETS
 from ..storage import save
 from ..storage.snapshots import drop_after, keep_snapshot
@@ -50,7 +49,6 @@ def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
     if options.on == "hf-jobs":
         return remote.run(options, check=lambda: check(options))
-    keep_freed_memory()
     out = Path(options.out)
     plan = resumed(options) if options.resume else fresh(options)
     interrupted = False

@@ -6,12 +6,10 @@ its metadata. Nothing in it can run. What it is good for later is said in resume
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from ..data.corpus import Corpus
+from ..whole import write_file
 from .events import Finished, Rested, Saved, Started, TrainEvent
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def save(run: Run, folder: Path) -> Saved:
     on_cpu = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
     path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))
+    write_file(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))
     return Saved(run.step, run.seconds, str(path))
 
 
@@ -99,21 +98,6 @@ def reads(corpus: Corpus) -> dict[str, str]:
         "text": f"{corpus.sha256} {len(corpus.train)} {len(corpus.val)}",
         "tokenizer": hashlib.sha256(tokenizer).hexdigest(),
     }
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Have a file written beside `path` and put in its place in one move, on the disk when this returns."""
-    partial = path.with_name(path.name + ".partial")
-    write(partial)
-    with open(partial, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(partial, path)
-    with contextlib.suppress(OSError):  # not every system opens folders
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def under(values: dict[str, Any], prefix: str) -> dict[str, Any]:

@@ -23,19 +23,19 @@ import torch
 from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, stream
 from ..inspection.look import look
+from ..service.board import Board
+from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE
+from ..service.models import new_id
+from ..service.run_job import RunJob
+from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
-from .jobs import Job
 from .page import Page, in_words
 from .prompts import read_prompt
-from .registry import new_id
-from .runs import OWN_TEXT
 from .tabs.train import form
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
-TRAININGS_AT_ONCE = 2  # of callers without a page, so that pages find a place, too
 LOOKS_PER_SECOND = 5
 UPDATES_PER_SECOND = 15
-MOST_CANDIDATES = 20
 
 
 def build(page: Page) -> None:
@@ -43,7 +43,7 @@ def build(page: Page) -> None:
     endpoints = Endpoints(page)
     shares = {"concurrency_id": "generate", "concurrency_limit": 4}
     queues = {
-        "train": {"concurrency_limit": TRAININGS_AT_ONCE},
+        "train": {"concurrency_limit": TRAININGS_WITHOUT_PAGE},
         "generate": shares,
         "inspect": shares,
         "compare": shares,
@@ -98,6 +98,7 @@ class Endpoints:
 
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
+            waiting {place, seconds}, where all places are taken, until there is one
             ladder {uniform, unigram, bigram, floor}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
@@ -106,10 +107,10 @@ class Endpoints:
         """
         with in_words():
             visitor = self.page.known(visitor) if visitor else new_id()
-            job = self.page.jobs.start(visitor, self._spec(text, language, size, steps, prompt, settings))
+            job = self.page.board.start(visitor, self._spec(text, language, size, steps, prompt, settings))
             yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
             try:
-                yield from _told(job)
+                yield from _told(job, self.page.board)
             finally:
                 job.stop()
 
@@ -217,7 +218,7 @@ class Endpoints:
             and nats_per_character, which can be compared across different tokens (lower is less surprised).
         """
         with in_words():
-            text, n = _text("text", text), _whole("candidates", candidates, 1, MOST_CANDIDATES)
+            text, n = _text("text", text), _whole("candidates", candidates, 1, CANDIDATES)
             pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
             return {"sentence": _verdict(*pair), "models": pair}
 
@@ -280,13 +281,18 @@ class Endpoints:
         }
 
 
-def _told(job: Job) -> Iterator[dict]:
+def _told(job: RunJob, board: Board) -> Iterator[dict]:
     """The events of a run until it is over, those between two looks thinned to the latest step."""
+    place = None
     evaluated = sampled = step = 0
     laddered = False
     while True:
         settled = job.settled  # asked before the view is taken, so that the last view holds everything
+        board.of(job.visitor)  # whoever listens keeps a place in the line
         view = job.view()
+        if view.place is not None and view.place != place:
+            yield {"event": "waiting", "place": view.place, "seconds": view.wait}
+        place = view.place
         if view.ladder is not None and not laddered:
             laddered = True
             yield {"event": "ladder", **view.ladder.to_dict()}

@@ -10,17 +10,18 @@ from typing import Any
 import gradio as gr
 
 from ..devices import on_zerogpu
+from ..service.board import Board
+from ..service.limits import Limits, limits_here
+from ..service.models import Registry, new_id
+from ..service.runs import run_training, warm_up
+from ..service.zerogpu import run_in_slices
 from . import api, chart, links, theme
 from .blocks import Blocks
 from .early import early_head
-from .jobs import Jobs
-from .limits import Limits, limits_here
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
-from .registry import Registry, new_id
-from .runs import run_training, warm_up
+from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .zerogpu import run_in_slices
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
 STORAGE_KEY = "transformer-playground-visitor"
@@ -28,11 +29,11 @@ STORAGE_KEY = "transformer-playground-visitor"
 STORAGE_SECRET = "transformer-playground"
 
 
-def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Jobs | None = None) -> gr.Blocks:
+def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Board | None = None) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     limits = limits or limits_here()
     registry = registry or Registry(limits)
-    jobs = jobs or Jobs(registry, limits, run_in_slices if on_zerogpu() else run_training)
+    jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [
         (name, importlib.import_module(f"{__package__}.tabs.{name}"))
         for name in TABS
@@ -86,7 +87,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html(),
-        "app_kwargs": {"middleware": [early_head()]},
+        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
         "footer_links": [],
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
         "run_history": False,  # it would keep every text in the visitor's browser

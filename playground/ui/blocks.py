@@ -15,6 +15,8 @@ import gradio as gr
 from gradio import state_holder
 from gradio.routes import App
 
+from ..service.limits import QUEUED_EVENTS
+
 QUEUE_PAUSE = 0.02  # seconds
 
 
@@ -22,7 +24,11 @@ class Blocks(gr.Blocks):
     """The page, with some of gradio's habits mended."""
 
     def queue(self, *arguments: Any, **named: Any) -> Blocks:
-        """Gradio's queue looks for events a thousand times a second, 7 % of a processor; here fifty times."""
+        """Gradio's queue looks for events a thousand times a second, 7 % of a processor; here fifty times.
+
+        Where GPUs are lent it also takes one event at a time and tells the third visitor that it is full; here not.
+        """
+        named.setdefault("max_size", QUEUED_EVENTS)  # gradio's own number is 1 where GPUs are lent
         with _no_server_yet():
             super().queue(*arguments, **named)
         self._queue.sleep_when_free = QUEUE_PAUSE

@@ -11,10 +11,12 @@ from typing import Any, Protocol
 import gradio as gr
 
 from .chart import Feed
+from .theme import duration
 
 MOST = 200
 # seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
+IDLE_TICK = 5.0  # seconds between looks while nothing goes on: another page of the same visitor may begin something
 LONG = 15.0  # seconds left that make the difference
 
 
@@ -32,6 +34,10 @@ class Follower:
     feed: Feed = field(default_factory=Feed)
     run_id: str | None = None
     version: int = -1
+    following: str | None = None
+    """The job whose end is waited for."""
+    news: Any = None
+    """What `Board.news` said at the last look."""
     sent: dict[Hashable, Any] = field(default_factory=dict)
 
     def only_new(
@@ -49,14 +55,33 @@ class Follower:
         return {key: make() for key, (_, make) in new.items()}
 
 
-def tick(time_left: float | None) -> float:
+def tick(time_left: float | None, *, waits: bool = False) -> float:
     """Seconds until the next look at work that has so many seconds left: each look takes time from the training.
 
-    None is work that has not begun: its first point is waited for.
+    None is work that has not begun: its first point is waited for, but not by those who still stand in line.
     """
+    if waits:
+        return SLOW_TICK
     if time_left is None:
         return FIRST_TICK
     return SLOW_TICK if time_left > LONG else TICK
+
+
+def in_line(view: Any) -> str:
+    """Where a job that waits stands, and for how long, as a sentence."""
+    if view.place is None:
+        return "Waiting for a place …"
+    wait = f"in about {duration(view.wait)}" if view.wait and view.wait >= 1 else "in a moment"
+    return (
+        f"You are {ordinal(view.place)} in line for a place to train; yours begins {wait}. "
+        "You may leave this page for a minute without losing your place."
+    )
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd …"""
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 class Followers:

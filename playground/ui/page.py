@@ -31,10 +31,10 @@ from dataclasses import dataclass, field
 
 import gradio as gr
 
-from .jobs import Jobs
+from ..service.board import Board
+from ..service.limits import Limits
+from ..service.models import Registry
 from .lenient import LenientDropdown
-from .limits import Limits
-from .registry import Registry
 
 # for handlers that only the page itself calls and that answer at once
 QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -46,7 +46,7 @@ class Page:
 
     limits: Limits
     registry: Registry
-    jobs: Jobs
+    board: Board
     visitor: gr.BrowserState
     """Value: the visitor's unguessable id. Whoever knows it is that visitor."""
     model: gr.Dropdown

@@ -12,12 +12,12 @@ from ..ui.runs import until
 
 def linked_run(page) -> RunCard:
     """The card of a quick run that somebody else has made here."""
-    from playground.ui.runs import Source
+    from playground.service.runs import Source
     from playground.ui.tabs.train import form
 
     values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
     spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)
-    job = page.jobs.start("somebody-" + "e" * 20, spec)
+    job = page.board.start("somebody-" + "e" * 20, spec)
     until(lambda: job.settled)
     return card_of(job.view(), job.spec)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import gradio as gr
 
+from playground.service.board import Board
+from playground.service.limits import LOCAL, Limits
+from playground.service.models import Registry
 from playground.storage import Checkpoint
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, Limits
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import Registry
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect.frame import MODEL, Frame
 
@@ -28,7 +28,7 @@ class Inspecting:
         with gr.Blocks() as self.blocks:
             visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
             tabs = gr.Tabs()
-            self.page = Page(limits, registry, Jobs(registry, limits), visitor, model, tabs, ("inspect",))
+            self.page = Page(limits, registry, Board(registry, limits), visitor, model, tabs, ("inspect",))
             with tabs, gr.Tab("Inspect") as self.page.tab:
                 self.frame: Frame = inspect.build(self.page)
             self.page.finish()

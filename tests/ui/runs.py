@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 
 from playground.model import ModelConfig, Transformer
+from playground.service.limits import LOCAL, Limits
+from playground.service.runs import Learned, Prepared, RunSpec, Source
 from playground.training import Evaluated, Finished, Started, Stepped, TrainConfig
-from playground.ui.limits import LOCAL, Limits
-from playground.ui.runs import Learned, Prepared, RunSpec, Source
 
 MODEL = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
 TEXT = "the cat sat on the mat and the dog sat on the cat. " * 40

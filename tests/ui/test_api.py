@@ -12,10 +12,10 @@ from gradio_client.exceptions import AppError
 from playground.decoding import SamplingConfig
 from playground.decoding import generate as decode
 from playground.model import trace
+from playground.service.board import Board
+from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
-from playground.ui.jobs import Jobs
-from playground.ui.registry import Registry
 
 from .runs import ANNA, TEXT, small_limits, until
 
@@ -28,7 +28,7 @@ def served():
     """A client, the jobs and the registry behind it, and the address."""
     limits = small_limits(text_bytes=20_000, steps=3000, prompt=100, context=128, new_tokens=150, parameters=900_000)
     registry = Registry(limits)
-    jobs = Jobs(registry, limits)
+    jobs = Board(registry, limits)
     app = build_app(limits, registry, jobs)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
     yield Client(address, verbose=False, analytics_enabled=False), jobs, registry, address

@@ -9,6 +9,7 @@ import gradio as gr
 import pytest
 from gradio import state_holder
 
+from playground.service.limits import QUEUED_EVENTS
 from playground.ui.app import build_app, launch
 from playground.ui.blocks import QUEUE_PAUSE, Blocks
 
@@ -71,6 +72,15 @@ def test_an_empty_queue_is_looked_at_rarely():
         pass
     assert app._queue.sleep_when_free == QUEUE_PAUSE
     assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
+
+
+def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
+    monkeypatch.setattr("gradio.utils.get_space", lambda: "someone/somewhere")
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    with Blocks() as app:
+        pass
+    assert app._queue.max_size == QUEUED_EVENTS and app.queue()._queue.max_size == QUEUED_EVENTS
+    assert app.queue(max_size=3)._queue.max_size == 3
 
 
 def test_a_script_of_ours_stands_before_gradios_own():

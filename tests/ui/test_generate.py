@@ -9,9 +9,9 @@ import torch
 from playground.data.tokenizers import CharTokenizer
 from playground.decoding import SamplingConfig, generate
 from playground.model import Transformer
+from playground.service.limits import LOCAL, PUBLIC
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
 from playground.ui.tabs.generate.controls import whole

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import gradio as gr
 import pytest
 
-from playground.ui.jobs import Jobs
+from playground.service.board import Board
+from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import SHIPPED_FOLDER, Registry
 from playground.ui.tabs.train.hub import at_home, build
 from tests.standins.hub import Account, hub_for_tests
 
@@ -38,7 +38,7 @@ def section(**limits):
     registry = Registry(bounds, SHIPPED_FOLDER)
     with gr.Blocks() as app:
         visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
-        page = Page(bounds, registry, Jobs(registry, bounds), visitor, model, gr.Tabs())
+        page = Page(bounds, registry, Board(registry, bounds), visitor, model, gr.Tabs())
         build(page)
     app.page = page
     return app, {f.name: f.fn for f in app.fns.values()}

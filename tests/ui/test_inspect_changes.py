@@ -12,12 +12,12 @@ from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.model import Transformer
+from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
 from playground.ui.figures.replay import step_at
 from playground.ui.figures.wire import numbers_of
-from playground.ui.limits import LOCAL
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import EXAMPLE, Place
 from tests.model.configs import TINY, VARIANTS
@@ -239,12 +239,12 @@ def test_a_model_too_large_for_a_view_is_told_so(tab, monkeypatch):
 
 def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(tmp_path):
     from playground.inspection.replay import replay
-    from playground.ui.jobs import Jobs
-    from playground.ui.registry import Registry
+    from playground.service.board import Board
+    from playground.service.models import Registry
     from tests.ui.runs import ANNA, small_spec, until
 
     registry = Registry(LOCAL, shipped=tmp_path)
-    jobs = Jobs(registry, LOCAL)
+    jobs = Board(registry, LOCAL)
     job = jobs.start(ANNA, small_spec(steps=20))
     until(lambda: job.settled)
     made = registry.get(job.id, ANNA)
@@ -270,7 +270,7 @@ def _page(registry, jobs):
 
 def test_fewer_moments_are_kept_of_larger_models():
     from playground.model import PRESETS
-    from playground.ui.limits import PUBLIC
+    from playground.service.limits import PUBLIC
 
     assert PUBLIC.snapshots(PRESETS["small"].config) == 40
     assert 4 <= PUBLIC.snapshots(PRESETS["medium"].config) < 20

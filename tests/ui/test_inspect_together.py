@@ -12,9 +12,9 @@ import pytest
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import look as look_itself
 from playground.model import Transformer
+from playground.service.limits import PUBLIC
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.limits import PUBLIC
 from playground.ui.tabs.inspect import looks, walk
 from playground.ui.widgets import turns
 from tests.model.configs import TINY

@@ -1,92 +1,18 @@
-"""Limits hold in Python, whatever the page allows: checked one by one, and by raw calls to the page's endpoints."""
+"""Limits hold in Python, whatever the page allows: raw calls to the page's endpoints meet the same sentences."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 
-from playground.model import PRESETS, ModelConfig
-from playground.training import TrainConfig
+from playground.service.board import Board
+from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, PUBLIC, LimitError, limits_here, training_memory
-from playground.ui.registry import Registry
 
 from .raw import RawCaller
 from .runs import ANNA, BERT, TEXT, small_limits, until
-
-
-def test_the_public_space_allows_no_more_than_a_local_start():
-    for field in dataclasses.fields(PUBLIC):
-        if field.name not in ("where", "models"):
-            assert getattr(PUBLIC, field.name) <= getattr(LOCAL, field.name), field.name
-
-
-def test_the_place_decides(monkeypatch):
-    monkeypatch.delenv("SPACE_ID", raising=False)
-    assert limits_here() is LOCAL
-    monkeypatch.setenv("SPACE_ID", "someone/somewhere")
-    assert limits_here() is PUBLIC
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"n_layers": 13}, "13 layers are too many: the public Space allows 12"),
-        ({"context_length": 257}, "257 tokens of context"),
-        ({"vocab_size": 52_001}, "52,001 different tokens"),
-        ({"d_model": 512, "n_layers": 8}, "parameters are too many"),
-    ],
-)
-def test_models_beyond_a_limit_are_refused_with_the_limit_named(changes, complaint):
-    within = ModelConfig(n_layers=12, context_length=256, d_model=64)
-    PUBLIC.check_model(within)
-    with pytest.raises(LimitError, match=complaint):
-        PUBLIC.check_model(within.replace(**changes))
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"batch_size": 65}, "65 windows per step"),
-        ({"batch_size": 33, "accumulation": 2}, "66 windows per step"),
-        ({"steps": 5001}, "5,001 steps"),
-        ({"sample_prompt": "x" * 4001}, "The prompt has 4,001 characters"),
-        ({"sample_tokens": 513}, "513 tokens per sample"),
-    ],
-)
-def test_runs_beyond_a_limit_are_refused(changes, complaint):
-    PUBLIC.check_training(ModelConfig(), TrainConfig(batch_size=64, steps=5000))
-    with pytest.raises(LimitError, match=complaint):
-        PUBLIC.check_training(ModelConfig(), TrainConfig(**{"steps": 5000, **changes}))
-
-
-def test_texts_are_measured_in_bytes_and_generation_in_tokens():
-    limits = small_limits(text_bytes=10, new_tokens=5, samples=2, prompt=3)
-    limits.check_text("ten bytes.")
-    with pytest.raises(LimitError, match="takes at most"):
-        limits.check_text("ä" * 6)
-    limits.check_generation(5, 2)
-    with pytest.raises(LimitError, match="6 new tokens"):
-        limits.check_generation(6)
-    with pytest.raises(LimitError, match="3 samples"):
-        limits.check_generation(5, 3)
-    with pytest.raises(LimitError, match="4 characters"):
-        limits.check_prompt("four")
-
-
-def test_memory_is_bounded_even_where_every_single_number_is_allowed():
-    wide = ModelConfig(vocab_size=50_000, context_length=256, n_layers=1, d_model=32, n_heads=2)
-    config = TrainConfig(batch_size=64)
-    assert training_memory(wide, 64) > PUBLIC.memory
-    with pytest.raises(LimitError, match=r"would need about \d+\.\d GB"):
-        PUBLIC.check_training(wide, config)
-    small = PRESETS["small"].config
-    assert training_memory(small, 32) > training_memory(small, 16) > training_memory(small.replace(n_layers=2), 16)
-
 
 # ---- raw calls -------------------------------------------------------------------------------------------------------
 
@@ -96,7 +22,7 @@ def served(tmp_path_factory):
     """The whole page under tight limits, its jobs, and its address."""
     limits = small_limits(text_bytes=20_000, steps=400, prompt=100, context=64, parameters=300_000, seconds=20.0)
     registry = Registry(limits)
-    jobs = Jobs(registry, limits)
+    jobs = Board(registry, limits)
     app = build_app(limits, registry, jobs)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
     yield address, jobs

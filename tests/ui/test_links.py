@@ -10,12 +10,12 @@ import pytest
 
 from playground.links import LinkError, RunCard, letters, text_hash
 from playground.model import PRESETS
+from playground.service.board import Board
+from playground.service.limits import LOCAL, PUBLIC
+from playground.service.models import Registry
+from playground.service.runs import HUB_FILE, OWN_TEXT, Source
 from playground.training import RECIPES
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL, PUBLIC
 from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
-from playground.ui.registry import Registry
-from playground.ui.runs import HUB_FILE, OWN_TEXT, Source
 from playground.ui.tabs.train import form
 from playground.ui.tabs.train.replay import (
     _beyond_the_form,
@@ -37,7 +37,7 @@ class Asked:
         self.query_params = query
 
 
-def finished(jobs: Jobs, spec, **options):
+def finished(jobs: Board, spec, **options):
     """A run, over."""
     job = jobs.start(ANNA, spec, **options)
     until(lambda: job.settled)
@@ -45,10 +45,10 @@ def finished(jobs: Jobs, spec, **options):
 
 
 @pytest.fixture
-def jobs(tmp_path) -> Jobs:
-    """Jobs and an empty registry."""
+def jobs(tmp_path) -> Board:
+    """Board and an empty registry."""
     limits = small_limits(jobs=50)
-    return Jobs(Registry(limits, shipped=tmp_path / "none"), limits)
+    return Board(Registry(limits, shipped=tmp_path / "none"), limits)
 
 
 # ---- a run and its link ----------------------------------------------------------------------------------------------

@@ -16,18 +16,19 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
+from playground.service import balance
+from playground.service.balance import KINDS, balance_runs
+from playground.service.board import Board
+from playground.service.limits import LOCAL
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History, LoadMeasured
 from playground.ui.figures import breaking as breaking_figures
 from playground.ui.figures import routing as routing_figures
 from playground.ui.figures import specialisation as figures
 from playground.ui.figures.wire import numbers_of
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL
 from playground.ui.page import Page, model_dropdown
-from playground.ui.registry import Registry
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
-from playground.ui.tabs.moe.balance_runs import KINDS, balance_runs
 from playground.ui.tabs.moe.frame import build_frame
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
@@ -56,7 +57,7 @@ class Tab:
         with gr.Blocks() as self.blocks:
             visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
             tabs = gr.Tabs()
-            page = self.page = Page(LOCAL, registry, Jobs(registry, LOCAL), visitor, model, tabs, ("moe",))
+            page = self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, tabs, ("moe",))
             with tabs, gr.Tab("moe") as page.tab:
                 frame = self.frame = build_frame(page)
                 for part, name in ((routing, "routing"), (experts, "experts"), (breaking, "breaking")):
@@ -242,8 +243,8 @@ def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
 
 def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
     text = corpus_from_language("dialects", n_characters=20_000, n_validation=5_000, unit="word")
-    monkeypatch.setattr(unbalanced, "_corpus", lambda: text)
-    corpus, config, training = unbalanced.planned(1, 10)
+    monkeypatch.setattr(balance, "_corpus", lambda: text)
+    corpus, config, training = balance.planned(1, 10)
     config, training = config.replace(d_model=16, d_expert=8), training.replace(optimizer="adamw", eval_every=5)
     *_, runs = balance_runs(config, corpus, training)
     assert list(runs) == list(KINDS)
@@ -257,7 +258,7 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
     assert "of 3.00 bits" in unbalanced.summary(runs, config)
     for bad in ((1.5, 100), (1, 0), (True, 60), (1, 10**6), (9, 60)):
         with pytest.raises(ValueError):
-            unbalanced.planned(*bad)
+            balance.planned(*bad)
 
 
 def test_pictures_say_what_they_show():

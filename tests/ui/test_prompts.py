@@ -6,10 +6,10 @@ import pytest
 
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.prompts import beginning, suggestions
-from playground.ui.registry import Registry
 from tests.model.configs import TINY
 
 from .runs import ANNA, small_limits

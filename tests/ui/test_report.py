@@ -14,11 +14,11 @@ import torch
 from playground.data import Ladder
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig
+from playground.service.views import RunView
 from playground.training import Evaluated, Finished, GradientsMeasured, History, Sampled, Stepped
 from playground.ui.figures import palette
 from playground.ui.figures.loss import Run, loss_curve
 from playground.ui.figures.still import colour, still
-from playground.ui.jobs import RunView
 from playground.ui.tabs.train.report import report_html
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&"

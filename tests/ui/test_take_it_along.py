@@ -9,13 +9,13 @@ import torch
 
 from playground.links import RunCard
 from playground.model import PRESETS
+from playground.service.board import Board
+from playground.service.limits import LOCAL
+from playground.service.models import Registry
 from playground.storage.archive import pack
 from playground.storage.hub import pull, push
 from playground.storage.opening import load_archive
 from playground.storage.transformers_io import export
-from playground.ui.jobs import Jobs
-from playground.ui.limits import LOCAL
-from playground.ui.registry import Registry
 from playground.ui.tabs.train.replay import match, run_letters
 
 from ..standins.hub import Account, hub_for_tests
@@ -26,7 +26,7 @@ transformers = pytest.importorskip("transformers")
 
 def test_what_was_trained_in_the_page_outlives_it(tmp_path, monkeypatch):
     registry = Registry(small_limits(), shipped=tmp_path / "none")
-    jobs = Jobs(registry, small_limits())
+    jobs = Board(registry, small_limits())
     shape = PRESETS["nanogpt-cpu"].config.replace(context_length=16, n_layers=2, d_model=32, n_heads=2)
     spec = dataclasses.replace(small_spec(steps=40), model=shape)
     job = jobs.start(ANNA, spec)

@@ -10,11 +10,11 @@ import torch
 from playground.data import corpus_from_language, corpus_from_sentences
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
+from playground.service.limits import LOCAL, PUBLIC
+from playground.service.runs import RunSpec, Source
+from playground.service.views import RunView
 from playground.training import History, TrainConfig
 from playground.ui import theme
-from playground.ui.jobs import RunView
-from playground.ui.limits import LOCAL, PUBLIC
-from playground.ui.runs import RunSpec, Source
 from playground.ui.tabs.train import form, watch
 from playground.ui.tabs.train.runs_table import runs_table
 

@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 from ....decoding import SAMPLING_PRESETS, SamplingConfig
-from ...limits import Limits
+from ....service.limits import Limits
 from ...page import QUIETLY
 
 WHY = {

@@ -11,6 +11,7 @@ from numpy import ndarray
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
 from ....service.kept import Kept
+from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
 from ...figures.cachewalk import cache_panels, describe_cache
@@ -22,8 +23,6 @@ from .frame import Frame, Place
 TITLE = "Cache walk"
 NEW_TOKENS = 8
 MOST_ROWS = 48
-MOST_NUMBERS = 12_000_000
-"""Kept keys, values and patterns of one walk; a longer or larger one is cut to its last steps' worth of tokens."""
 
 
 def build(frame: Frame) -> None:

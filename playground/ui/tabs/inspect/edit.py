@@ -27,6 +27,7 @@ from ....inspection.edits import (
 )
 from ....model import trace
 from ....service.kept import Kept
+from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import pattern_map
@@ -42,7 +43,6 @@ from .validation import Judged, held_out
 
 TITLE = "Change it"
 CANDIDATES = 8
-MOST_EDITS = 24
 CHANGES = {
     "head": "Switch off this head (ablation)",
     "attention": "Switch off this layer's attention",

@@ -20,6 +20,7 @@ from ....inspection.optimizer_step import (
     optimizer_step,
 )
 from ....service.kept import Kept
+from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
@@ -35,8 +36,6 @@ RULES = {TRAINED: "as it was trained", "adamw": "AdamW", "muon": "Muon", "sgd": 
 HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
 MOST_DRAWN = 64
 """Rows and columns of a matrix that are drawn at most."""
-MOST_PARAMETERS = 8_000_000
-"""A larger model takes too long to copy and step at every look."""
 MOST_ROWS = 160
 
 

@@ -11,6 +11,7 @@ from ....inspection import Look
 from ....inspection.heads import HABITS, TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
+from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
@@ -25,8 +26,6 @@ from .heads import clicked_pair
 
 TITLE = "Through training"
 CANDIDATES = 8
-MOST_NUMBERS = 250_000_000
-"""Parameters that are read for one replay, all moments together: more would take too long for a page."""
 
 
 def build(frame: Frame) -> None:

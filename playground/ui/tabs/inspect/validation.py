@@ -10,9 +10,9 @@ import torch
 
 from ....data import LANGUAGES, Corpus, corpus_from_sentences, corpus_from_text, read_file
 from ....inspection import Look
+from ....service.runs import OWN_TEXT
 from ....storage import Checkpoint
 from ...page import Page
-from ...runs import OWN_TEXT
 
 TOKENS = 2048
 """Predictions to judge a change by: enough to see a hundredth of a nat, few enough for two seconds."""
@@ -52,7 +52,7 @@ def held_out(page: Page, look: Look) -> Judged:
 
 def _of_run(page: Page, checkpoint: Checkpoint) -> tuple[Corpus, str] | None:
     """The held-out tenth of a visitor's own text."""
-    spec = page.jobs.spec_of(checkpoint)
+    spec = page.board.spec_of(checkpoint)
     if spec is None or spec.source.kind != OWN_TEXT:
         return None
     corpus = corpus_from_text(spec.source.text, checkpoint.tokenizer)

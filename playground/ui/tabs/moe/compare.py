@@ -6,31 +6,33 @@ from typing import Any
 
 import gradio as gr
 
+from ....service.comparisons import ComparisonJob, ComparisonSpec
+from ....service.limits import Limits
+from ....service.runs import OWN_TEXT
+from ....service.views import PairView, pair_of
 from ...chart import Chart, show
-from ...comparisons import ComparisonJob, ComparisonSpec
-from ...followers import TICK, Follower, Followers, tick
-from ...limits import Limits
+from ...followers import Follower
+from ...following import Following
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
-from ...pairs import PairView, pair_of
-from ...runs import OWN_TEXT
 from ...theme import heading, notice, quiet
 from . import settings, watch
 from .frame import Frame, both, each, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds
 
 
-class Compare:
+class Compare(Following):
     """The upper half of the tab. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
+    kind = ComparisonJob
+
     def __init__(self, page: Page):
-        self.page, self.followers = page, Followers()
+        super().__init__(page)
         opening = self._opening()
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
                 self.c = controls(page.limits)
             with gr.Column(scale=11, min_width=320, elem_id="moe-results"):
                 self.r = results(opening)
-        self.timer = gr.Timer(TICK, active=False)
         # the ids of the pair that a comparison made; the pickers themselves are no outputs of a tick
         self.made = gr.Textbox("", visible="hidden", elem_id="moe-made")
 
@@ -92,61 +94,49 @@ class Compare:
         with in_words():
             named, visitor = self._named(values), self.page.known(values[self.page.visitor])
             source = settings.source_of(named["source"], named.get("text"), self.page.limits)
-            job = self.page.jobs.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
-        return self._follow(job, request, *(values[axis] for axis in self.axes))
+            job = self.board.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
+        return self.follow(job, request, None, None, *(values[axis] for axis in self.axes))
 
     def stop(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """Press Stop."""
-        job = self.page.jobs.stop(visitor, kind=ComparisonJob)
-        return self._draw(job.view(), visitor, self.followers.of(request), x, y) if job else gr.skip()
+        job = self.board.stop(visitor, kind=ComparisonJob)
+        return self.looked(request, visitor, dense, moe, x, y) if job else gr.skip()
 
     def stop_dense(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """Stop the dense model; the mixture goes on."""
-        return self._stop_one("dense", visitor, x, y, request)
+        return self._stop_one("dense", request, visitor, dense, moe, x, y)
 
     def stop_moe(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """Stop the mixture; the dense model goes on."""
-        return self._stop_one("moe", visitor, x, y, request)
+        return self._stop_one("moe", request, visitor, dense, moe, x, y)
 
-    def _stop_one(self, side: str, visitor: str, x: str, y: str, request: gr.Request) -> dict:
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+    def _stop_one(self, side: str, request: gr.Request, visitor: str, *who: Any) -> dict:
+        job = self.board.active(visitor, kind=ComparisonJob)
         if job is None:
             return gr.skip()
         job.stop_side(side)
-        return self._draw(job.view(), visitor, self.followers.of(request), x, y)
+        return self.looked(request, visitor, *who)
 
     def look(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A tick of the timer: show what is new of the comparison that is followed."""
-        follower, jobs = self.followers.of(request), self.page.jobs
-        job = jobs.active(visitor, kind=ComparisonJob) or jobs.find(visitor, follower.run_id, kind=ComparisonJob)
-        if job is None:
-            return {self.timer: gr.Timer(active=False)}
-        settled, changed = job.settled, follower.run_id != job.id or follower.version != job.version
-        if not (settled or changed):
-            return gr.skip()
-        out = self._draw(job.view(), visitor, follower, x, y, whole=settled)
-        if settled:
-            out[self.timer] = gr.Timer(active=False)
-            if "moe" in job.checkpoints:
-                out[self.page.model] = self.page.model_list(visitor, job.model_ids["moe"])
-            if not job.has_result and (before := self.view_of(visitor, dense, moe)) is not None:
-                # nothing came of it: why, above what was there before
-                out |= self._draw(before, visitor, follower, x, y, whole=True)
-                out[self.r["status"]] = watch.status(job.view()) + watch.status(before)
-        return out
+        """A tick of the timer."""
+        return self.looked(request, visitor, dense, moe, x, y)
 
     def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
         """A browser opened the page: go on watching a comparison or show the visitor's last one, with its settings."""
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
+        job = self.board.active(visitor, kind=ComparisonJob)
         if job is not None:
-            return self._follow(job, request, x, y) | self.restore(job.spec)
-        jobs = self.page.jobs.of(visitor, kind=ComparisonJob)
+            return self.follow(job, request, dense, moe, x, y) | self.restore(job.spec)
+        jobs = self.board.of(visitor, kind=ComparisonJob)
         out = self.restore(jobs[-1].spec) if jobs else {}
         came_to_something = [job for job in jobs if job.has_result]
-        if not came_to_something:
+        news = self.board.news(visitor)
+        follower = self.renew(request, news=news)
+        if not came_to_something and not any(news):
             return out or gr.skip()  # the page opens with the shipped pair
-        view = came_to_something[-1].view()
-        return out | self._draw(view, visitor, self.followers.fresh(request), x, y, whole=True)
+        view = came_to_something[-1].view() if came_to_something else self.chosen(visitor, dense, moe, x, y)
+        if view is None:
+            return out or gr.skip()
+        return out | self.draw(view, visitor, follower, dense, moe, x, y, whole=True)
 
     def restore(self, spec: ComparisonSpec) -> dict:
         """The form as it was when this comparison was begun."""
@@ -159,19 +149,15 @@ class Compare:
         }
 
     def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
-        """Other models were chosen, or another axis. A comparison that is going on stays in view."""
-        job = self.page.jobs.active(visitor, kind=ComparisonJob)
-        view = job.view() if job else self.view_of(visitor, *each(looked_at))
-        if view is None:
-            return gr.skip()
-        out = self._draw(view, visitor, self.followers.of(request), x, y, whole=True)
+        """Other models were chosen, or another axis."""
+        out = self.chose(request, visitor, *each(looked_at), x, y)
         out.pop(self.made, None)  # what was just chosen stays chosen
         return out
 
     def timed(self, visitor: str, looked_at: str) -> Any:
         """The tab was opened: the table with its speeds, which take seconds to measure the first time."""
         view = self.view_of(visitor, *each(looked_at))
-        if view is None or view.active or self.page.jobs.active(visitor, kind=ComparisonJob) is not None:
+        if view is None or view.active or self.board.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
         return self.table_of(view, visitor)
 
@@ -184,7 +170,7 @@ class Compare:
 
     def view_of(self, visitor: str | None, dense: str | None, moe: str | None) -> PairView | None:
         """The comparison that made these two, else the two as they are; None where one is missing."""
-        for job in self.page.jobs.of(visitor, kind=ComparisonJob):
+        for job in self.board.of(visitor, kind=ComparisonJob):
             if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.checkpoints) == 2:
                 return job.view()
         registry = self.page.registry
@@ -199,21 +185,33 @@ class Compare:
         found = {e: first_choice(models_of(self.page, None, experts=e), experts=e) for e in (False, True)}
         return self.view_of(None, found[False], found[True])
 
-    def _follow(self, job: ComparisonJob, request: gr.Request, x: str, y: str) -> dict:
-        view = job.view()
-        drawn = self._draw(view, job.visitor, self.followers.fresh(request), x, y, whole=True)
-        return drawn | {self.timer: gr.Timer(tick(view.time_left), active=True)}
+    def chosen(self, visitor: str | None, dense: str | None, moe: str | None, *axes: str) -> PairView | None:
+        """See `Following.chosen`."""
+        return self.view_of(visitor, dense, moe)
 
-    def _draw(self, view: PairView, visitor: str, follower: Follower, x: str, y: str, *, whole: bool = False) -> dict:
-        """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
+    def status(self, view: PairView) -> str:
+        """See `Following.status`."""
+        return watch.status(view)
+
+    def ended(self, job: ComparisonJob, visitor: str) -> dict:
+        """A mixture that was made is chosen on all tabs."""
+        made = "moe" in job.checkpoints
+        return {self.page.model: self.page.model_list(visitor, job.model_ids["moe"])} if made else {}
+
+    def draw(
+        self, view: PairView, visitor: str, follower: Follower, dense: Any, moe: Any, x: str, y: str,
+        *, whole: bool = False,
+    ) -> dict:  # fmt: skip
+        """See `Following.draw`."""
         r, c, state = self.r, self.c, view.state
+        key, above = self.above(visitor, view)
         kept = {side: part.model_id for side, part in view.sides.items()}
         complete = len(kept) == 2 and all(kept.values())
         asleep = {side: not view.active or watch.is_over(part, view.seeds) for side, part in view.sides.items()}
         evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
         # component → (what it depends on, how to make it)
         parts = {
-            r["status"]: (view.version, lambda: watch.status(view)),
+            r["status"]: ((view.version, key), lambda: above + watch.status(view)),
             r["verdict"]: ((state, view.verdict, view.withheld), lambda: watch.verdict(view)),
             r["verdict_chart"]: ((state, view.verdict), lambda: show(*watch.verdict_chart(view))),
             self.table: ((state, evaluations), lambda: self.table_of(view, visitor)),
@@ -223,7 +221,7 @@ class Compare:
             c["stop_dense"]: (asleep.get("dense"), lambda: gr.Button(interactive=not asleep.get("dense", True))),
             c["stop_moe"]: (asleep.get("moe"), lambda: gr.Button(interactive=not asleep.get("moe", True))),
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
-            self.timer: (pause := tick(view.time_left), lambda: gr.Timer(pause)),
+            self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
         if complete and state != "recorded":
             # as soon as there are two models, the parts below show them, while further seeds are trained

@@ -9,10 +9,10 @@ from ....data import LANGUAGES, TextError
 from ....model import PRESETS
 from ....model.config import ACTIVATIONS, BALANCES
 from ....model.twins import EQUAL
+from ....service.comparisons import ComparisonSpec
+from ....service.limits import Limits
+from ....service.runs import OWN_TEXT, SENTENCES, Source
 from ....training import RECIPES
-from ...comparisons import ComparisonSpec
-from ...limits import Limits
-from ...runs import OWN_TEXT, SENTENCES, Source
 from ..train.form import BY_NAME, TOKENIZERS, Field, expected_vocabulary
 
 FIRST_SOURCE = "dialects"

@@ -11,12 +11,12 @@ import torch
 
 from ....data import visible
 from ....decoding import SamplingConfig, generate
+from ....service.runs import predict
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...figures.side_by_side import both_expect, describe_both
 from ...page import Page
 from ...prompts import read_prompt, suggestions
-from ...runs import predict
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
 from .frame import Frame

@@ -14,12 +14,12 @@ import torch
 from ....decoding import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
+from ....service.limits import training_memory
+from ....service.views import PairView, SideView
 from ....training import loss_of
 from ....training.comparison import SIDES
 from ... import theme
 from ...figures.wire import bytes_text, signed
-from ...limits import training_memory
-from ...pairs import PairView, SideView
 from ...theme import duration, table
 
 DECODED = 24

@@ -6,9 +6,9 @@ import torch
 
 from ....data import LANGUAGES
 from ....inspection.specialisation import PROBE_SEED
+from ....service.runs import OWN_TEXT, corpus_for
 from ....storage import Checkpoint
 from ...page import Page
-from ...runs import OWN_TEXT, corpus_for
 
 LEAST_TOKENS = 64
 WINDOWS = 48
@@ -33,7 +33,7 @@ def text_for(
             ids = checkpoint.tokenizer.encode(language.sample(characters, PROBE_SEED))
             characters *= 4
         return _windows(ids, T), f"fresh text of {language.title}"
-    job = page.jobs.find(visitor, model_id)
+    job = page.board.find(visitor, model_id)
     if job is not None and job.spec.source.kind == OWN_TEXT:
         return _windows(corpus_for(job.spec, page.limits).val.tolist(), T), "the held-out part of its text"
     written = "".join(str(sample.get("text", "")) for sample in checkpoint.history.samples[-3:])

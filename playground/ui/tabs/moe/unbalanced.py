@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 import gradio as gr
 
-from ....data import Corpus, corpus_from_language
-from ....model import PRESETS, ModelConfig
-from ....training import TrainConfig
-from ...chart import Chart, Feed
+from ....model import ModelConfig
+from ....service.balance import BalanceJob, BalanceRun, BalanceView
+from ....service.limits import BALANCE_STEPS
+from ...chart import Chart
 from ...figures.breaking import describe_losses, describe_runs, evenness_lines, loss_lines
-from ...page import in_words
-from ...theme import heading
-from .balance_runs import BalanceRun, balance_runs
+from ...followers import TICK, Followers, in_line, tick
+from ...page import QUIETLY, in_words, sentence
+from ...theme import heading, notice
 from .frame import Frame
-
-MOST_SECONDS = 90.0
-MOST_STEPS = 400
-MODEL = PRESETS["tiny"].config.replace(context_length=64, n_experts=8, d_expert=64)
 
 
 def build(frame: Frame) -> None:
-    """One choice, a button, two charts that grow."""
-    page = frame.page
+    """One choice, a button, two charts that grow; found again by whoever comes back."""
+    page, followers = frame.page, (Followers(), Followers())
     gr.HTML(
         heading(
             "Train without balance",
@@ -37,67 +30,84 @@ def build(frame: Frame) -> None:
     )
     with gr.Row(equal_height=False):
         per_token = gr.Radio([1, 2], value=1, label="Experts per token", scale=1)
-        steps = gr.Slider(20, MOST_STEPS, 160, step=20, label="Steps", scale=2)
+        steps = gr.Slider(20, BALANCE_STEPS, 160, step=20, label="Steps", scale=2)
         start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
         stop = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
+    said = gr.HTML(padding=False, elem_id="unbalanced-said")
     # charts take no room as long as they are empty; gradio loses one of two rows that are shown at the same moment
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320):
             entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
         with gr.Column(min_width=320):
             losses = Chart(height=280, save_name="losses-by-balance", elem_id="unbalanced-losses")
-    stopping: dict[str, threading.Event] = {}
+    timer = gr.Timer(TICK, active=False)
+    views = [said, entropy, losses, start, stop, timer]
 
-    def run(visitor: str | None, experts_per_token: Any, n_steps: Any) -> Iterator[dict]:
+    def run(visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
         with in_words():
-            visitor = page.known(visitor)
-            corpus, config, training = planned(experts_per_token, n_steps)
-            page.limits.check_training(config, training)
-            ended = stopping[visitor] = threading.Event()
-            feeds = Feed(), Feed()
-            yield {start: gr.Button(interactive=False), stop: gr.Button(interactive=True)}
-            try:
-                for runs in balance_runs(config, corpus, training, ended.is_set):
-                    yield drawn(runs, config, training, feeds)
-            finally:
-                ended.set()
-                stopping.pop(visitor, None)
-            yield {start: gr.Button(interactive=True), stop: gr.Button(interactive=False)}
+            job = page.board.balance(page.known(visitor), experts_per_token, n_steps)
+        return follow(job, request)
 
-    def drawn(runs: dict[str, BalanceRun], config: ModelConfig, training: TrainConfig, feeds: tuple) -> dict:
-        most, words = most_entropy(config), summary(runs, config)
+    def halt(visitor: str | None, request: gr.Request) -> dict:
+        job = page.board.stop(visitor, kind=BalanceJob)
+        return drawn(job.view(), request) if job else gr.skip()
+
+    def look(visitor: str | None, request: gr.Request) -> dict:
+        job = latest(visitor)
+        if job is None:
+            return {timer: gr.Timer(active=False)}
+        settled = job.settled
+        out = drawn(job.view(), request, whole=settled)
+        return out | {timer: gr.Timer(active=False)} if settled else out
+
+    def attach(visitor: str | None, request: gr.Request) -> dict:
+        job = latest(visitor)
+        return gr.skip() if job is None else follow(job, request)
+
+    def latest(visitor: str | None) -> BalanceJob | None:
+        return next(reversed(page.board.of(visitor, kind=BalanceJob)), None)
+
+    def follow(job: BalanceJob, request: gr.Request) -> dict:
+        for each in followers:
+            each.fresh(request)
+        view = job.view()
+        return drawn(view, request, whole=True) | {timer: gr.Timer(tick(view.time_left), active=True)}
+
+    def drawn(view: BalanceView, request: gr.Request, *, whole: bool = False) -> dict:
+        first, second = (each.of(request) for each in followers)
+        if not whole and (first.run_id, first.version) == (view.id, view.version):
+            return gr.skip()
+        state, runs, waits = view.state, view.runs, view.state == "waiting"
         bits = {name: (r.steps, r.entropy) for name, r in runs.items()}
         nats = {name: (r.loss_steps, r.losses) for name, r in runs.items()}
-        return {
-            entropy: feeds[0].update(evenness_lines(bits, most, training.steps), words),
-            losses: feeds[1].update(loss_lines(nats, training.steps), losses_so_far(runs)),
+        parts = {
+            said: ((state, view.place, view.wait), lambda: words_of(view)),
+            start: (state, lambda: gr.Button(interactive=not view.active)),
+            stop: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
+            timer: (pause := tick(view.time_left, waits=waits), lambda: gr.Timer(pause)),
         }
+        out = first.only_new(parts, view, whole=whole)
+        if any(run.losses for run in runs.values()):
+            most = most_entropy(view.config)
+            return out | {
+                entropy: first.feed.update(evenness_lines(bits, most, view.planned_steps), summary(runs, view.config)),
+                losses: second.feed.update(loss_lines(nats, view.planned_steps), losses_so_far(runs)),
+            }
+        return out
 
-    def halt(visitor: str | None) -> None:
-        if visitor in stopping:
-            stopping[visitor].set()
-
-    start.click(
-        run, [page.visitor, per_token, steps], [entropy, losses, start, stop], concurrency_limit=1,
-        show_progress="minimal", api_visibility="private",
-    )  # fmt: skip
-    stop.click(halt, page.visitor, None, queue=False, api_visibility="private")
+    start.click(run, [page.visitor, per_token, steps], views, **QUIETLY)
+    stop.click(halt, page.visitor, views, **QUIETLY)
+    timer.tick(look, page.visitor, views, **QUIETLY)
+    page.on_load(attach, [page.visitor], views)
 
 
-def planned(experts_per_token: Any, n_steps: Any) -> tuple[Corpus, ModelConfig, TrainConfig]:
-    """What the three runs share. Raises ValueError for what a page could not have sent."""
-    for name, value in (("experts per token", experts_per_token), ("steps", n_steps)):
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or value != int(value):
-            raise ValueError(f"{name} must be a whole number, not {value!r}")
-    if not 1 <= n_steps <= MOST_STEPS:
-        raise ValueError(f"Between 1 and {MOST_STEPS} steps can be trained here, not {n_steps}")
-    corpus = _corpus()
-    config = MODEL.replace(vocab_size=corpus.vocab_size, experts_per_token=int(experts_per_token))
-    every = max(int(n_steps) // 16, 5)
-    training = TrainConfig(
-        steps=int(n_steps), batch_size=16, eval_every=every, eval_windows=16, max_seconds=MOST_SECONDS, seed=1
-    )
-    return corpus, config, training
+def words_of(view: BalanceView) -> str:
+    """What is to be said above the curves: where in the line it stands, or what went wrong."""
+    if view.state == "waiting":
+        return notice(in_line(view))
+    if view.state == "failed":
+        return notice(sentence(view.message), "error")
+    return notice(sentence(view.message)) if view.message else ""
 
 
 def most_entropy(config: ModelConfig) -> float:
@@ -122,8 +132,3 @@ def losses_so_far(runs: dict[str, BalanceRun]) -> str:
     """How the three compare once each was evaluated."""
     known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
     return describe_losses(known) if len(known) == len(runs) else ""
-
-
-@lru_cache(maxsize=1)
-def _corpus() -> Corpus:
-    return corpus_from_language("dialects", n_characters=400_000, n_validation=20_000, unit="word")

@@ -7,12 +7,13 @@ import math
 from typing import Any
 
 from ....model.twins import Twins
+from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
 from ... import theme
 from ...figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
+from ...followers import in_line
 from ...page import sentence
-from ...pairs import EQUAL_WORDS, NAMES, PairView, SideView
 from ...theme import duration, quiet, table
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))
@@ -136,6 +137,8 @@ def status(view: PairView | None) -> str:
     if view.state == "finished":
         said = theme.notice(sentence(view.message), "good") if view.message and not view.withheld else ""
         return f'<div class="run-title">{title}</div>{said}{notices}'
+    if view.state == "waiting":
+        return f'<div class="run-title">{title}{theme.badge("in line")}</div>{theme.progress(0.0, in_line(view))}'
     words = view.message
     if view.state == "training":
         seed = max((len(side.histories) for side in view.sides.values()), default=1)
@@ -154,6 +157,8 @@ def why_asleep(view: PairView | None) -> str:
     """Why a button sleeps."""
     if view is not None and view.state == "stopping":
         return "Stopping; what was learned is kept."
+    if view is not None and view.state == "waiting":
+        return "Stop leaves the line. Train both wakes up when this comparison is over."
     if view is not None and view.active:
         return "Train both wakes up when this comparison is over. You may close this page: it goes on."
     return "Stop wakes up while a comparison is going on."

@@ -5,7 +5,6 @@ layout.py     where everything stands
 settings.py   what touching the form does
 running.py    what happens to a run
 watch.py      what a run looks like
-pace.py       how long a run will take here
 replay.py     runs that links set up, and how they compare when repeated
 takeaway.py   files to take away, and models to bring
 report.py     a run as one page of HTML
@@ -18,7 +17,6 @@ import gradio as gr
 
 from ...page import Page
 from . import hub, layout, takeaway
-from .pace import Pace
 from .running import Running, recorded
 from .settings import Settings
 
@@ -27,16 +25,16 @@ TITLE = "Train tiny model"
 
 def build(page: Page) -> None:
     """Lay the tab out and wire it up."""
-    opening, pace = recorded(page, page.registry.default), Pace()
+    opening = recorded(page, page.registry.default)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
             controls = layout.controls(page.limits, opening)
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
-            results = layout.results(opening)
+            results = layout.results(opening, page.limits)
             accordion = gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take")
-    settings = Settings(page.limits, controls, pace)
+    settings = Settings(page.limits, controls, page.board.pace)
     settings.connect()
-    running = Running(page, settings, results, pace)
+    running = Running(page, settings, results)
     running.connect()
     with accordion:
         takeaway.build(page, running.view_of)

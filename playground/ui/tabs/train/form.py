@@ -15,11 +15,11 @@ import gradio as gr
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig, Preset
 from ....model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
+from ....service.limits import Limits
+from ....service.runs import HUB_FILE, OWN_TEXT, SENTENCES, RunSpec, Source
 from ....training import RECIPES, TrainConfig
 from ....training.config import OPTIMIZERS, SCHEDULES
 from ...lenient import LenientDropdown
-from ...limits import Limits
-from ...runs import HUB_FILE, OWN_TEXT, SENTENCES, RunSpec, Source
 
 FOLLOWS = 0  # stands for None where a number follows from others
 

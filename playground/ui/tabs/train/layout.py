@@ -7,14 +7,15 @@ from typing import Any
 import gradio as gr
 
 from ....model import PRESETS
+from ....service.limits import Limits
+from ....service.pace import Pace
+from ....service.views import RunView
 from ... import theme
 from ...chart import Chart, show
-from ...jobs import RunView
-from ...limits import Limits
+from ...lenient import LenientCheckboxGroup
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
-from .runs_table import runs_table
+from .runs_table import kept_words, runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 
 
@@ -95,7 +96,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     return c
 
 
-def results(opening: RunView | None) -> dict[str, Any]:
+def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
     """The right column, showing a recorded run before anything was trained."""
     r: dict[str, Any] = {}
     with gr.Column(elem_classes="card"):
@@ -127,7 +128,16 @@ def results(opening: RunView | None) -> dict[str, Any]:
             )
     with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
         r["runs"] = gr.HTML(runs_table([], None), padding=False)
-        r["beside"] = gr.CheckboxGroup([], label="Draw beside the current run", visible=False)
+        r["beside"] = LenientCheckboxGroup([], label="Draw beside the current run", visible=False, elem_id="beside")
+        r["name"] = gr.Textbox(
+            label="Name of the run that is shown", max_lines=1, max_length=60, interactive=False, elem_id="run-name"
+        )
+        with gr.Row(equal_height=False):
+            r["rename"] = gr.Button("Rename", size="sm", interactive=False, min_width=90, scale=0, elem_id="rename")
+            r["delete"] = gr.Button("Delete", size="sm", interactive=False, min_width=90, scale=0, elem_id="delete")
+            r["take"] = gr.Button("Take it along", size="sm", min_width=110, scale=0, elem_id="take-along")
+        r["sure"] = gr.Textbox("", visible=False, elem_id="sure")  # filled in by the question that Delete asks
+        gr.HTML(quiet(kept_words(limits)), padding=False)
     with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
         config = opening.config if opening else None
         r["parameters"] = Chart(show(*watch.parameter_chart(config)), height=240, save_name="parameters")

@@ -11,12 +11,12 @@ import gradio as gr
 from .... import links
 from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, repetition
 from ....model import PRESETS
+from ....service.limits import Limits
+from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec, Source
+from ....service.views import RunView
 from ... import theme
-from ...jobs import RunView
-from ...limits import Limits
 from ...links import broken, copying, query_of
 from ...page import QUIETLY, Page
-from ...runs import HUB_FILE, OWN_TEXT, RunSpec, Source
 from . import form
 from .settings import Settings
 

@@ -7,31 +7,41 @@ from typing import Any
 import gradio as gr
 
 from ....model import Transformer
+from ....service.run_job import RunJob
+from ....service.runs import predict
+from ....service.views import RunView
 from ...chart import show
-from ...followers import TICK, Follower, Followers, tick
-from ...jobs import Job, RunView
+from ...followers import Follower
+from ...following import Following
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...prompts import beginning
-from ...runs import predict
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
 from .replay import Replay, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
 
+SURE = """(sure, ...who) => [
+  confirm('Delete this run, its model and its files for good?') ? 'sure' : '', ...who
+]"""
+TAKE_IT_ALONG = """() => {
+  const folded = document.querySelector('#take > button:not(.open)');
+  if (folded) folded.click();
+  document.querySelector('#take').scrollIntoView({behavior: 'smooth'});
+}"""
 OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 
 
-class Running:
+class Running(Following):
     """The handlers of runs. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
-    def __init__(self, page: Page, settings: Settings, results: dict[str, Any], pace: Pace):
-        self.page, self.settings, self.c, self.r, self.pace = page, settings, settings.c, results, pace
+    kind = RunJob
+
+    def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
+        super().__init__(page)
+        self.settings, self.c, self.r = settings, settings.c, results
         self.replay = Replay(page, settings)
-        self.followers = Followers()
-        self.timer = gr.Timer(TICK, active=False)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
         self.views = [*results.values(), *buttons, self.timer, page.model]
 
@@ -50,6 +60,10 @@ class Running:
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
+        r["rename"].click(self.rename, [r["name"], *who], self.views, **QUIETLY)
+        r["name"].submit(self.rename, [r["name"], *who], self.views, **QUIETLY)
+        r["delete"].click(self.delete, [r["sure"], *who], self.views, js=SURE, **QUIETLY)
+        r["take"].click(None, None, None, js=TAKE_IT_ALONG)
         page.later(self._connect_talk)
 
     def _connect_talk(self) -> None:
@@ -65,70 +79,67 @@ class Running:
             talk.click(lambda *who: (page.open("generate"), beginning(page, *who)), who, [page.tabs, prompt], **QUIETLY)
 
     def train(self, values: dict, request: gr.Request) -> dict:
-        """Press Train: check, begin, and show the empty chart at once."""
+        """Press Train: check, begin or stand in line, and show the empty chart at once."""
         with in_words():
             named = self.settings.named(values)
             visitor = self.page.known(values[self.page.visitor])
             source = form.source_of(named, self.page.limits)
             spec = form.run_spec(named, source, self.page.limits)
             card, spec = self.replay.applied(values[self.c["letters"]], spec)
-            job = self.page.jobs.start(visitor, spec, repeats=card)
-        return self._follow(job, request)
+            job = self.board.start(visitor, spec, repeats=card)
+        return self.follow(job, request, job.id, values[self.r["beside"]])
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
         """Press Resume: go on with the run that is shown, or train a finished one for as many steps again."""
         with in_words():
             more = int(steps) if isinstance(steps, (int, float)) else 1
-            job = self.page.jobs.resume(self.page.known(visitor), model_id, more_steps=more)
-        return self._follow(job, request, beside)
+            job = self.board.resume(self.page.known(visitor), model_id, more_steps=more)
+        return self.follow(job, request, model_id, beside)
 
     def stop(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Stop."""
-        job = self.page.jobs.stop(visitor)
-        return self._draw(job.view(), visitor, self.followers.of(request), beside) if job else gr.skip()
+        job = self.board.stop(visitor)
+        return self.looked(request, visitor, model_id, beside) if job else gr.skip()
 
     def look(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A tick of the timer: show what is new of the run that is followed."""
-        follower = self.followers.of(request)
-        job = self.page.jobs.active(visitor) or self.page.jobs.find(visitor, follower.run_id)
-        if job is None:
-            return {self.timer: gr.Timer(active=False)}
-        settled, changed = job.settled, follower.run_id != job.id or follower.version != job.version
-        if not (settled or changed):
-            return gr.skip()
-        out = self._draw(job.view(), visitor, follower, beside, whole=settled)
-        if settled:
-            self.pace.learn(job)
-            out[self.timer] = gr.Timer(active=False)
-            if job.checkpoint is not None:
-                out[self.page.model] = self.page.model_list(visitor, job.id)
-            elif job.state == "failed" and (before := self.view_of(visitor, model_id)) is not None:
-                # nothing came of it: why, above what was there before
-                out |= self._draw(before, visitor, follower, beside, whole=True)
-                out[self.r["status"]] = watch.status(job.view()) + watch.status(before)
-        return out
+        """A tick of the timer."""
+        return self.looked(request, visitor, model_id, beside)
+
+    def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
+        """Another model was chosen, or other runs to draw beside it."""
+        return self.chose(request, visitor, model_id, beside)
 
     def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """A browser opened the page: go on watching a run or show the chosen one, with the last run's form."""
-        last = self.page.jobs.active(visitor) or next(reversed(self.page.jobs.of(visitor)), None)
+        jobs = self.board.of(visitor)
+        last = self.board.active(visitor) or next(reversed(jobs), None)
         linked = "run" in query_of(request)  # whose settings are another's
         form_before = {} if last is None or linked else self.replay.restore(last.view(), last.spec)
         if last is not None and last.active:
-            return self._follow(last, request) | form_before
-        view = self.view_of(visitor, model_id)
-        if view is None or model_id == self.page.registry.default:
+            return self.follow(last, request, model_id, []) | form_before
+        view, news = self.chosen(visitor, model_id), self.board.news(visitor)
+        follower = self.renew(request, news=news)
+        if view is None or (model_id == self.page.registry.default and not any(news)):
             return form_before or gr.skip()  # the page opens with it
-        return self._show(view, visitor, request, []) | form_before
+        return self.draw(view, visitor, follower, model_id, [], whole=True) | form_before
 
-    def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """Another model was chosen, or other runs to draw beside it. A run that is going on stays in view."""
-        job = self.page.jobs.active(visitor)
-        view = job.view() if job else self.view_of(visitor, model_id)
-        return gr.skip() if view is None else self._show(view, visitor, request, beside)
+    def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
+        """Press Rename: the run that is shown gets another name, everywhere."""
+        with in_words():
+            self.board.rename(self.page.known(visitor), model_id, name)
+        return self.looked(request, visitor, model_id, beside)
+
+    def delete(self, sure: Any, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
+        """Press Delete, and be sure: the run that is shown leaves with its model and its files."""
+        if sure != "sure":
+            return gr.skip()
+        with in_words():
+            self.board.delete(self.page.known(visitor), model_id)
+        return self.looked(request, visitor, model_id, beside)
 
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
-        job = self.page.jobs.active(visitor)
+        job = self.board.active(visitor)
         if job is not None:
             busy = "The run under way keeps to the prompt it began with: press Enter again when it is over."
             return {self.r["question"]: quiet(busy)}
@@ -139,35 +150,56 @@ class Running:
             ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
             if view is None or not ids:
                 raise ValueError("The prompt is empty: type something for the model to go on from.")
-        job = self.page.jobs.find(visitor, model_id)
+        job = self.board.find(visitor, model_id)
         # the same seed makes the same untrained model again
         untrained = Transformer(checkpoint.config, seed=job.spec.training.seed) if job else None
         before = predict(untrained, ids) if untrained else None
-        return self._show(view.asked(prompt, predict(checkpoint.model, ids), before), visitor, request, beside)
+        follower = self.renew(request, news=self.board.news(visitor))
+        asked = view.asked(prompt, predict(checkpoint.model, ids), before)
+        return self.draw(asked, visitor, follower, model_id, beside, whole=True)
 
-    def _follow(self, job: Job, request: gr.Request, beside: list[str] | None = None) -> dict:
-        view = job.view()
-        timer = gr.Timer(tick(view.time_left), active=True)
-        return self._show(view, job.visitor, request, beside or []) | {self.timer: timer}
-
-    def _show(self, view: RunView, visitor: str, request: gr.Request, beside: list[str]) -> dict:
-        return self._draw(view, visitor, self.followers.fresh(request), beside, whole=True)
+    # ---- what is seen ------------------------------------------------------------------------------------------------
 
     def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
         """What there is to show of a model: its run, or the one that it remembers."""
-        job = self.page.jobs.find(visitor, model_id)
+        job = self.board.find(visitor, model_id)
         return job.view() if job else recorded(self.page, model_id, visitor)
 
-    def _draw(self, view: RunView, visitor: str, follower: Follower, beside: list[str], *, whole: bool = False) -> dict:
-        """What the outputs become; only those that changed since this follower last looked, unless `whole`."""
-        jobs, history, state = self.page.jobs.of(visitor), view.history, view.state
+    def chosen(self, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
+        """See `Following.chosen`: a model that has left gives way to the one that the page opens with."""
+        return self.view_of(visitor, model_id) or recorded(self.page, self.page.registry.default)
+
+    def status(self, view: RunView) -> str:
+        """See `Following.status`."""
+        return watch.status(view)
+
+    def ended(self, job: RunJob, visitor: str) -> dict:
+        """A run that came to something is chosen on all tabs."""
+        return {} if job.checkpoint is None else {self.page.model: self.page.model_list(visitor, job.id)}
+
+    def renewed(self, visitor: str, model_id: str | None, beside: Any = ()) -> dict:
+        """A model may have been trained, renamed or deleted, here or on another page."""
+        return {self.page.model: self.page.model_list(visitor, model_id)}
+
+    def draw(
+        self, view: RunView, visitor: str, follower: Follower, model_id: Any, beside: Any, *, whole: bool = False
+    ) -> dict:
+        """See `Following.draw`."""
+        jobs, history, state = self.board.of(visitor), view.history, view.state
         alike = [job for job in jobs if job.id != view.id and job.corpus_key and job.corpus_key == view.corpus_key]
+        ticked = [job.id for job in alike if job.id in (beside or [])]
+        # a tick that no longer applies is dropped; others are the visitor's own, who may be at it right now
+        stale = len(ticked) < len(beside or [])
+        dropped = {"value": ticked} if stale else {}
         spec = next((job.spec for job in jobs if job.id == view.id), None)
-        runs = tuple((job.id, job.state, job.evaluations) for job in jobs)
+        departed = self.page.registry.departed(visitor)
+        runs = tuple((job.id, job.name, job.state, job.evaluations) for job in jobs), departed
+        own = view.learned and not view.id.startswith("shipped-") and self.page.registry.has(view.id, visitor)
+        key, above = self.above(visitor, view)
         r, c = self.r, self.c
         # component → (what it depends on, how to make it)
         parts = {
-            r["status"]: (view.version, lambda: watch.status(view)),
+            r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
             r["samples"]: ((state, len(history.samples)), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),
             r["predictions"]: ((state, len(history.samples)), lambda: show(*watch.predictions(view))),
@@ -176,11 +208,14 @@ class Running:
             r["gradients"]: (len(history.gradients), lambda: show(*watch.gradient_chart(view))),
             r["similarity"]: (state, lambda: show(*watch.similarity_chart(*self._words_of(view, visitor)))),
             r["similarity_note"]: (state, lambda: watch.similarity_note(view)),
-            r["runs"]: (runs, lambda: runs_table([job.view() for job in jobs], view.id)),
+            r["runs"]: (runs, lambda: runs_table([job.view() for job in jobs], view.id, departed)),
             r["beside"]: (
-                [job.id for job in alike],
-                lambda: gr.CheckboxGroup(choices=[(job.name, job.id) for job in alike], visible=bool(alike)),
+                ([(job.id, job.name) for job in alike], stale),
+                lambda: gr.CheckboxGroup([(job.name, job.id) for job in alike], visible=bool(alike), **dropped),
             ),
+            r["name"]: ((view.name, own), lambda: gr.Textbox(view.name if own else "", interactive=own)),
+            r["rename"]: (own, lambda: gr.Button(interactive=own)),
+            r["delete"]: (own, lambda: gr.Button(interactive=own)),
             r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
             r["letters"]: (state, lambda: run_letters(view, spec)),
             r["copy"]: (state, lambda: gr.Button(visible=has_link(view, spec))),
@@ -189,10 +224,10 @@ class Running:
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
             c["resume"]: (state, lambda: gr.Button(watch.resume_label(view), interactive=view.can_resume)),
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
-            self.timer: (pause := tick(view.time_left), lambda: gr.Timer(pause)),
+            self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
         out = follower.only_new(parts, view, whole=whole)
-        drawn = [job.view() for job in alike if job.id in (beside or [])]
+        drawn = [job.view() for job in alike if job.id in ticked]
         out[r["curve"]] = follower.feed.update(*watch.curve(view, drawn))
         return out
 

@@ -8,14 +8,14 @@ from typing import Any
 import gradio as gr
 
 from ....model import PRESETS
+from ....service.limits import Limits
+from ....service.pace import Pace
+from ....service.runs import OWN_TEXT
 from ... import theme
 from ...chart import show
-from ...limits import Limits
 from ...page import QUIETLY, sentence
-from ...runs import OWN_TEXT
 from ...theme import quiet
 from . import form, watch
-from .pace import Pace
 
 FIRST_SOURCE, FIRST_SIZE = "stories", "small"
 

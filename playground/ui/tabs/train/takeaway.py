@@ -10,12 +10,12 @@ from typing import Any
 
 import gradio as gr
 
+from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
 from ....storage.transformers_io import export, family_for
 from ... import theme
-from ...jobs import RunView
 from ...page import QUIETLY, Page, in_words, sentence
 from ...theme import quiet
 from .replay import run_letters
@@ -79,7 +79,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
 
     def write_report(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         view = _view(view_of, visitor, model_id)
-        job = page.jobs.find(visitor, model_id)
+        job = page.board.find(visitor, model_id)
         path = folder / f"{file_name(view.name)}.html"
         path.write_text(report_html(view, letters=run_letters(view, job.spec if job else None)), encoding="utf-8")
         return path, f"{view.name}: one page that needs no network. Print it, mail it, keep it."

@@ -13,9 +13,10 @@ import torch
 from ....data import visible
 from ....data.ladder import NO_MASK
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
+from ....service.views import RunView
 from ... import theme
 from ...figures import candidates, embeddings, gradients, loss, parameters
-from ...jobs import RunView
+from ...followers import in_line
 from ...page import sentence
 
 CANDIDATES = 8
@@ -97,6 +98,8 @@ def _progress(view: RunView) -> str:
         )
     if view.state == "failed":
         return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
+    if view.state == "waiting":
+        return f'<div class="run-title">{title}{theme.badge("in line")}</div>{theme.progress(0.0, in_line(view))}'
     if view.state == "preparing":
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
@@ -179,6 +182,8 @@ def why_asleep(view: RunView | None) -> str:
         return "Stop wakes up while a run is going on, Resume after one of your own."
     if view.state == "stopping":
         return "Stopping; what was learned is kept."
+    if view.state == "waiting":
+        return "Stop leaves the line. Train and Resume wake up when this run is over."
     if view.active:
         return "Train and Resume wake up when this run is over. You may close this page: the run goes on."
     if view.can_resume:
@@ -199,7 +204,8 @@ def samples(view: RunView | None) -> str:
     found = view.history.samples[-SAMPLES:][::-1] if view else []
     if not found:
         waiting = view is not None and view.active
-        return theme.notice("The first sample comes in a moment." if waiting else "This run kept no samples.")
+        soon = "once it has begun" if waiting and view.place else "in a moment"
+        return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
     for i, sample in enumerate(found):
         prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))

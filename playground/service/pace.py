@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ....model import ModelConfig
-from ....training import TrainConfig
-from ...jobs import Job
+from ..model import ModelConfig
+from ..training import TrainConfig
+from .views import RunView
 
 OVERHEAD = 0.006  # seconds of a step that do not grow with the model
 FIRST_RATE = 1.0e11  # floating-point operations per second, until a run has shown better
@@ -21,12 +21,11 @@ class Pace:
         tokens = training.batch_size * training.accumulation * config.context_length
         return training.steps * (OVERHEAD + tokens * config.flops_per_token(training=True) / self._rate)
 
-    def learn(self, job: Job) -> None:
+    def learn(self, view: RunView, training: TrainConfig) -> None:
         """Take in how fast a finished run was."""
-        view = job.view()
         if view.latest is None or view.config is None or view.latest.tokens_per_second <= 0:
             return
-        tokens = job.spec.training.batch_size * view.config.context_length
+        tokens = training.batch_size * view.config.context_length
         working = max(tokens / view.latest.tokens_per_second - OVERHEAD, 1e-4)
         measured = tokens * view.config.flops_per_token(training=True) / working
         self._rate = 0.5 * self._rate + 0.5 * min(max(measured, 1e9), 1e15)

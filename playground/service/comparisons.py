@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,11 +23,11 @@ from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
 from ..training.comparison import SIDES, Calibrated, Judged, Plan, Told, Trained, common_step, compare
 from ..training.verdict import Verdict
+from .job import Job
 from .limits import Limits
-from .pairs import NAMES, PairView, SideView
-from .registry import Registry, new_id
+from .models import Registry, new_id
 from .runs import Background, Laddered, Prepared, Source, corpus_for, laddered
-from .work import Work
+from .views import NAMES, PairView, SideView
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def run_comparison(
 # ---- the job ---------------------------------------------------------------------------------------------------------
 
 
-class ComparisonJob(Work):
+class ComparisonJob(Job):
     """One comparison: its thread, and all that it has brought forth so far."""
 
     kind = "comparison"
@@ -112,6 +113,7 @@ class ComparisonJob(Work):
     def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, folder: Path):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
+        self._guess = spec.twins()  # as far as they are known before the text was read
         self.model_ids = {side: new_id() for side in SIDES}
         self.checkpoints: dict[str, Checkpoint] = {}
         self._stop_side = {side: threading.Event() for side in SIDES}
@@ -135,7 +137,7 @@ class ComparisonJob(Work):
         self,
         registry: Registry,
         runner: Callable[..., Iterator[Any]] = run_comparison,
-        left: Callable[[], None] = lambda: None,
+        left: Callable[[str], None] = lambda model_id: None,
     ) -> None:
         """Begin in a thread of its own."""
         deadline = time.monotonic() + self.limits.seconds
@@ -184,7 +186,9 @@ class ComparisonJob(Work):
                 corpus=self.spec.source.title,
                 notices=tuple(self._notices),
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
-                time_left=self._time_left(),
+                time_left=self.time_left,
+                place=self.place,
+                wait=self.wait,
                 version=self._version,
             )
 
@@ -203,7 +207,8 @@ class ComparisonJob(Work):
             reasons=tuple(self._reasons[side]),
         )
 
-    def _time_left(self) -> float | None:
+    @property
+    def time_left(self) -> float | None:
         """Seconds, from how long the steps so far took."""
         if len(self._latest) < len(SIDES):
             return None
@@ -228,7 +233,11 @@ class ComparisonJob(Work):
             who = " and ".join(NAMES[side] for side, reason in early.items() if reason == "diverged")
             return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
         pair = len(self._histories["dense"])
-        who = " and ".join(f"{NAMES[s]} after step {self._histories[s][-1].last_step:,}" for s in early)
+        last = {side: self._histories[side][-1].last_step for side in early}
+        equally = len(early) == len(SIDES) and len(set(last.values())) == 1
+        who = " and ".join(f"{NAMES[side]} after step {step:,}" for side, step in last.items())
+        if equally:
+            who = f"both after step {last['dense']:,}"
         both = "both are kept" if len(ended) == len(SIDES) else "it is kept, and the other goes on"
         words = f"Stopped: {who} of {self._steps[next(iter(early))]:,}; {both}."
         found = common_step(*(self._histories[side][-1].evaluations for side in SIDES))
@@ -236,11 +245,41 @@ class ComparisonJob(Work):
             return f"{words} The verdict is on the pairs that were complete."
         if found and found[0] > 0:
             step, dense, moe = found
+            difference = f"MoE was {abs(moe - dense):.4f} nats {'lower' if moe < dense else 'higher'}"
             words += (
-                f" There is no verdict on unequal training; at step {step:,}, the last at which both were measured, "
-                f"MoE was {abs(moe - dense):.4f} nats {'lower' if moe < dense else 'higher'}."
+                f" They were trained equally: at step {step:,} {difference}. "
+                "One pair that was stopped early says little, so there is no verdict."
+                if equally
+                else " There is no verdict on unequal training; "
+                f"at step {step:,}, the last at which both were measured, {difference}."
             )
         return words
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """See `Job.expected`."""
+        both = sum(seconds(config, self.spec.training) for config in (self._guess.dense, self._guess.moe))
+        return min(both * self.spec.seeds, self.limits.seconds)
+
+    def keeps(self, model_id: str) -> bool:
+        """See `Job.keeps`."""
+        return model_id in self.model_ids.values()
+
+    def let_go(self, model_id: str) -> None:
+        """See `Job.let_go`: the other one and its moments stay."""
+        with self._lock:
+            for side in [side for side in self.checkpoints if self.model_ids[side] == model_id]:
+                del self.checkpoints[side]
+                shutil.rmtree(self.folder / side, ignore_errors=True)
+            self.emptied = not self.checkpoints
+            self._version += 1
+
+    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
+        """See `Job.renamed`."""
+        with self._lock:
+            for side in SIDES:
+                if self.model_ids[side] == model_id:
+                    self.checkpoints[side] = checkpoint
+            self._version += 1
 
     # ---- events ------------------------------------------------------------------------------------------------------
 
@@ -303,7 +342,7 @@ class ComparisonJob(Work):
             return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
         return self._withheld() or "Stopped; what was learned is kept."
 
-    def _keep(self, event: Trained, registry: Registry, left: Callable[[], None]) -> None:
+    def _keep(self, event: Trained, registry: Registry, left: Callable[[str], None]) -> None:
         """Put one of the first pair into the registry, where Generate and Inspect find it."""
         prepared, twins, side = self._paired.prepared, self._paired.twins, event.side
         about = {
@@ -321,8 +360,9 @@ class ComparisonJob(Work):
         name = f"{self.name} · {NAMES[side]}"
         snapshots = find_snapshots(self.folder / side, config)
         checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
-        self.checkpoints[side] = checkpoint
-        registry.add(self.visitor, checkpoint, model_id=self.model_ids[side], on_leaving=left)
+        self.checkpoints[side], self.emptied = checkpoint, False
+        model_id = self.model_ids[side]
+        registry.add(self.visitor, checkpoint, model_id=model_id, on_leaving=lambda: left(model_id))
         with self._lock:
             self._version += 1
 

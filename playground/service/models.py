@@ -7,7 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
 ID_BYTES = 18
+NAME_CHARACTERS = 60
+DEPARTED_NAMES, DEPARTED_VISITORS = 6, 1000
+"""So many names of models that were pushed out are told to each of so many visitors."""
 
 
 def new_id() -> str:
@@ -48,6 +51,12 @@ class Entry:
     """Called when it leaves the registry, to clean up after it."""
 
     @property
+    def bytes(self) -> int:
+        """Of its weights; none before it is opened."""
+        parameters = self.checkpoint.model.parameters() if self.checkpoint else ()
+        return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
+
+    @property
     def shipped(self) -> bool:
         """Whether it came with the project."""
         return self.owner is None
@@ -60,6 +69,7 @@ class Registry:
         self.limits = limits
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
+        self._departed: dict[str, tuple[str, ...]] = {}  # visitor → names of what was pushed out
         for folder in _checkpoint_folders(shipped):
             experts = _shipped_experts(folder)
             entry = Entry(f"shipped-{folder.name}", _shipped_name(folder), None, folder=folder, has_experts=experts)
@@ -97,7 +107,8 @@ class Registry:
     @property
     def default(self) -> str | None:
         """The id of the model that the page opens with; None if nothing ships."""
-        ids = [e.id for e in self._entries.values() if e.shipped]
+        with self._lock:
+            ids = [e.id for e in self._entries.values() if e.shipped]
         return "shipped-stories" if "shipped-stories" in ids else next(iter(ids), None)
 
     def add(
@@ -127,12 +138,47 @@ class Registry:
             everyones = [e for e in self._entries.values() if not e.shipped]
             leaving = _least_used(mine, self.limits.models_per_visitor, keep=model_id)
             leaving |= _least_used(everyones, self.limits.models, keep=model_id)
+            leaving |= _too_much([e for e in everyones if e.id not in leaving], self.limits.model_bytes, keep=model_id)
             gone = [self._entries.pop(i) for i in leaving]
+            for entry in gone:
+                self._note_leaving(entry)
         for entry in gone:
             _leaves(entry)
         if replaced is not None:
             forget(replaced.checkpoint.model)
         return model_id
+
+    def departed(self, visitor: str | None) -> list[str]:
+        """Names of this visitor's models that had to make room for newer ones, the latest last."""
+        with self._lock:
+            return list(self._departed.get(visitor, ()))
+
+    def news(self, visitor: str | None) -> tuple:
+        """Something that is another one whenever this visitor's models have changed."""
+        with self._lock:
+            return tuple((e.id, e.name) for e in self._entries.values() if e.owner == visitor), *self.departed(visitor)
+
+    def rename(self, model_id: str, visitor: str, name: str) -> Checkpoint:
+        """Call a visitor's own model something else; the checkpoint with its new name. Raises ValueError."""
+        name = " ".join(name.split()) if isinstance(name, str) else ""
+        if not 1 <= len(name) <= NAME_CHARACTERS:
+            raise ValueError(f"A name has from 1 to {NAME_CHARACTERS} characters.")
+        with self._lock:
+            entry = self._entry(model_id, visitor)
+            if entry.shipped:
+                raise ValueError("A shipped model keeps its name; only your own runs can be renamed.")
+            entry.name, entry.checkpoint = name, replace(entry.checkpoint, name=name)
+            return entry.checkpoint
+
+    def counts(self) -> dict[str, int]:
+        """How many models there are, and the bytes of those that are in memory."""
+        with self._lock:
+            entries = list(self._entries.values())
+        return {
+            "shipped": sum(entry.shipped for entry in entries),
+            "of_visitors": sum(not entry.shipped for entry in entries),
+            "bytes": sum(entry.bytes for entry in entries),
+        }
 
     def remove(self, model_id: str, visitor: str) -> None:
         """Let go of a visitor's own model."""
@@ -142,6 +188,12 @@ class Registry:
                 raise ValueError("A shipped model stays; only your own runs can be removed.")
             del self._entries[model_id]
         _leaves(entry)
+
+    def _note_leaving(self, entry: Entry) -> None:
+        names = self._departed.pop(entry.owner, ())
+        self._departed[entry.owner] = (*names, entry.name)[-DEPARTED_NAMES:]
+        while len(self._departed) > DEPARTED_VISITORS:
+            self._departed.pop(next(iter(self._departed)))
 
     def _entry(self, model_id: str | None, visitor: str | None) -> Entry:
         with self._lock:
@@ -167,6 +219,17 @@ def _leaves(entry: Entry) -> None:
 def _least_used(entries: list[Entry], most: int, keep: str) -> set[str]:
     order = sorted((e for e in entries if e.id != keep), key=lambda e: e.used)
     return {e.id for e in order[: max(len(entries) - most, 0)]}
+
+
+def _too_much(entries: list[Entry], most: int, keep: str) -> set[str]:
+    size = sum(e.bytes for e in entries)
+    leaving = set()
+    for entry in sorted((e for e in entries if e.id != keep), key=lambda e: e.used):
+        if size <= most:
+            break
+        leaving.add(entry.id)
+        size -= entry.bytes
+    return leaving
 
 
 def _checkpoint_folders(root: Path) -> list[Path]:

@@ -1,18 +1,105 @@
-"""Pairs: what there is to see of two models side by side, of a comparison in the making or of any two that are done."""
+"""Views: what there is to see of a run, or of two models side by side, at one moment, each with its version."""
 
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ..data import LANGUAGES, Ladder, corpus_from_language
+import torch
+
+from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
+from ..links import RunCard
 from ..model import ModelConfig
 from ..model.twins import Twins
 from ..storage import Checkpoint
-from ..training import History
+from ..training import History, Stepped
 from ..training.comparison import SIDES
 from ..training.losses import window_losses
 from ..training.verdict import Verdict, judge
+from .job import ACTIVE
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What there is to show of a run, at one moment. Of a recorded run, only what its checkpoint remembers."""
+
+    id: str
+    name: str
+    state: str
+    """waiting, preparing, training, stopping, finished (done, stopped or out of time), failed; or recorded."""
+    message: str = ""
+    """The last thing worth saying, as a sentence."""
+    history: History = field(default_factory=History)
+    planned_steps: int | None = None
+    latest: Stepped | None = None
+    ladder: Ladder | None = None
+    config: ModelConfig | None = None
+    tokenizer: Tokenizer | None = None
+    corpus: str = ""
+    corpus_key: str = ""
+    """Equal for runs whose losses may be compared: same text, same tokens."""
+    prompt: str = ""
+    before: torch.Tensor | None = None
+    """(V,) next-token probabilities after the prompt, before training."""
+    now: torch.Tensor | None = None
+    """(V,) the same now."""
+    settings: dict = field(default_factory=dict)
+    """Flat settings, for tables of differences."""
+    notices: tuple[str, ...] = ()
+    device: str = ""
+    can_resume: bool = False
+    repeats: RunCard | None = None
+    """The run of a link that this one was started to repeat."""
+    lengthened: bool = False
+    """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
+    place: int | None = None
+    """In the line, from 1; None for one that does not wait."""
+    wait: float | None = None
+    """Seconds until there should be a place for it."""
+    version: int = 0
+    """Grows whenever anything changed."""
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds; None before the first step."""
+        return self.latest.time_left if self.latest else None
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still going on."""
+        return self.state in ACTIVE
+
+    @property
+    def learned(self) -> bool:
+        """Whether there is a model to use."""
+        return self.state in ("finished", "recorded")
+
+    def asked(self, prompt: str, now: torch.Tensor, before: torch.Tensor | None = None) -> RunView:
+        """The same with next-token probabilities (V,) after another prompt."""
+        return replace(self, prompt=prompt, now=now, before=before)
+
+    @classmethod
+    def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
+        """The recorded run of a checkpoint."""
+        about, history = checkpoint.about, checkpoint.history
+        ladder = about.get("ladder")
+        training = about.get("training") if isinstance(about.get("training"), dict) else {}
+        return cls(
+            id=model_id,
+            name=checkpoint.name,
+            state="recorded",
+            message=(history.finished or {}).get("message", ""),
+            history=history,
+            planned_steps=training.get("steps") or history.last_step or None,
+            ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+            config=checkpoint.config,
+            tokenizer=checkpoint.tokenizer,
+            corpus=str(about.get("corpus") or ""),
+            prompt=str(about.get("prompt") or ""),
+        )
+
+
+# ---- two side by side ------------------------------------------------------------------------------------------------
 
 NAMES = {"dense": "Dense", "moe": "MoE"}
 EQUAL_WORDS = {
@@ -59,7 +146,7 @@ class PairView:
     id: str
     name: str
     state: str
-    """As in RunView: preparing, training, stopping, finished, failed; or recorded."""
+    """As in RunView."""
     message: str = ""
     sides: dict[str, SideView] = field(default_factory=dict)
     """dense and moe; empty while the text is being read."""
@@ -76,12 +163,15 @@ class PairView:
     notices: tuple[str, ...] = ()
     device: str = ""
     time_left: float | None = None
+    place: int | None = None
+    """As in RunView, and so is `wait`."""
+    wait: float | None = None
     version: int = 0
 
     @property
     def active(self) -> bool:
         """Whether it is still going on."""
-        return self.state in ("preparing", "training", "stopping")
+        return self.state in ACTIVE
 
     @property
     def share_done(self) -> float:

@@ -26,7 +26,8 @@ from ..data import Corpus
 from ..devices import on_zerogpu
 from ..model import ModelConfig, Transformer
 from ..training import Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
-from ..training.autosave import FILE, write_whole
+from ..training.autosave import FILE
+from ..whole import write_file
 
 logger = logging.getLogger(__name__)
 
@@ -217,7 +218,7 @@ class _Sliced:
     def _keep(self, state: bytes) -> None:
         self.state = state
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self.file, lambda partial: partial.write_bytes(state))
+        write_file(self.file, lambda partial: partial.write_bytes(state))
 
     def _load(self, weights: dict[str, torch.Tensor]) -> None:
         self.model.load_state_dict(weights)
@@ -244,7 +245,7 @@ def _weights_in(state: bytes) -> dict[str, torch.Tensor]:
 
 
 def run_in_slices(*arguments, **settings):
-    """`run_training` with slices for its training; for `Jobs(runner=…)` on ZeroGPU."""
+    """`run_training` with slices for its training; for `Board(runner=…)` on ZeroGPU."""
     from .runs import run_training
 
     return run_training(*arguments, trainer=train_in_slices, **settings)

@@ -11,15 +11,14 @@ import torch
 from playground.data import corpus_from_text
 from playground.devices import pick_device
 from playground.model import Transformer
+from playground.service import zerogpu
+from playground.service.board import Board
+from playground.service.models import Registry
+from playground.service.runs import Predicted, run_training
+from playground.service.zerogpu import NO_GPU, run_in_slices, train_in_slices
 from playground.training import Changed, Finished, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, train
-from playground.ui import zerogpu
-from playground.ui.jobs import Jobs
-from playground.ui.registry import Registry
-from playground.ui.runs import Predicted, run_training
-from playground.ui.zerogpu import NO_GPU, run_in_slices, train_in_slices
 from tests.standins.zerogpu import Lender
-
-from .runs import ANNA, MODEL, TEXT, small_limits, small_spec, until
+from tests.ui.runs import ANNA, MODEL, TEXT, small_limits, small_spec, until
 
 SETTINGS = {"batch_size": 4, "eval_every": 6, "eval_windows": 8, "warmup_steps": 2, "sample_every": 8}
 CONFIG = TrainConfig(steps=24, sample_prompt="the ", sample_tokens=8, precision="fp32", **SETTINGS)
@@ -171,7 +170,7 @@ def test_what_the_worker_refuses_is_the_same_sentence(lender):
 
 def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp_path):
     limits = small_limits()
-    jobs = Jobs(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
+    jobs = Board(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
     job = jobs.start(ANNA, small_spec())
     until(lambda: job.settled)
     view = job.view()

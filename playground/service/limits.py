@@ -1,4 +1,4 @@
-"""Limits: every bound on what a visitor may ask for, in one place; one set for the public Space, one for a local start.
+"""Limits: every bound on what a visitor may ask for, in one place; one set each for a local start, a class, a Space.
 
 All are enforced here in Python, whatever the page's sliders allow: a raw API call meets the same sentences.
 """
@@ -6,7 +6,7 @@ All are enforced here in Python, whatever the page's sliders allow: a raw API ca
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,8 +14,32 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 
+# ---- the same everywhere ---------------------------------------------------------------------------------------------
+
 SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
+AWAY_SECONDS = 90.0
+"""A place in the line is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
+FAILED_RUNS = 16
+"""Runs of all visitors that came to nothing and are still there to say why."""
+QUEUED_EVENTS = 500
+"""Presses of buttons that wait for their handler, of all visitors."""
+BALANCE_STEPS = 400
+"""Optimizer steps of each of the runs with and without balance."""
+BALANCE_SECONDS = 90.0
+"""Wall-clock of each of them."""
+STEP_PARAMETERS = 8_000_000
+"""Of a model whose training step is looked at: a larger one takes too long to copy and step at every look."""
+REPLAY_NUMBERS = 250_000_000
+"""Parameters that are read for one look through training, all moments together."""
+WALK_NUMBERS = 12_000_000
+"""Kept keys, values and patterns of one walk along the cache; a longer or larger one is cut."""
+EDITS = 24
+"""Changes to a model in force at once."""
+CANDIDATES = 20
+"""Next tokens that a program may ask for."""
+TRAININGS_WITHOUT_PAGE = 2
+"""Runs that programs train at once, so that pages find a place, too."""
 
 
 class LimitError(ValueError):
@@ -26,6 +50,8 @@ class LimitError(ValueError):
 class Limits:
     """The bounds of one kind of place. `where` completes "… at most 3,000,000 parameters …"."""
 
+    kind: str
+    """One of KINDS."""
     where: str
     """How sentences call this place."""
     parameters: int
@@ -42,6 +68,8 @@ class Limits:
     """Optimizer steps of a run, resumed parts included."""
     seconds: float
     """Wall-clock of a run between two presses of a button."""
+    eval_windows: int
+    """Windows that a training or validation loss is measured on: nothing is stopped in the middle of a measurement."""
     memory: int
     """Bytes that a training step may need, as `training_memory` estimates them."""
     text_bytes: int
@@ -53,17 +81,29 @@ class Limits:
     samples: int
     """Continuations generated at once."""
     jobs_per_visitor: int
-    """Runs of one visitor at the same time."""
+    """Runs of one visitor at the same time, those that wait for a place included."""
     jobs: int
-    """Runs of all visitors at the same time."""
+    """Runs of all visitors at the same time; more wait in line."""
+    waiting: int
+    """Runs of all visitors that wait for a place."""
     seeds: int
     """Pairs of models trained in one comparison."""
     models_per_visitor: int
     """Finished runs kept for one visitor; the least recently used leaves first."""
     models: int
     """Finished runs kept for all visitors."""
+    model_bytes: int
+    """Of the weights of all visitors' models together."""
     snapshot_bytes: int
     """Of the moments of one run that are kept to look back at."""
+
+    def in_words(self) -> str:
+        """The bounds that somebody who starts a server wants to know, as a sentence."""
+        return (
+            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes, "
+            f"{self.jobs} at once and {self.waiting} waiting in line, {self.models_per_visitor} models for each "
+            f"visitor and {self.models} in all."
+        )
 
     @property
     def archive_bytes(self) -> int:
@@ -110,6 +150,12 @@ class Limits:
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
         self._at_most("steps", training.steps, self.steps, "Choose fewer: a run can be trained on afterwards.")
         self.check_prompt(training.sample_prompt)
+        if training.eval_windows is None:
+            raise LimitError(
+                f"Measuring the loss on all windows would take too long: {self.where} allows {self.eval_windows:,}. "
+                "Choose a number of windows."
+            )
+        self._at_most("windows to measure the loss on", training.eval_windows, self.eval_windows, "Choose fewer.")
         self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
         needed = training_memory(config, training.batch_size)
         if needed > self.memory:
@@ -133,6 +179,7 @@ class Limits:
 
 
 LOCAL = Limits(
+    kind="local",
     where="this machine",
     parameters=60_000_000,
     context=1024,
@@ -141,6 +188,7 @@ LOCAL = Limits(
     batch=512,
     steps=200_000,
     seconds=6 * 3600.0,
+    eval_windows=4096,
     memory=8_000_000_000,
     text_bytes=50_000_000,
     prompt=20_000,
@@ -148,13 +196,43 @@ LOCAL = Limits(
     samples=16,
     jobs_per_visitor=1,
     jobs=4,
+    waiting=16,
     seeds=12,
     models_per_visitor=12,
     models=24,
+    model_bytes=4_000_000_000,
     snapshot_bytes=400_000_000,
 )
 
+# fifty visitors of one machine: six models for each of them, runs short enough for a line to move
+CLASS = Limits(
+    kind="class",
+    where="this class's machine",
+    parameters=6_000_000,
+    context=256,
+    vocabulary=52_000,
+    layers=12,
+    batch=64,
+    steps=5000,
+    seconds=240.0,
+    eval_windows=1024,
+    memory=1_500_000_000,
+    text_bytes=2_000_000,
+    prompt=4000,
+    new_tokens=512,
+    samples=4,
+    jobs_per_visitor=1,
+    jobs=4,
+    waiting=100,
+    seeds=3,
+    models_per_visitor=6,
+    models=300,
+    model_bytes=4_000_000_000,
+    snapshot_bytes=24_000_000,
+)
+
 PUBLIC = Limits(
+    kind="public",
     where="the public Space",
     parameters=6_000_000,
     context=256,
@@ -163,6 +241,7 @@ PUBLIC = Limits(
     batch=64,
     steps=5000,
     seconds=300.0,
+    eval_windows=1024,
     memory=1_500_000_000,
     text_bytes=2_000_000,
     prompt=4000,
@@ -170,16 +249,38 @@ PUBLIC = Limits(
     samples=4,
     jobs_per_visitor=1,
     jobs=4,
+    waiting=60,
     seeds=5,
     models_per_visitor=6,
-    models=48,
+    models=120,
+    model_bytes=2_000_000_000,
     snapshot_bytes=70_000_000,
 )
 
+KINDS = {limits.kind: limits for limits in (LOCAL, CLASS, PUBLIC)}
+VARIABLE = "PLAYGROUND_LIMITS"
+"""The environment variable that names one of KINDS."""
 
-def limits_here() -> Limits:
-    """PUBLIC on a Hugging Face Space, LOCAL anywhere else."""
-    return PUBLIC if os.environ.get("SPACE_ID") else LOCAL
+
+def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
+    """The limits of this place: of the `kind` that was asked for, here or by VARIABLE; else what the place suggests.
+
+    A Hugging Face Space is PUBLIC; a server that `strangers` can reach, over a public link or from the network, is a
+    CLASS; anything else is LOCAL. Raises ValueError for a kind that there is not.
+    """
+    kind = kind or os.environ.get(VARIABLE) or None
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"there are no limits called {kind!r}: choose {', '.join(KINDS)}")
+    if kind is None:
+        kind = "public" if os.environ.get("SPACE_ID") else "class" if strangers else "local"
+    limits = KINDS[kind]
+    # models this small train on a processor each, and the page needs one, too
+    return replace(limits, jobs=max(2, _processors() - 1)) if kind == "class" else limits
+
+
+def _processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def training_memory(config: ModelConfig, batch_size: int) -> int:

@@ -1,0 +1,193 @@
+"""Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
+
+Training runs (`run_job.RunJob`), comparisons (`comparisons.ComparisonJob`) and balance runs (`balance.BalanceJob`) are
+kinds of it. A kind says which events its thread consumes, what each one changes, and what a page sees of it; the board
+says when it may begin.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..storage import Checkpoint
+
+logger = logging.getLogger(__name__)
+
+ACTIVE = ("waiting", "preparing", "training", "stopping")
+
+
+class Job:
+    """One piece of work: its thread, its state, and what is to be said about it."""
+
+    kind: ClassVar[str] = "run"
+    """What it is called in sentences and names."""
+
+    def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
+        self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
+        self.began = self.seen = time.monotonic()
+        self.place: int | None = None
+        """In the line, from 1; None for one that does not wait."""
+        self.wait: float | None = None
+        """Seconds until there should be a place for it."""
+        self.emptied = False
+        """Whether all that it brought forth has left the house."""
+        self._lock = threading.Lock()
+        self._stop = threading.Event()  # a new one per attempt: a thread whose own is not this any more was given up
+        self._working = False
+        self._start: Callable[[], None] = lambda: None
+        self._ended: Callable[[], None] = lambda: None
+        self._context = contextvars.copy_context()
+        self._state, self._message, self._version = "waiting", "", 0
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is something to keep already."""
+        raise NotImplementedError
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until it is done; None before that can be told."""
+        return None
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
+        raise NotImplementedError
+
+    def keeps(self, model_id: str) -> bool:
+        """Whether this model is, or will be, one of its own."""
+        return model_id == self.id
+
+    def let_go(self, model_id: str) -> None:
+        """One of its models has left the house."""
+
+    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
+        """One of its models is called something else: this is it now."""
+
+    @property
+    def state(self) -> str:
+        """waiting, preparing, training, stopping, finished (done, stopped or out of time) or failed."""
+        return self._state
+
+    @property
+    def message(self) -> str:
+        """The last thing worth saying, as a sentence."""
+        return self._message
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still going on, or waits to."""
+        return self._state in ACTIVE
+
+    @property
+    def version(self) -> int:
+        """Grows with every change, so that nobody copies what they have seen already."""
+        return self._version
+
+    @property
+    def busy(self) -> bool:
+        """Whether its thread still works, be it only to put things away: as long it takes up a place."""
+        return self._working
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more will change."""
+        return not self.active and not self.busy
+
+    # ---- its life ----------------------------------------------------------------------------------------------------
+
+    def queue(self, start: Callable[[], None], ended: Callable[[], None]) -> None:
+        """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go."""
+        self._start, self._ended = start, ended
+        # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
+        self._context = contextvars.copy_context()
+        self.seen = time.monotonic()
+        self._set(state="waiting", message="Waiting for a place …")
+
+    def stands(self, place: int, wait: float) -> None:
+        """Where in the line it is now, and for how many seconds more."""
+        with self._lock:
+            changed = self.wait is None or place != self.place or abs(wait - self.wait) >= 1
+            if changed and self._state == "waiting":
+                self.place, self.wait = place, wait
+                self._version += 1
+
+    def go(self) -> None:
+        """There is a place: begin."""
+        self.began = time.monotonic()
+        self._start()
+
+    def begin(
+        self,
+        message: str,
+        events: Callable[[Callable[[], bool]], Iterator[Any]],
+        take: Callable[[Any], None],
+    ) -> None:
+        """Consume `events(should_stop)` in a thread of its own, handing each to `take`; not once it was stopped."""
+        with self._lock:
+            if self._state != "waiting":
+                return
+            self._stop = stop = threading.Event()
+            self._working, self.place, self.wait = True, None, None
+            self._state, self._message = "preparing", message
+            self._version += 1
+        thread = threading.Thread(
+            target=self._context.run,
+            args=(self._run, stop, events, take),
+            name=f"{self.kind}-{self.id[:6]}",
+            daemon=True,
+        )
+        thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end after the current step, or to leave the line; what was learned is kept."""
+        with self._lock:
+            self._stop.set()
+            if self._state in ("waiting", "preparing"):
+                self._stop = threading.Event()
+                when = "while it waited in line" if self._state == "waiting" else "before training began"
+                self._state = "finished" if self.has_result else "failed"
+                self._message = "Stopped." if self.has_result else f"Stopped {when}: there is nothing to keep."
+                self.place = self.wait = None
+            elif self._state == "training":
+                self._state, self._message = "stopping", "Stopping after this step …"
+            self._version += 1
+
+    def leave(self, message: str) -> None:
+        """Give the place in the line up for this reason."""
+        with self._lock:
+            if self._state == "waiting":
+                self._state, self._message = "finished" if self.has_result else "failed", message
+                self.place = self.wait = None
+                self._version += 1
+
+    def _run(self, stop: threading.Event, events: Callable, take: Callable[[Any], None]) -> None:
+        try:
+            for event in events(stop.is_set):
+                if self._stop is not stop:
+                    return  # stopped while preparing: nobody waits for this any more
+                take(event)
+        except ValueError as problem:
+            self._fail(stop, str(problem))
+        except Exception:
+            logger.exception("a %s failed", self.kind)
+            self._fail(stop, f"Something went wrong on our side and the {self.kind} cannot go on. Try again.")
+        finally:
+            self._working = False
+            self._ended()
+
+    def _fail(self, stop: threading.Event, message: str) -> None:
+        if stop is self._stop and self.active:  # not a thread that was given up, nor what follows a finished run
+            self._set(state="finished" if self.has_result else "failed", message=message)
+
+    def _set(self, *, state: str, message: str | None = None) -> None:
+        with self._lock:
+            self._state = state
+            if message is not None:
+                self._message = message
+            self._version += 1

@@ -1,0 +1,222 @@
+"""A training run as a visitor's job: it consumes the events of `run_training`, and pages ask it for a `RunView`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from ..links import RunCard
+from ..storage import Checkpoint
+from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
+from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from .job import Job
+from .limits import Limits
+from .models import Registry
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec
+from .views import RunView
+
+logger = logging.getLogger(__name__)
+
+Runner = Callable[..., Iterator[RunEvent]]
+
+
+class RunJob(Job):
+    """One run: its thread, and all that it has brought forth so far."""
+
+    def __init__(
+        self,
+        job_id: str,
+        visitor: str,
+        name: str,
+        spec: RunSpec,
+        limits: Limits,
+        folder: Path,
+        repeats: RunCard | None = None,
+    ):
+        super().__init__(job_id, visitor, name, folder)
+        self.spec, self.limits = spec, limits
+        self._history, self._ladder, self._latest = History(), None, None
+        self._prepared: Prepared | None = None
+        self._started: Started | None = None
+        self._before: torch.Tensor | None = None
+        self._now: torch.Tensor | None = None
+        self._notices: list[str] = []
+        self.repeats, self.lengthened = repeats, False
+        self.checkpoint: Checkpoint | None = None
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was asked for."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: RunSpec) -> None:
+        self._spec, self.settings = spec, settings_of(spec)
+
+    # ---- seen from a page --------------------------------------------------------------------------------------------
+
+    @property
+    def has_result(self) -> bool:
+        """Whether its model is in the registry."""
+        return self.checkpoint is not None
+
+    @property
+    def evaluations(self) -> int:
+        """How many there have been."""
+        return len(self._history.evaluations["step"])
+
+    @property
+    def corpus_key(self) -> str:
+        """See `RunView.corpus_key`."""
+        prepared = self._prepared
+        return f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
+
+    def view(self) -> RunView:
+        """A consistent copy of what is known."""
+        with self._lock:
+            prepared = self._prepared
+            return RunView(
+                id=self.id,
+                name=self.name,
+                state=self._state,
+                message=self._message,
+                history=self._history.copied(),
+                planned_steps=self.spec.training.steps,
+                latest=self._latest,
+                ladder=self._ladder,
+                config=prepared.config if prepared else None,
+                tokenizer=prepared.tokenizer if prepared else None,
+                corpus=self.spec.source.title,
+                corpus_key=self.corpus_key,
+                prompt=self.spec.prompt,
+                before=self._before,
+                now=self._now,
+                settings=self.settings,
+                notices=tuple(self._notices),
+                device=f"{self._started.device}, {self._started.precision}" if self._started else "",
+                can_resume=self.can_resume,
+                repeats=self.repeats,
+                lengthened=self.lengthened,
+                place=self.place,
+                wait=self.wait,
+                version=self._version,
+            )
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether `Board.resume` would go on with it."""
+        return self._state == "finished" and self.checkpoint is not None and self._history.last_step > 0
+
+    @property
+    def time_left(self) -> float | None:
+        """See `Job.time_left`."""
+        return self._latest.time_left if self._latest and self._state == "training" else None
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """See `Job.expected`."""
+        training = self.spec.training
+        steps = max(training.steps - self._history.last_step, 1)
+        return min(seconds(self.spec.model, training.replace(steps=steps)), self.limits.seconds)
+
+    def let_go(self, model_id: str) -> None:
+        """See `Job.let_go`."""
+        self.checkpoint, self.emptied = None, True
+
+    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
+        """See `Job.renamed`: a run is called what its model is."""
+        with self._lock:
+            self.checkpoint, self.name = checkpoint, checkpoint.name
+            self._version += 1
+
+    # ---- its life ----------------------------------------------------------------------------------------------------
+
+    def start(self, registry: Registry, runner: Runner, *, resume: bool = False, left: Callable[[str], None]) -> None:
+        """Begin, or go on, in a thread of its own."""
+
+        def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
+            return runner(self._kept_spec(), self.limits, folder=self.folder, resume=resume, should_stop=should_stop)
+
+        def take(event: RunEvent) -> None:
+            if isinstance(event, Learned):
+                self._keep(event, registry, left)
+            else:
+                self._take(event)
+
+        self.begin("Picking up where it stopped …" if resume else "Reading the text …", events, take)
+
+    def _kept_spec(self) -> RunSpec:
+        """The run, with as many of its moments kept as there is room for."""
+        training = self.spec.training
+        kept = training.snapshots or self.limits.snapshots(self.spec.model)
+        return replace(self.spec, training=training.replace(snapshots=kept))
+
+    def _take(self, event: RunEvent) -> None:
+        if isinstance(event, Snapshotted) or (isinstance(event, Started) and event.step):
+            self._keep_moment(event)
+        with self._lock:
+            if isinstance(event, Prepared):
+                self._prepared, self._message = event, "Building the model …"
+                if event.unknown:
+                    parts = ", ".join(repr(part) for part in event.unknown)
+                    self._notices = [f"The prompt has parts that the text lacks: {parts}. They are read as unknown."]
+            elif isinstance(event, Predicted):
+                if self._before is None and event.step == 0:
+                    self._before = event.probabilities
+                self._now = event.probabilities
+            elif isinstance(event, Laddered):
+                self._ladder = event.ladder
+                if event.warning and event.warning not in self._notices:  # a resumed run finds it again
+                    self._notices.append(event.warning)
+                if self.checkpoint is not None:
+                    self.checkpoint.about["ladder"] = event.ladder.to_dict()
+            elif isinstance(event, TrainEvent):
+                self._history.add(event)
+                if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
+                    self._state, self._message = "training", ""
+                if isinstance(event, Started):
+                    self._started = event
+                elif isinstance(event, Stepped):
+                    self._latest = event
+                elif isinstance(event, Noticed):
+                    self._notices.append(event.message)
+                elif isinstance(event, Finished):
+                    self._message = event.message
+            self._version += 1
+
+    def _keep_moment(self, event: Snapshotted | Started) -> None:
+        """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
+        try:
+            if isinstance(event, Started):
+                drop_after(self.folder, event.step)
+            else:
+                keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
+        except OSError:
+            logger.exception("a snapshot could not be kept")  # the run itself is worth more
+
+    def _keep(self, event: Learned, registry: Registry, left: Callable[[str], None]) -> None:
+        """Put what was learned into the registry, then say so."""
+        about = {
+            "corpus": self.spec.source.title,
+            "language": self._prepared.language,
+            "text_sha256": self._prepared.corpus_sha256,
+            "prompt": self.spec.prompt,
+            "training": self.spec.training.to_dict(),
+            "ladder": self._ladder.to_dict() if self._ladder else None,
+        }
+        snapshots = find_snapshots(self.folder, self._prepared.config)
+        tokenizer, history = self._prepared.tokenizer, self.view().history
+        self.emptied = False
+        self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
+        registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
+        self._set(state="finished")
+
+
+def settings_of(spec: RunSpec) -> dict:
+    """The settings of a run as one flat table, by the names used in configs."""
+    unsaid = ("snapshots", "vocab_size", "sample_prompt", "max_seconds", "autosave_seconds", "device")
+    table = {"text": spec.source.title, "tokenizer": spec.tokenizer, **spec.model.to_dict(), **spec.training.to_dict()}
+    return {name: value for name, value in table.items() if name not in unsaid}

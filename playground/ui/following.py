@@ -1,0 +1,123 @@
+"""Following: what a tab does with a visitor's jobs of one kind, so that every open page shows the same of them.
+
+A timer looks; what is drawn comes from the board alone: the job that goes on, else what is chosen, with the sentence of
+a job that came to nothing above it until something new is asked. So a reload, a second tab and a page that slept find
+the same as the page that pressed the button.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from ..service.balance import BalanceJob
+from ..service.comparisons import ComparisonJob
+from ..service.job import Job
+from ..service.run_job import RunJob
+from . import theme
+from .followers import IDLE_TICK, Follower, Followers, tick
+from .page import Page
+
+TABS: dict[type[Job], str] = {
+    RunJob: "Train tiny model", ComparisonJob: "Dense vs MoE", BalanceJob: "Dense vs MoE, “Break it”"
+}  # fmt: skip
+"""Where jobs of a kind are seen."""
+
+
+class Following:
+    """The part of a tab that its jobs need. `who` are the tab's own inputs after the visitor."""
+
+    kind: type[Job]
+
+    def __init__(self, page: Page):
+        self.page, self.board, self.followers = page, page.board, Followers()
+        self.timer = gr.Timer(IDLE_TICK)
+
+    # ---- what a tab says ---------------------------------------------------------------------------------------------
+
+    def chosen(self, visitor: str | None, *who: Any) -> Any:
+        """The view of what is chosen, to be shown while nothing goes on; None for nothing."""
+        raise NotImplementedError
+
+    def draw(self, view: Any, visitor: str | None, follower: Follower, *who: Any, whole: bool = False) -> dict:
+        """What the outputs become: those that changed since this follower last looked, or all."""
+        raise NotImplementedError
+
+    def status(self, view: Any) -> str:
+        """The sentence, or card, of a view."""
+        raise NotImplementedError
+
+    def ended(self, job: Job, visitor: str) -> dict:
+        """What else changes when a job is over."""
+        return {}
+
+    # ---- how it is followed ------------------------------------------------------------------------------------------
+
+    def follow(self, job: Job, request: gr.Request, *who: Any) -> dict:
+        """Show a job from now on."""
+        follower = self.renew(request, job)
+        return self.draw(job.view(), job.visitor, follower, *who, whole=True)
+
+    def renew(self, request: gr.Request, job: Job | None = None, news: Any = None) -> Follower:
+        """The follower of a page to which everything is sent anew."""
+        follower = self.followers.fresh(request)
+        follower.following, follower.news = (job.id if job else None), news
+        return follower
+
+    def looked(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+        """A tick of the timer: show what is new; everything to a page that opened before this server did."""
+        follower, news = self.followers.of(request), self.board.news(visitor)
+        if follower.news == news:
+            return gr.skip()
+        before, follower.news = follower.news, news
+        job = self.board.active(visitor, kind=self.kind)
+        job = job or self.board.find(visitor, follower.following, kind=self.kind)
+        if job is None:
+            view = self.chosen(visitor, *who)
+            out = {} if view is None else self.draw(view, visitor, follower, *who)
+            _, models = news
+            return out if before is not None and before[1] == models else out | self.renewed(visitor, *who)
+        settled, view = job.settled, job.view()  # asked in this order, so that the last view holds everything
+        follower.following = None if settled else job.id
+        if settled and not job.has_result:  # nothing came of it: what was there before, with the reason above it
+            view = self.chosen(visitor, *who) or view
+        out = self.draw(view, visitor, follower, *who, whole=settled or follower.run_id != view.id)
+        return out | self.ended(job, visitor) if settled else out
+
+    def renewed(self, visitor: str, *who: Any) -> dict:
+        """What else changes when the visitor's models did while no job goes on."""
+        return {}
+
+    def chose(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+        """Something else was chosen to look at. A job that goes on stays in view."""
+        before, job = self.followers.of(request), self.board.active(visitor, kind=self.kind)
+        view = job.view() if job else self.chosen(visitor, *who)
+        if view is None:
+            return gr.skip()
+        if job is None and before.run_id not in (None, view.id):
+            self.board.dismiss(visitor, self.kind)
+        follower = self.renew(request, job, before.news)
+        return self.draw(view, visitor, follower, *who, whole=True)
+
+    def above(self, visitor: str | None, shown: Any) -> tuple[Any, str]:
+        """What stands above everything else: why the last job came to nothing, and what goes on elsewhere.
+
+        Returns what it depends on, and the HTML.
+        """
+        failed = self.board.failed(visitor, kind=self.kind)
+        failed = failed if failed is not None and failed.id != shown.id else None
+        others = [job for job in self.board.of(visitor, kind=Job) if job.active and not isinstance(job, self.kind)]
+        parts = [self.status(failed.view())] if failed else []
+        for job in others:
+            does = "waits in line" if job.state == "waiting" else "goes on"
+            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {TABS[type(job)]}."))
+        key = (
+            failed and (failed.id, failed.version),
+            tuple((job.id, job.name, job.state == "waiting") for job in others),
+        )
+        return key, "".join(parts)
+
+    def pause(self, view: Any) -> float:
+        """Seconds until the next look."""
+        return tick(view.time_left, waits=view.state == "waiting") if view.active else IDLE_TICK

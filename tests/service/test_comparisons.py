@@ -1,0 +1,128 @@
+"""Comparisons live in the server like runs: found again, stopped together or one by one, both kept, nobody else's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from playground.model import ModelConfig
+from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
+from playground.service.limits import LimitError
+from playground.service.models import Registry
+from playground.service.runs import Laddered, Source
+from playground.service.views import PairView
+from playground.training import TrainConfig
+from playground.training.comparison import Judged, Trained
+from tests.ui.runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+
+DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
+MOE = DENSE.replace(n_experts=4, d_expert=16)
+TRAINING = TrainConfig(steps=12, batch_size=4, eval_every=4, eval_windows=8, warmup_steps=2, seed=5)
+
+
+def spec(**changes) -> ComparisonSpec:
+    plain = ComparisonSpec(Source("text", text=TEXT), DENSE, MOE, TRAINING, seeds=2, tokenizer="char")
+    return dataclasses.replace(plain, **changes)
+
+
+def house(tmp_path, **limits) -> Board:
+    bounds = small_limits(**limits)
+    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
+
+
+def whole(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
+    """A comparison from beginning to end."""
+    jobs = house(tmp_path_factory.mktemp("comparison"))
+    job = jobs.compare(ANNA, spec())
+    until(lambda: job.settled)
+    return jobs, job, job.view()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """One for all tests of this file."""
+    return whole(tmp_path_factory)
+
+
+def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finished):
+    jobs, _, view = finished
+    assert view.state == "finished" and view.message == "All 2 pairs are trained: Dense 12, MoE 12 steps each."
+    assert view.verdict.seeds == 2 and view.withheld == "" and view.share_done == 1.0
+    assert view.ladder.uniform > view.ladder.bigram
+    for side, experts in (("dense", 0), ("moe", 4)):
+        part = view.sides[side]
+        checkpoint = jobs.registry.get(part.model_id, ANNA)
+        assert checkpoint.config.n_experts == experts and checkpoint.history.last_step == 12
+        assert checkpoint.about["ladder"] == view.ladder.to_dict()
+        assert checkpoint.snapshots.steps[-1] == 12  # for pictures over training
+        assert [h.last_step for h in part.histories] == [12, 12]
+    assert [entry.has_experts for entry in jobs.registry.models(ANNA)] == [True, False]
+    mean = sum(m - d for d, m in zip(view.sides["dense"].val_losses, view.sides["moe"].val_losses)) / 2
+    assert math.isclose(mean, view.verdict.difference, abs_tol=1e-5)
+
+
+def test_it_is_its_visitors_own(finished):
+    jobs, job, view = finished
+    assert jobs.find(ANNA, job.id, kind=ComparisonJob) is job and jobs.find(BERT, job.id, kind=ComparisonJob) is None
+    assert not jobs.registry.has(view.sides["moe"].model_id, BERT) and jobs.of(BERT, kind=ComparisonJob) == []
+    assert jobs.of(ANNA) == [] and jobs.find(ANNA, job.id) is None  # the Train tab does not meet it
+
+
+def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
+    jobs = house(tmp_path)
+    long = spec(training=TRAINING.replace(steps=100_000), seeds=1)
+    job = jobs.compare(ANNA, long)
+    with pytest.raises(LimitError, match="A comparison of yours is going on"):
+        jobs.start(ANNA, small_spec())
+    assert jobs.stop(ANNA) is None  # Train's Stop is not this one's
+    assert jobs.stop(ANNA, kind=ComparisonJob) is job
+    until(lambda: job.settled)
+    with pytest.raises(LimitError, match="seeds"):
+        jobs.compare(ANNA, spec(seeds=99))
+    with pytest.raises(LimitError, match="parameters"):
+        jobs.compare(ANNA, spec(moe=MOE.replace(n_experts=30_000, d_expert=128), equal="active"))
+    with pytest.raises(ValueError, match="there is no mixture"):
+        narrow = {"dense": DENSE.replace(d_ff=8), "moe": MOE.replace(n_experts=32)}
+        jobs.compare(ANNA, spec(**narrow, adapts="moe", equal="total"))
+
+
+def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
+    jobs = house(tmp_path)
+    job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
+    until(lambda: _steps(job) > 4)
+    jobs.stop(ANNA, kind=ComparisonJob)
+    until(lambda: job.settled)
+    view = job.view()
+    assert view.state == "finished" and view.verdict is None
+    assert "both are kept" in view.withheld and "no verdict on unequal training; at step" in view.withheld
+    assert all(jobs.registry.has(part.model_id, ANNA) for part in view.sides.values())
+
+
+def test_both_stopped_at_the_same_step_were_trained_equally_and_that_is_said(tmp_path):
+    job = house(tmp_path).compare(ANNA, spec(seeds=1))
+    until(lambda: job.settled)
+    for side in ("dense", "moe"):  # as if both had been stopped before their last steps
+        job._reasons[side] = ["stopped"]
+        job._steps[side] = 100
+    words = job.view().withheld
+    assert words.startswith("Stopped: both after step 12 of 100; both are kept.") and "unequal" not in words
+    assert "trained equally: at step 12" in words and "MoE was " in words and "no verdict" in words
+
+
+def _steps(job: ComparisonJob) -> int:
+    """How many both have done."""
+    return min((s.histories[0].last_step if s.histories else 0 for s in job.view().sides.values()), default=0)
+
+
+def test_the_runner_finds_the_twins_for_the_real_vocabulary():
+    events = list(run_comparison(spec(seeds=1), small_limits()))
+    paired = events[0]
+    assert isinstance(paired, Paired) and paired.twins.dense.vocab_size == paired.prepared.tokenizer.vocab_size
+    kinds = [type(event) for event in events]
+    assert kinds.count(Trained) == 2 and kinds.count(Judged) == kinds.count(Laddered) == 1
+
+
+# ---- what is seen ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,121 @@
+"""Limits hold in Python, one by one; the place decides which set of them, unless it is told."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from app import reached_by_others
+from playground.model import PRESETS, ModelConfig
+from playground.service.limits import CLASS, KINDS, LOCAL, PUBLIC, LimitError, limits_here, training_memory
+from playground.training import TrainConfig
+from tests.ui.runs import small_limits
+
+
+def test_the_public_space_allows_no_more_than_a_local_start():
+    for field in dataclasses.fields(PUBLIC):
+        if field.name not in ("kind", "where", "models", "waiting"):
+            assert getattr(PUBLIC, field.name) <= getattr(LOCAL, field.name), field.name
+
+
+@pytest.fixture
+def nowhere(monkeypatch):
+    """Neither a Space nor told anything."""
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    monkeypatch.delenv("PLAYGROUND_LIMITS", raising=False)
+    return monkeypatch
+
+
+def test_the_place_decides_and_whoever_starts_it_decides_otherwise(nowhere):
+    assert limits_here() is LOCAL
+    assert limits_here(strangers=True).kind == "class"
+    nowhere.setenv("SPACE_ID", "someone/somewhere")
+    assert limits_here() is limits_here(strangers=True) is PUBLIC
+    nowhere.setenv("PLAYGROUND_LIMITS", "local")
+    assert limits_here(strangers=True) is LOCAL and limits_here("public") is PUBLIC
+    nowhere.setenv("PLAYGROUND_LIMITS", "paradise")
+    with pytest.raises(ValueError, match="no limits called 'paradise': choose local, class, public"):
+        limits_here()
+
+
+@pytest.mark.parametrize(
+    ("host", "share", "reached"),
+    [
+        ("127.0.0.1", False, False),
+        ("localhost", False, False),
+        ("::1", False, False),
+        ("127.0.0.1", True, True),
+        ("0.0.0.0", False, True),
+        ("192.168.1.7", False, True),
+        ("my-machine", False, True),
+    ],
+)
+def test_a_server_that_others_can_reach_is_known_by_its_address(host, share, reached):
+    assert reached_by_others(host, share) is reached
+
+
+def test_fifty_visitors_of_a_class_have_a_place_each_for_their_models_and_in_the_line(nowhere):
+    limits = limits_here("class")
+    assert limits.models >= 50 * limits.models_per_visitor and limits.waiting >= 50 and limits.jobs >= 2
+    assert limits.seconds <= 300 and dataclasses.replace(limits, jobs=CLASS.jobs) == CLASS
+    assert all(name == limits.kind for name, limits in KINDS.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"n_layers": 13}, "13 layers are too many: the public Space allows 12"),
+        ({"context_length": 257}, "257 tokens of context"),
+        ({"vocab_size": 52_001}, "52,001 different tokens"),
+        ({"d_model": 512, "n_layers": 8}, "parameters are too many"),
+    ],
+)
+def test_models_beyond_a_limit_are_refused_with_the_limit_named(changes, complaint):
+    within = ModelConfig(n_layers=12, context_length=256, d_model=64)
+    PUBLIC.check_model(within)
+    with pytest.raises(LimitError, match=complaint):
+        PUBLIC.check_model(within.replace(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"batch_size": 65}, "65 windows per step"),
+        ({"batch_size": 33, "accumulation": 2}, "66 windows per step"),
+        ({"steps": 5001}, "5,001 steps"),
+        ({"sample_prompt": "x" * 4001}, "The prompt has 4,001 characters"),
+        ({"sample_tokens": 513}, "513 tokens per sample"),
+        ({"eval_windows": 1025}, "1,025 windows to measure the loss on are too many: the public Space allows 1,024"),
+        ({"eval_windows": 10**8}, "100,000,000 windows"),
+        ({"eval_windows": None}, "on all windows would take too long"),
+    ],
+)
+def test_runs_beyond_a_limit_are_refused(changes, complaint):
+    PUBLIC.check_training(ModelConfig(), TrainConfig(batch_size=64, steps=5000))
+    with pytest.raises(LimitError, match=complaint):
+        PUBLIC.check_training(ModelConfig(), TrainConfig(**{"steps": 5000, **changes}))
+
+
+def test_texts_are_measured_in_bytes_and_generation_in_tokens():
+    limits = small_limits(text_bytes=10, new_tokens=5, samples=2, prompt=3)
+    limits.check_text("ten bytes.")
+    with pytest.raises(LimitError, match="takes at most"):
+        limits.check_text("ä" * 6)
+    limits.check_generation(5, 2)
+    with pytest.raises(LimitError, match="6 new tokens"):
+        limits.check_generation(6)
+    with pytest.raises(LimitError, match="3 samples"):
+        limits.check_generation(5, 3)
+    with pytest.raises(LimitError, match="4 characters"):
+        limits.check_prompt("four")
+
+
+def test_memory_is_bounded_even_where_every_single_number_is_allowed():
+    wide = ModelConfig(vocab_size=50_000, context_length=256, n_layers=1, d_model=32, n_heads=2)
+    config = TrainConfig(batch_size=64)
+    assert training_memory(wide, 64) > PUBLIC.memory
+    with pytest.raises(LimitError, match=r"would need about \d+\.\d GB"):
+        PUBLIC.check_training(wide, config)
+    small = PRESETS["small"].config
+    assert training_memory(small, 32) > training_memory(small, 16) > training_memory(small.replace(n_layers=2), 16)

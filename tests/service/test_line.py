@@ -1,0 +1,201 @@
+"""Many at once: places are never exceeded, the line is fair, Stop and absence leave it, each is their visitor's own."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from playground.service import board as board_module
+from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob
+from playground.service.job import Job
+from playground.service.limits import LimitError
+from playground.service.models import Registry
+from tests.service.test_comparisons import spec
+from tests.ui.runs import ANNA, BERT, ScriptedRunner, small_limits, small_spec, until
+
+CARLA, DORA = "carla-" + "c" * 20, "dora-" + "d" * 20
+
+
+class Counting(ScriptedRunner):
+    """Notes who began, in their order, and how many worked at the same time."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.now = self.most = 0
+        self.began: list[int] = []
+        self._counting = threading.Lock()
+
+    def __call__(self, spec, limits, **options):
+        with self._counting:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.began.append(spec.training.seed)
+        try:
+            yield from super().__call__(spec, limits, **options)
+        finally:
+            with self._counting:
+                self.now -= 1
+
+
+def house(tmp_path, runner=None, **limits) -> Board:
+    bounds = small_limits(**limits)
+    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, runner or ScriptedRunner())
+
+
+def over(board: Board, *visitors: str) -> bool:
+    return all(job.settled for visitor in visitors for job in board.of(visitor, kind=Job))
+
+
+def test_pressing_train_and_stop_thirty_times_never_passes_the_limit(tmp_path):
+    runner = Counting(hold_preparing=True)
+    board = house(tmp_path, runner, jobs=4)
+    visitors = [f"visitor-{number // 6}-" + "v" * 20 for number in range(30)]
+    for visitor in visitors:
+        board.start(visitor, small_spec())
+        board.stop(visitor)
+    assert board.counts()["working"] == 4, "stopped, and still at work"
+    assert sum(thread.name.startswith("run-") for thread in threading.enumerate()) <= 4
+    runner.may_prepare.set()
+    until(lambda: over(board, *visitors))
+    assert runner.most <= 4 and board.counts()["working"] == 0
+
+
+def test_whoever_finds_all_places_taken_joins_a_line_and_is_told_where_they_stand(tmp_path):
+    board = house(tmp_path, Counting(), jobs=1)
+    first = board.start(ANNA, small_spec(steps=10_000))
+    second, third = board.start(BERT, small_spec(seed=2, steps=50)), board.start(CARLA, small_spec(seed=3, steps=50))
+    assert [job.state for job in (second, third)] == ["waiting", "waiting"]
+    assert [(job.view().place, job.view().active) for job in (second, third)] == [(1, True), (2, True)]
+    assert 0 < second.view().wait < third.view().wait
+    assert first.view().place is None and first.view().wait is None
+    version = third.version
+    board.stop(BERT)
+    assert second.state == "failed" and "waited in line" in second.view().message
+    assert third.view().place == 1 and third.version > version, "whoever looks is told"
+    board.stop(ANNA)
+    until(lambda: over(board, ANNA, CARLA))
+    assert third.view().state == "finished" and third.view().place is None
+    assert board.runner.began == [0, 3]
+
+
+def test_the_wait_counts_down(tmp_path):
+    runner = ScriptedRunner(hold_preparing=True)  # before the first step, how long it takes is guessed
+    board = house(tmp_path, runner, jobs=1)
+    board.pace.seconds = lambda *_: 20.0
+    running, waiting, last = (board.start(visitor, small_spec()) for visitor in (ANNA, BERT, CARLA))
+    board.of(BERT)
+    assert 18 < waiting.view().wait <= 20 and 38 < last.view().wait <= 40
+    running.began -= 5.0
+    board.of(BERT)
+    assert 13 < waiting.view().wait <= 15 and 33 < last.view().wait <= 35
+    runner.may_prepare.set()
+    until(lambda: over(board, ANNA, BERT, CARLA))
+
+
+def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.4)
+    board = house(tmp_path, jobs=1)
+    board.start(ANNA, small_spec(steps=100_000))
+    here, away = board.start(CARLA, small_spec()), board.start(BERT, small_spec())
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        board.of(CARLA)
+        time.sleep(0.02)
+    assert here.state == "waiting" and here.view().place == 1
+    assert away.state == "failed" and "away too long" in away.view().message
+    board.stop(ANNA)
+    until(lambda: over(board, ANNA, CARLA))
+    assert here.state == "finished", "and whoever left and came back finds out why"
+
+
+def test_nobody_is_kept_waiting_by_one_who_asks_for_much(tmp_path):
+    runner = Counting()
+    board = house(tmp_path, runner, jobs=1, jobs_per_visitor=3)
+    for seed in (1, 2, 3):
+        board.start(ANNA, small_spec(seed=seed, steps=20))
+    board.start(BERT, small_spec(seed=4, steps=20))
+    board.start(CARLA, small_spec(seed=5, steps=20))
+    until(lambda: over(board, ANNA, BERT, CARLA))
+    assert runner.began == [1, 4, 5, 2, 3]
+
+
+def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
+    runner = Counting()
+    board = house(tmp_path, runner, jobs=3, models=100, waiting=100)
+    visitors = [f"visitor-{number:02}-" + "v" * 20 for number in range(24)]
+    gate, jobs, problems = threading.Barrier(len(visitors)), {}, []
+
+    def visit(number: int) -> None:
+        gate.wait()
+        try:
+            jobs[number] = board.start(visitors[number], small_spec(seed=number, steps=15))
+            until(lambda: over(board, visitors[number]), seconds=60)
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=visit, args=(number,)) for number in range(len(visitors))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == [] and runner.most <= 3 and sorted(runner.began) == list(range(len(visitors)))
+    asked = sorted(jobs, key=lambda number: board._turns[jobs[number].id])
+    assert max(abs(asked.index(number) - at) for at, number in enumerate(runner.began)) <= 3, "nobody is passed by"
+    for number, visitor in enumerate(visitors):
+        assert [job.id for job in board.of(visitor)] == [jobs[number].id]
+        assert [entry.id for entry in board.registry.models(visitor) if not entry.shipped] == [jobs[number].id]
+
+
+def test_a_line_has_an_end(tmp_path):
+    board = house(tmp_path, jobs=1, waiting=2)
+    for visitor in (ANNA, BERT, CARLA):
+        board.start(visitor, small_spec(steps=10_000))
+    with pytest.raises(LimitError, match="All 1 places for training are taken, and 2 wait in line"):
+        board.start(DORA, small_spec())
+    for visitor in (CARLA, BERT, ANNA):
+        board.stop(visitor)
+    until(lambda: over(board, ANNA))
+
+
+def test_going_on_waits_in_line_too_and_leaving_it_keeps_what_was_learned(tmp_path):
+    board = house(tmp_path, jobs=1)
+    mine = board.start(ANNA, small_spec(steps=20))
+    until(lambda: mine.settled)
+    board.start(BERT, small_spec(steps=10_000))
+    board.resume(ANNA, mine.id, more_steps=20)
+    assert mine.state == "waiting" and mine.view().place == 1
+    board.stop(ANNA)
+    assert mine.state == "finished" and mine.can_resume and board.registry.has(mine.id, ANNA)
+    board.resume(ANNA, mine.id, more_steps=20)
+    board.stop(BERT)
+    until(lambda: over(board, ANNA, BERT))
+    assert mine.state == "finished" and board.counts()["working"] == 0
+
+
+def test_runs_comparisons_and_balance_runs_stand_in_one_line(tmp_path):
+    board = house(tmp_path, jobs=1)
+    board.start(ANNA, small_spec(steps=10_000))
+    compared = board.compare(BERT, spec())
+    balanced = board.balance(CARLA, 1, 10)
+    assert [compared.view().place, balanced.view().place] == [1, 2]
+    assert board.active(BERT, kind=ComparisonJob) is compared
+    assert all(board.find(ANNA, job.id, kind=Job) is None for job in (compared, balanced))
+    for visitor, kind in ((CARLA, Job), (BERT, Job), (ANNA, Job)):
+        assert board.stop(visitor, kind=kind) is not None
+    until(lambda: over(board, ANNA, BERT, CARLA))
+
+
+def test_a_stopped_run_that_still_works_holds_its_visitors_place_and_no_other(tmp_path):
+    runner = Counting(hold_preparing=True)
+    board = house(tmp_path, runner, jobs=2)
+    board.start(ANNA, small_spec(seed=1))
+    board.stop(ANNA)
+    again = board.start(ANNA, small_spec(seed=2))
+    berts = board.start(BERT, small_spec(seed=3))
+    assert again.state == "waiting" and berts.state == "preparing"
+    runner.may_prepare.set()
+    until(lambda: over(board, ANNA, BERT))
+    assert again.state == "finished" and sorted(runner.began) == [1, 2, 3]

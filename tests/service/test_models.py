@@ -1,0 +1,150 @@
+"""Models leave with their files and with a word; the list may be read meanwhile; names are their visitors'."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from playground.data import corpus_from_text
+from playground.model import Transformer
+from playground.service import comparisons
+from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob
+from playground.service.models import DEPARTED_NAMES, Registry
+from playground.storage import Checkpoint
+from playground.training import History
+from tests.service.test_comparisons import TRAINING, spec
+from tests.ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, small_limits, small_spec, until
+
+
+def checkpoint(name: str = "a model") -> Checkpoint:
+    tokenizer = corpus_from_text(TEXT).tokenizer
+    return Checkpoint(Transformer(MODEL), tokenizer, History(), name)
+
+
+def house(tmp_path, **limits) -> Board:
+    bounds = small_limits(**limits)
+    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, ScriptedRunner())
+
+
+def test_the_list_may_be_read_while_models_come_and_go(tmp_path):
+    registry = Registry(small_limits(models=4, models_per_visitor=4), shipped=tmp_path / "none")
+    one, problems, end = checkpoint(), [], time.monotonic() + 1.0
+
+    def busy(work) -> None:
+        try:
+            while time.monotonic() < end:
+                work()
+        except Exception as problem:
+            problems.append(problem)
+
+    works = [lambda: registry.add(ANNA, one), lambda: registry.default, lambda: registry.choices(ANNA), registry.counts]
+    threads = [threading.Thread(target=busy, args=(work,)) for work in works * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_whoever_is_pushed_out_is_told(tmp_path):
+    registry = Registry(small_limits(models=3, models_per_visitor=2), shipped=tmp_path / "none")
+    for number in range(4):
+        registry.add(ANNA, checkpoint(f"Run {number}"))
+    assert registry.departed(ANNA) == ["Run 0", "Run 1"] and registry.departed(BERT) == []
+    before = registry.news(ANNA)
+    for number in range(2):
+        registry.add(BERT, checkpoint(f"Bert's {number}"))
+    assert registry.departed(ANNA) == ["Run 0", "Run 1", "Run 2"] and registry.news(ANNA) != before
+    registry.remove(registry.models(ANNA)[0].id, ANNA)
+    assert len(registry.departed(ANNA)) == 3, "what a visitor deletes needs no word"
+    for number in range(30):
+        registry.add(ANNA, checkpoint(f"Run {number}"))
+    assert len(registry.departed(ANNA)) == DEPARTED_NAMES
+
+
+def test_models_make_room_when_their_weights_are_too_many_bytes(tmp_path):
+    size = sum(p.numel() * p.element_size() for p in checkpoint().model.parameters())
+    registry = Registry(small_limits(model_bytes=3 * size + 1), shipped=tmp_path / "none")
+    ids = [registry.add(visitor, checkpoint(visitor)) for visitor in (ANNA, BERT, ANNA)]
+    assert registry.counts()["bytes"] == 3 * size
+    registry.get(ids[0], ANNA)
+    ids.append(registry.add(BERT, checkpoint("the fourth")))
+    owners = (ANNA, BERT, ANNA, BERT)
+    assert [registry.has(model_id, owner) for model_id, owner in zip(ids, owners)] == [True, False, True, True]
+    assert registry.departed(BERT) == [BERT] and registry.departed(ANNA) == []
+
+
+def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
+    board = house(tmp_path)
+    job = board.start(ANNA, small_spec())
+    with pytest.raises(ValueError, match="still being trained"):
+        board.delete(ANNA, job.id)
+    until(lambda: job.settled)
+    version = job.version
+    board.rename(ANNA, job.id, "  The  best\none ")
+    assert job.view().name == job.checkpoint.name == "The best one" and job.version > version
+    assert [entry.name for entry in board.registry.models(ANNA)] == ["The best one"]
+    assert board.registry.get(job.id, ANNA) is job.checkpoint and board.spec_of(job.checkpoint) is job.spec
+    for name in ("", " ", "x" * 61, None, 7):
+        with pytest.raises(ValueError, match="from 1 to 60 characters"):
+            board.rename(ANNA, job.id, name)
+    for change in (lambda: board.rename(BERT, job.id, "mine"), lambda: board.delete(BERT, job.id)):
+        with pytest.raises(ValueError, match="no longer here"):
+            change()
+    job.folder.mkdir(exist_ok=True)
+    board.delete(ANNA, job.id)
+    assert board.of(ANNA) == [] and board.registry.models(ANNA) == [] and not job.folder.exists()
+
+
+def test_shipped_models_are_nobodys_to_rename_or_delete():
+    board = Board(Registry(small_limits()), small_limits())
+    shipped = board.registry.default
+    for change in (lambda: board.rename(ANNA, shipped, "mine"), lambda: board.delete(ANNA, shipped)):
+        with pytest.raises(ValueError, match="A shipped model"):
+            change()
+
+
+# ---- the two models of a comparison ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """A board, and a whole comparison with moments of both kept."""
+    board = house(tmp_path)
+    job = board.compare(ANNA, spec(seeds=1, training=TRAINING.replace(snapshots=4)))
+    until(lambda: job.settled)
+    return board, job
+
+
+def test_when_one_of_two_leaves_the_other_keeps_its_moments(compared):
+    board, job = compared
+    moe = board.registry.get(job.model_ids["moe"], ANNA)
+    board.registry.remove(job.model_ids["dense"], ANNA)
+    assert not (job.folder / "dense").exists() and board.find(ANNA, job.id, kind=ComparisonJob) is job
+    assert [moe.snapshots.model(step).config for step in moe.snapshots.steps] == [moe.config] * len(moe.snapshots.steps)
+    assert job.view().sides["dense"].model_id is None and job.view().sides["moe"].model_id
+    board.registry.remove(job.model_ids["moe"], ANNA)
+    assert board.find(ANNA, job.id, kind=ComparisonJob) is None and not job.folder.exists()
+
+
+def test_when_both_leave_while_further_seeds_are_trained_all_is_freed_at_the_end(tmp_path, monkeypatch):
+    board, may_end = house(tmp_path), threading.Event()
+    whole = comparisons.run_comparison
+
+    def held(*arguments, **named):
+        yield from whole(*arguments, **named)
+        assert may_end.wait(30)
+
+    job = ComparisonJob("an-id-of-its-own", ANNA, "held", spec(seeds=2), board.limits, tmp_path / "held")
+    with board._lock:
+        board._queue(job, lambda: job.start(board.registry, held, left=lambda gone: board._left(job, gone)))
+    until(lambda: len(job.checkpoints) == 2)
+    for side in ("dense", "moe"):
+        board.registry.remove(job.model_ids[side], ANNA)
+    assert job.active and job.checkpoints == {} and board.counts()["remembered"] == 1
+    may_end.set()
+    until(lambda: board.counts()["remembered"] == 0)
+    assert not job.folder.exists() and board.counts()["working"] == 0

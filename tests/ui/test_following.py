@@ -1,0 +1,176 @@
+"""What a page shows of runs is one state: it stays, every tab says the same, no tick bricks it."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+
+import pytest
+
+from playground.service.board import Board
+from playground.service.models import Registry
+from playground.ui.app import build_app, launch
+
+from .raw import RawCaller
+from .runs import TEXT, small_limits, until
+from .test_limits import press_train
+
+CARLA, DORA, EMIL = "carla-" + "c" * 20, "dora-" + "d" * 20, "emil-" + "e" * 20
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The whole page with one place for training; its board, and its address."""
+    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
+    board = Board(Registry(limits), limits)
+    app = build_app(limits, board.registry, board)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield board, address
+    app.close(verbose=False)
+
+
+class Visit:
+    """An open page of a visitor: presses buttons, ticks, and remembers what stands where."""
+
+    def __init__(self, address: str, visitor: str, name: str = ""):
+        self.caller = RawCaller(address, f"{visitor}{name}")
+        self.visitor, self.model, self.beside, self.stands = visitor, None, [], {}
+
+    def take(self, name: str, event: str, answer: tuple[int, str]) -> int:
+        status, text = answer
+        outputs = self.caller.endpoint(name, event)["outputs"]
+        for number, value in zip(outputs, json.loads(text).get("data") or []):
+            if value != {"__type__": "update"}:
+                named = self.caller.components[number]["props"].get("elem_id") or number
+                self.stands[named] = value
+                if named == "model" and value.get("value"):
+                    self.model = value["value"]
+                if named == "beside" and "value" in value:
+                    self.beside = value["value"]
+        return status
+
+    def press(self, name: str, event: str = "click", **changes) -> int:
+        who = {
+            "browserstate": self.visitor,
+            "Model on all tabs": self.model or "shipped-stories",
+            "beside": self.beside,
+        }
+        return self.take(name, event, self.caller.call(name, event, **who, **changes))
+
+    def train(self, **changes) -> int:
+        return self.take("train-button", "click", press_train(self.caller, self.visitor, beside=self.beside, **changes))
+
+    def tick(self, seconds: float = 0.0) -> None:
+        """Look as a page does, for so long."""
+        end = time.monotonic() + seconds
+        while True:
+            assert self.press("timer", "tick") == 200
+            if time.monotonic() >= end:
+                return
+            time.sleep(0.05)
+
+    def status(self) -> str:
+        return str(self.stands["status"])
+
+    def until_over(self, board: Board) -> None:
+        until(lambda: all(job.settled for job in board.of(self.visitor)))
+        self.tick()
+
+
+def test_an_error_stays_until_something_new_is_asked(served):
+    board, address = served
+    page = Visit(address, CARLA)
+    page.train(Steps=20)
+    page.until_over(board)
+    assert "All 20 steps are done" in page.status()
+    page.train(text="three little words")
+    page.until_over(board)
+    page.tick(1.0)
+    assert "notice-error" in page.status() and "tokens" in page.status()
+    assert "All 20 steps are done" in page.status(), "above what was there before"
+    another = Visit(address, CARLA, "in another tab")
+    another.tick()
+    assert "notice-error" in another.status()
+    page.model = "shipped-stories"
+    page.press("model", "change")
+    assert "notice-error" not in page.status()
+    another.tick()
+    assert "notice-error" not in another.status()
+
+
+def test_a_tick_that_no_longer_applies_is_dropped(served):
+    board, address = served
+    page = Visit(address, DORA)
+    page.train(Steps=20)
+    page.until_over(board)
+    first = page.model
+    page.train(Steps=20, Seed=1)
+    page.until_over(board)
+    page.beside = [first]
+    assert page.press("beside", "input") == 200 and page.beside == [first], "a visitor's own tick stays"
+    page.train(text=TEXT.replace("cat", "cow"), Steps=20)
+    page.until_over(board)
+    assert page.beside == [] and "All 20 steps are done" in page.status()
+    page.beside = [first]  # as a page sends that has not heard of it
+    page.model = "shipped-stories"
+    assert page.press("model", "change") == 200 and page.beside == []
+
+
+def test_a_second_tab_says_what_the_first_did(served):
+    board, address = served
+    one, two = Visit(address, EMIL, "one"), Visit(address, EMIL, "two")
+    two.tick()
+    one.train(Steps=3000)
+    two.tick()
+    assert "live" in two.status() or "Reading" in two.status()
+    assert two.stands["stop-button"]["interactive"] and not two.stands["train-button"]["interactive"]
+    two.press("stop-button")
+    two.until_over(board)
+    one.tick()
+    assert all("Stopped after" in page.status() for page in (one, two))
+    assert one.model == two.model == board.of(EMIL)[0].id
+    one.press("resume-button")
+    two.tick()
+    assert two.stands["stop-button"]["interactive"]
+    one.press("stop-button")
+    two.until_over(board)
+    one.tick()
+    assert one.press("rename", **{"Name of the run that is shown": "The best one"}) == 200
+    two.tick()
+    assert "The best one" in two.status() and "The best one" in str(two.stands["model"]["choices"])
+    assert one.press("delete") == 200 and board.of(EMIL), "nobody was sure"
+    assert one.press("delete", sure="sure") == 200 and board.of(EMIL) == []
+    two.tick()
+    assert "The best one" not in two.status() and two.model == "shipped-stories"
+
+
+def test_two_visitors_and_one_place(served):
+    board, address = served
+    anna, bert = Visit(address, "anna-" + "x" * 20), Visit(address, "bert-" + "x" * 20)
+    anna.train(Steps=100_000)
+    bert.train(Steps=20)
+    bert.tick()
+    assert "You are 1st in line" in bert.status() and bert.stands["stop-button"]["interactive"]
+    assert "in line" not in anna.status()
+    bert.press("stop-button")
+    assert "waited in line" in bert.status() and bert.stands["train-button"]["interactive"]
+    bert.train(Steps=20)
+    anna.press("stop-button")
+    bert.until_over(board)
+    assert "All 20 steps are done" in bert.status()
+    anna.until_over(board)
+
+
+def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
+    board, address = served
+    visit = Visit(address, "fred-" + "f" * 20)
+    visit.train(Steps=20)
+    visit.until_over(board)
+    with urllib.request.urlopen(address + "status", timeout=30) as answer:
+        assert answer.headers["content-type"] == "application/json"
+        told = json.load(answer)
+    assert told["jobs"] == board.counts() and told["models"] == board.registry.counts()
+    assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
+    assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
+    assert all(isinstance(number, int) for part in told.values() for number in part.values())
