@@ -8,7 +8,7 @@ from typing import Any
 from ....data import Tokenizer
 from ....decoding import SamplingConfig, Spelling
 from ....model import Transformer
-from ...limits import Limits
+from ....service.limits import Limits
 
 
 @dataclass
