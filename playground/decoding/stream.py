@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..data.tokenizers import ByteTokenizer, Tokenizer
@@ -11,6 +12,7 @@ from ..model import Transformer
 from .continuation import DecodeStep
 from .decoder import generate
 from .sampling import SamplingConfig
+from .together import passes_of
 
 
 class NewToken(NamedTuple):
@@ -41,16 +43,19 @@ def stream(
     n_samples: int = 1,
     stop: Sequence[str] = (),
     use_cache: bool = True,
+    shared: bool = False,
 ) -> Iterator[Streamed]:
     """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
+
+    With `shared`, by the passes that all share who write with this model at the moment (see `Together`).
 
     The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. Whoever has
     read enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
-    steps = generate(
-        model, prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop,
-        use_cache=use_cache,
-    )  # fmt: skip
+    write = passes_of(model).generate if shared else partial(generate, model)
+    steps = write(
+        prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop, use_cache=use_cache
+    )
     return _streamed(steps, [Spelling(tokenizer, prompt) for _ in range(n_samples)], max_new_tokens)
 
 

@@ -36,6 +36,10 @@ WALK_NUMBERS = 12_000_000
 """Kept keys, values and patterns of one walk along the cache; a longer or larger one is cut."""
 EDITS = 24
 """Changes to a model in force at once."""
+WRITERS = 64
+"""Texts that are written at the same moment, of all visitors: those of one model share its passes."""
+THREADS = 96
+"""Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
 CANDIDATES = 20
 """Next tokens that a program may ask for."""
 TRAININGS_WITHOUT_PAGE = 2

@@ -24,7 +24,7 @@ from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, stream
 from ..inspection.look import look
 from ..service.board import Board
-from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE
+from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE, WRITERS
 from ..service.models import new_id
 from ..service.run_job import RunJob
 from ..service.runs import OWN_TEXT
@@ -32,21 +32,21 @@ from ..storage import Checkpoint
 from .page import Page, in_words
 from .prompts import read_prompt
 from .tabs.train import form
+from .writers import seconds_between_updates
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
 LOOKS_PER_SECOND = 5
-UPDATES_PER_SECOND = 15
 
 
 def build(page: Page) -> None:
     """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
     endpoints = Endpoints(page)
-    shares = {"concurrency_id": "generate", "concurrency_limit": 4}
+    looks = {"concurrency_id": "look", "concurrency_limit": 4}
     queues = {
         "train": {"concurrency_limit": TRAININGS_WITHOUT_PAGE},
-        "generate": shares,
-        "inspect": shares,
-        "compare": shares,
+        "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
+        "inspect": looks,
+        "compare": looks,
     }
     for name in ENDPOINTS:
         gr.api(getattr(endpoints, name), api_name=name, **queues.get(name, {}))
@@ -148,10 +148,10 @@ class Endpoints:
             sampling = SamplingConfig(temperature=temperature, top_k=k or None, top_p=top_p, seed=_whole("seed", seed))
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             written, text, shown_at = [], "", 0.0
-            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, sampling):
+            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, sampling, shared=True):
                 written.append(new)
                 text += new.text
-                if time.monotonic() - shown_at > 1 / UPDATES_PER_SECOND:
+                if time.monotonic() - shown_at > seconds_between_updates(checkpoint.model):
                     yield {"text": text, "new_tokens": len(written), "done": False}
                     shown_at = time.monotonic()
             token_text = checkpoint.tokenizer.token_text

@@ -11,7 +11,7 @@ import gradio as gr
 
 from ..devices import on_zerogpu
 from ..service.board import Board
-from ..service.limits import Limits, limits_here
+from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
@@ -89,6 +89,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "head": chart.head_html(),
         "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
         "footer_links": [],
+        "max_threads": THREADS,
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,

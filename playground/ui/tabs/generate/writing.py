@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 
 from ....decoding import SamplingConfig, stream
+from ....service.limits import WRITERS
 from ....storage import Checkpoint
 from ... import theme
 from ...chart import Chart
@@ -19,6 +20,7 @@ from ...links import copy_link, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import quiet
+from ...writers import seconds_between_updates
 from . import controls as sampling_controls
 from .choice import branch, opened, rows_of
 from .controls import Controls, whole
@@ -26,7 +28,6 @@ from .presses import Press, Presses
 from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, TokenText, buttons, finished, growing
 from .written import Written
 
-UPDATES_PER_SECOND = 15
 CHARACTERS_PER_UPDATE = 1000
 """After so many characters a text is shown half as often as at its start, after twice as many a third, and so on."""
 NO_MASK = (
@@ -36,7 +37,9 @@ NO_MASK = (
 _HOW_TO_READ = (
     "Strongly coloured tokens surprised the model, pale ones it expected. Click one to open the choice behind it."
 )
-_LANE = {"concurrency_limit": 4, "concurrency_id": "generate", "show_progress": "hidden", "api_visibility": "private"}
+_LANE = {
+    "concurrency_limit": WRITERS, "concurrency_id": "generate", "show_progress": "hidden", "api_visibility": "private"
+}  # fmt: skip
 _QUIET = {"show_progress": "hidden", "api_visibility": "private"}
 
 
@@ -230,7 +233,7 @@ def _write(
     began, due, rebuilt, step = time.perf_counter(), 0.0, 0, None
     streamed = stream(
         model, tokenizer, [*written.prompt, *written.samples[0]], new_tokens, written.sampling,
-        n_samples=n_samples, stop=stops,
+        n_samples=n_samples, stop=stops, shared=True,
     )  # fmt: skip
     for step, new in streamed:
         for i, token in enumerate(new):
@@ -245,7 +248,7 @@ def _write(
         now = time.perf_counter()
         if now >= due:
             length = sum(map(len, texts))
-            due = now + (1 + length / CHARACTERS_PER_UPDATE) / UPDATES_PER_SECOND
+            due = now + (1 + length / CHARACTERS_PER_UPDATE) * seconds_between_updates(model)
             rate = (step.index + 1) * n_samples / (now - began)
             state = f"{step.index + 1:,} of {new_tokens:,} tokens · {rate:,.0f} tokens/s"
             yield growing(name, head, texts, sent, state), None
