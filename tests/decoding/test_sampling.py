@@ -102,12 +102,17 @@ def test_draws_follow_the_distribution_and_repeat_with_the_seed(rows):
 
 def test_a_samples_draws_do_not_depend_on_the_others():
     distribution = torch.full((5, 1000), 0.001)
-    alone, among_two, among_five = ([draw(distribution[:n], s).tolist() for _ in range(20)]
-                                    for n, s in ((n, streams(7, n)) for n in (1, 2, 5)))  # fmt: skip
+
+    def drawn(n):
+        randomness = streams(7, n)
+        return [draw(distribution[:n], randomness).tolist() for _ in range(20)]
+
+    alone, among_two, among_five = drawn(1), drawn(2), drawn(5)
     assert [row[:1] for row in among_two] == [row[:1] for row in among_five] == alone
     assert [row[:2] for row in among_five] == among_two
     assert len({tuple(row[i] for row in among_five) for i in range(5)}) == 5
-    assert [draw(distribution, streams(8, 5)).tolist() for _ in range(1)] != among_five[:1]
+    assert draw(distribution, streams(8, 5)).tolist() != among_five[0]
+    assert torch.equal(streams(7, 5)[0].get_state(), torch.Generator().manual_seed(7).get_state())
 
 
 @pytest.mark.parametrize("temperature", [1e-6, 1e-30, 1e-38, 1e-45, 5e-324])
