@@ -215,7 +215,7 @@ def test_letters_that_hold_no_run_are_refused(written, complaint):
         ({"training": {"autosave_seconds": 0}}, "what a link may not set"),
         ({"training": {"steps": -1}}, "settings make no sense"),
         ({"training": {"learning_rate": "fast"}}, "settings make no sense"),
-        ({"training": {"sample_prompt": ["x"]}}, "prompt is no text"),
+        ({"training": {"sample_prompt": ["x"]}}, "sample_prompt must be a text"),
         ({"training": {"sample_prompt": "x" * 301}}, "prompt is no text"),
         ({"print": 0}, "have changed since"),
         ({"losses": [[0, 1]]}, "not a run|make no sense"),
