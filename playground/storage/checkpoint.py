@@ -109,7 +109,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         if not place(folder, required).is_file():
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
-    config = _config(folder)
+    config = config_of(folder)
     check(config)
     check_bounds(config, max_parameters)
     weights, shapes = place(folder, "model.safetensors"), expected_shapes(config)
@@ -167,7 +167,8 @@ def refuse_pickles(folder: Path) -> None:
         )
 
 
-def _config(folder: Path) -> ModelConfig:
+def config_of(folder: Path) -> ModelConfig:
+    """The config of a checkpoint's folder. Raises CheckpointError where it has none that can be used."""
     values = read_json(place(folder, "config.json"))
     if not isinstance(values, dict):
         raise CheckpointError("config.json is not a table of settings")

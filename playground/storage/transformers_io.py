@@ -212,6 +212,21 @@ def import_folder(
     folder = Path(folder)
     if not folder.is_dir():
         raise CheckpointError(f"{folder} is not a folder: name the folder that Transformers has saved")
+    family, config = config_of(folder)
+    check(config)
+    check_bounds(config, max_parameters)
+    if (folder / "adapter_config.json").is_file():
+        raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
+    held = _held(folder)
+    check_belongs(_stored(held, config), _their_shapes(family, config), "the folder")
+    tokenizer = tokenizer_from_files(folder)
+    check_fits(tokenizer, config)
+    state = family.state_in(_tensors(held, _their_shapes(family, config)), config)
+    return Checkpoint(with_weights(config, state), tokenizer, History(), folder.name, {"imported_from": family.name})
+
+
+def config_of(folder: Path) -> tuple[Family, ModelConfig]:
+    """The family of a folder's config.json, and its config as ours. Raises CheckpointError where there is none."""
     if not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder} is not a model: it has no config.json")
     values = read_json(folder / "config.json")
@@ -230,16 +245,7 @@ def import_folder(
         raise CheckpointError(f"config.json lacks {problem.args[0]}: it describes no model") from problem
     except (TypeError, ValueError, ArithmeticError, AttributeError) as problem:
         raise CheckpointError(f"config.json describes a model that cannot be built here: {problem}") from problem
-    check(config)
-    check_bounds(config, max_parameters)
-    if (folder / "adapter_config.json").is_file():
-        raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
-    held = _held(folder)
-    check_belongs(_stored(held, config), _their_shapes(family, config), "the folder")
-    tokenizer = tokenizer_from_files(folder)
-    check_fits(tokenizer, config)
-    state = family.state_in(_tensors(held, _their_shapes(family, config)), config)
-    return Checkpoint(with_weights(config, state), tokenizer, History(), folder.name, {"imported_from": family.name})
+    return family, config
 
 
 Held = dict[str, tuple[Path, str, Stored]]
