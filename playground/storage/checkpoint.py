@@ -69,8 +69,10 @@ def save(
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
-    that the folder held besides are kept. Of a record too long to be loaded again every second entry is left out.
+    that the folder held besides are kept. What is saved can be loaded: of a record too long for that every second entry
+    is left out, a config too large for it raises CheckpointError.
     """
+    check_bounds(model.config)
     folder = Path(folder)
     checkpoint = Checkpoint(model, tokenizer, history or History(), name or folder.name, about or {})
 

@@ -30,7 +30,7 @@ from playground.training import History
 CONFIG = ModelConfig(vocab_size=6, context_length=8, n_layers=2, d_model=8, n_heads=2, positions="rotary")
 BPE = train_bpe("the lamp burns and the sea turns. " * 4, 280)
 THEIRS = ModelConfig(vocab_size=BPE.vocab_size, context_length=8, n_layers=1, d_model=8, n_heads=2, gelu_tanh=True)
-SECONDS, MEGABYTES = 1.0, 100  # of the processor and of memory, that refusing may take
+SECONDS, MEGABYTES = 2.0, 100  # of a slow processor and of memory, that refusing may take
 
 
 def change_json(file: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
