@@ -26,7 +26,7 @@ from .header import MAX_HEADER_BYTES
 from .opening import check_folder, open_folder
 from .picture import curve_png
 from .record import regular
-from .transformers_io import WEIGHTS
+from .transformers_import import WEIGHTS
 from .values import MAX_BYTES
 
 PICTURE = "curve.png"

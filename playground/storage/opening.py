@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..model import ModelConfig
 from ..whole import place
-from . import checkpoint, transformers_io
+from . import checkpoint, transformers_import
 from .archive import FILES, OF_TRANSFORMERS, unpack
 from .bounds import MAX_PARAMETERS, check_bounds
 from .checkpoint import Checkpoint
@@ -36,13 +36,13 @@ def open_folder(
     folder: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
 ) -> Checkpoint:
     """The model in a folder: of this project, or one that Transformers has saved."""
-    read = transformers_io.import_folder if _is_theirs(Path(folder)) else checkpoint.load
+    read = transformers_import.import_folder if _is_theirs(Path(folder)) else checkpoint.load
     return read(folder, max_parameters=max_parameters, check=check)
 
 
 def check_folder(folder: Path, max_parameters: int, check: Check) -> None:
     """Raise what opening a folder would raise for its config alone; its other files need not be there yet."""
-    config = transformers_io.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
+    config = transformers_import.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
     check(config)
     check_bounds(config, max_parameters)
 

@@ -24,7 +24,7 @@ from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, save
 from playground.storage.opening import load_archive, open_model
 from playground.storage.snapshots import save_snapshots
-from playground.storage.transformers_io import export
+from playground.storage.transformers_export import export
 from playground.training import History
 
 CONFIG = ModelConfig(vocab_size=6, context_length=8, n_layers=2, d_model=8, n_heads=2, positions="rotary")

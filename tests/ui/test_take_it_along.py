@@ -12,7 +12,7 @@ from playground.model import PRESETS
 from playground.storage.archive import pack
 from playground.storage.hub import pull, push
 from playground.storage.opening import load_archive
-from playground.storage.transformers_io import export
+from playground.storage.transformers_export import export
 from playground.ui.jobs import Jobs
 from playground.ui.limits import LOCAL
 from playground.ui.registry import Registry

@@ -12,7 +12,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
-from playground.storage.transformers_io import family_for
+from playground.storage.transformers_export import family_for
 from playground.training import History
 from playground.ui.registry import Registry
 from playground.ui.tabs.train import form

@@ -13,7 +13,7 @@ import gradio as gr
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
-from ....storage.transformers_io import export, family_for
+from ....storage.transformers_export import export, family_for
 from ... import theme
 from ...jobs import RunView
 from ...page import QUIETLY, Page, in_words, sentence
