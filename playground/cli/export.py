@@ -7,7 +7,7 @@ import dataclasses
 import json
 
 from ..storage.opening import open_model
-from ..storage.transformers_io import export, family_for
+from ..storage.transformers_export import export, family_for
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

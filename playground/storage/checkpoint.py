@@ -69,8 +69,10 @@ def save(
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
-    that the folder held besides are kept. Of a record too long to be loaded again every second entry is left out.
+    that the folder held besides are kept. What is saved can be loaded: of a record too long for that every second entry
+    is left out, a config too large for it raises CheckpointError.
     """
+    check_bounds(model.config)
     folder = Path(folder)
     checkpoint = Checkpoint(model, tokenizer, history or History(), name or folder.name, about or {})
 
@@ -109,7 +111,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         if not place(folder, required).is_file():
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
-    config = _config(folder)
+    config = config_of(folder)
     check(config)
     check_bounds(config, max_parameters)
     weights, shapes = place(folder, "model.safetensors"), expected_shapes(config)
@@ -167,7 +169,8 @@ def refuse_pickles(folder: Path) -> None:
         )
 
 
-def _config(folder: Path) -> ModelConfig:
+def config_of(folder: Path) -> ModelConfig:
+    """The config of a checkpoint's folder. Raises CheckpointError where it has none that can be used."""
     values = read_json(place(folder, "config.json"))
     if not isinstance(values, dict):
         raise CheckpointError("config.json is not a table of settings")

@@ -23,15 +23,17 @@ from .card import TAG, model_card
 from .checkpoint import PICKLES, Checkpoint, save
 from .errors import CheckpointError
 from .header import MAX_HEADER_BYTES
-from .opening import open_folder
+from .opening import check_folder, open_folder
 from .picture import curve_png
 from .record import regular
-from .transformers_io import WEIGHTS
+from .transformers_import import WEIGHTS
 from .values import MAX_BYTES
 
 PICTURE = "curve.png"
 OURS = ("config.json", "tokenizer.json", "history.json", "model.safetensors")
-_OF_TRANSFORMERS = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json")
+_OF_TRANSFORMERS = (
+    "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json", "adapter_config.json",
+)  # fmt: skip
 _TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
 
@@ -135,9 +137,16 @@ def pull(
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         names = _wanted(sizes, repo_id)
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
-        for name in names:
+
+    def fetch(name: str) -> Path:
+        with in_words(repo_id, token):
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
-    checkpoint = open_folder(Path(path).parent, max_parameters=max_parameters, check=check)
+        return Path(path).parent
+
+    check_folder(fetch("config.json"), max_parameters, check)  # before what may be gigabytes is fetched
+    for name in names:
+        folder = fetch(name)
+    checkpoint = open_folder(folder, max_parameters=max_parameters, check=check)
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     checked = regular(replace(checkpoint, name=name))
     return replace(checked, about={**checked.about, "pulled_from": repo_id, "revision": info.sha})

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ..model import ModelConfig
 from ..whole import place
+from . import checkpoint, transformers_import
 from .archive import FILES, OF_TRANSFORMERS, unpack
-from .bounds import MAX_PARAMETERS
-from .checkpoint import Checkpoint, load
+from .bounds import MAX_PARAMETERS, check_bounds
+from .checkpoint import Checkpoint
 from .errors import CheckpointError
 from .record import regular
-from .transformers_io import import_folder
 from .values import read_json
 
 Check = Callable[[ModelConfig], None]
@@ -36,10 +36,22 @@ def open_folder(
     folder: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
 ) -> Checkpoint:
     """The model in a folder: of this project, or one that Transformers has saved."""
-    config = place(Path(folder), "config.json")
+    read = transformers_import.import_folder if _is_theirs(Path(folder)) else checkpoint.load
+    return read(folder, max_parameters=max_parameters, check=check)
+
+
+def check_folder(folder: Path, max_parameters: int, check: Check) -> None:
+    """Raise what opening a folder would raise for its config alone; its other files need not be there yet."""
+    config = transformers_import.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
+    check(config)
+    check_bounds(config, max_parameters)
+
+
+def _is_theirs(folder: Path) -> bool:
+    """Whether Transformers has saved it: its config.json names a kind of model there."""
+    config = place(folder, "config.json")
     values = read_json(config) if config.is_file() else None
-    theirs = isinstance(values, dict) and "model_type" in values and "format" not in values
-    return (import_folder if theirs else load)(folder, max_parameters=max_parameters, check=check)
+    return isinstance(values, dict) and "model_type" in values and "format" not in values
 
 
 def load_archive(

@@ -1,8 +1,8 @@
 """The families of Transformers that models of ours belong to: who fits, and how settings and tensors translate.
 
-Pure functions between our `ModelConfig` and state and a family's config.json and tensor names; files are read and
-written in transformers_io.py. The names are those of the published checkpoints, which every version of Transformers
-reads.
+Pure functions between our `ModelConfig` and state and a family's config.json and tensor names; files are read in
+transformers_import.py and written in transformers_export.py. The names are those of the published checkpoints, which
+every version of Transformers reads.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
     import importlib.util
 
     from playground.storage.archive import pack_folder
-    from playground.storage.transformers_io import export
+    from playground.storage.transformers_export import export
 
     config = ModelConfig(vocab_size=6, context_length=8, n_layers=1, d_model=8, n_heads=2)
     one = made(model=Transformer(config, seed=1))

@@ -134,6 +134,23 @@ def test_a_model_of_transformers_can_be_pulled(hub, tmp_path):
     assert ours.name == "gpt"
 
 
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"model_type": "qwen3", "head_dim": 128, "hidden_size": 1024, "num_attention_heads": 16}, "head_dim"),
+        ({"model_type": "gpt2", "n_positions": 10**7}, "parameters; at most"),
+        ({"format": 1, "context_length": 10**7, "positions": "rotary"}, "context_length is 10,000,000"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_by_its_config_before_its_weights_are_fetched(hub, config, sentence):
+    hub.add(
+        "anna/odd", {"config.json": json.dumps(config).encode(), "tokenizer.json": b"{}", "model.safetensors": b"x"}
+    )
+    with pytest.raises(CheckpointError, match=sentence):
+        pull("anna/odd", token=False)
+    assert not [line for line in hub.log if "model.safetensors" in line]
+
+
 # ---- what goes wrong is a sentence, and never holds a token ----------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from playground.data.tokenizers import PATTERNS, CharTokenizer, WordTokenizer, b
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, tokenizers_io
 from playground.storage.tokenizers_io import tokenizer_files, tokenizer_from_files
-from playground.storage.transformers_io import export
+from playground.storage.transformers_export import export
 from playground.training import History
 
 TEXT = "The cat (sat) on the mat, don't! <unk> x² ① é e\u0301 [a] {b}: it’s\n12 345  tabs\t, 漢字 🙂\n" * 3

@@ -14,7 +14,7 @@ from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
-from ....storage.transformers_io import export, family_for
+from ....storage.transformers_export import export, family_for
 from ... import theme
 from ...page import QUIETLY, Page, in_words, sentence
 from ...theme import quiet

@@ -10,9 +10,10 @@ from playground.cli import main
 from playground.data import TextError
 from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.storage import Checkpoint, CheckpointError, load, save, transformers_io
+from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
+from playground.storage.transformers_export import export, family_for
 from playground.storage.transformers_families import FAMILIES
-from playground.storage.transformers_io import export, family_for, import_folder
+from playground.storage.transformers_import import import_folder
 from playground.training import History
 
 transformers = pytest.importorskip("transformers")
@@ -297,7 +298,7 @@ def test_limits_hold_before_memory_is_taken(tmp_path):
 
 
 def test_without_transformers_the_card_says_who_read_it_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(transformers_io.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(transformers_export.importlib.util, "find_spec", lambda name: None)
     parity = export(checkpoint_of(BASE), tmp_path / "out")
     assert parity.largest_difference <= 1e-4 and parity.same_text
     assert "our own importer (Transformers is not installed here)" in (tmp_path / "out" / "README.md").read_text()
@@ -305,7 +306,9 @@ def test_without_transformers_the_card_says_who_read_it_back(tmp_path, monkeypat
 
 def test_what_does_not_compute_the_same_is_not_kept(tmp_path, monkeypatch):
     checkpoint = checkpoint_of(BASE)
-    monkeypatch.setattr(transformers_io, "save_file", lambda tensors, *a, **k: save_file(scrambled(tensors), *a, **k))
+    monkeypatch.setattr(
+        transformers_export, "save_file", lambda tensors, *a, **k: save_file(scrambled(tensors), *a, **k)
+    )
     with pytest.raises(CheckpointError, match="does not compute the same"):
         export(checkpoint, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,121 @@
+"""From Hugging Face Transformers: a folder that it has saved, of one of the families, as a model of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from ..model import ModelConfig
+from ..training.history import History
+from .bounds import MAX_PARAMETERS, check_bounds
+from .checkpoint import Checkpoint, check_fits, refuse_pickles, with_weights
+from .errors import CheckpointError
+from .header import Stored, check_belongs, read_header, read_tensors
+from .shapes import Shapes, expected_shapes
+from .tokenizers_io import tokenizer_from_files
+from .transformers_families import FAMILIES, Family, State
+from .values import read_json
+
+WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
+"""What Transformers calls a model's weights, in one file or in several."""
+
+
+def import_folder(
+    folder: str | Path,
+    *,
+    max_parameters: int = MAX_PARAMETERS,
+    check: Callable[[ModelConfig], None] = lambda config: None,
+) -> Checkpoint:
+    """Read a model of one of the FAMILIES that Transformers has saved as safetensors, in one file or in several.
+
+    `check` may raise a ValueError of its own for a config that is too much for this place.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise CheckpointError(f"{folder} is not a folder: name the folder that Transformers has saved")
+    family, config = config_of(folder)
+    check(config)
+    check_bounds(config, max_parameters)
+    if (folder / "adapter_config.json").is_file():
+        raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
+    held = _held(folder)
+    check_belongs(_stored(held, config), _their_shapes(family, config), "the folder")
+    tokenizer = tokenizer_from_files(folder)
+    check_fits(tokenizer, config)
+    state = family.state_in(_tensors(held, _their_shapes(family, config)), config)
+    return Checkpoint(with_weights(config, state), tokenizer, History(), folder.name, {"imported_from": family.name})
+
+
+def config_of(folder: Path) -> tuple[Family, ModelConfig]:
+    """The family of a folder's config.json, and its config as ours. Raises CheckpointError where there is none."""
+    if not (folder / "config.json").is_file():
+        raise CheckpointError(f"{folder} is not a model: it has no config.json")
+    values = read_json(folder / "config.json")
+    family = next((f for f in FAMILIES if isinstance(values, dict) and values.get("model_type") == f.name), None)
+    if family is None:
+        kind = values.get("model_type") if isinstance(values, dict) else None
+        names = ", ".join(f.title for f in FAMILIES)
+        if kind is None:
+            ours = isinstance(values, dict) and "n_layers" in values
+            what = "it is a checkpoint of this project already" if ours else "its config.json names no model_type"
+            raise CheckpointError(f"{folder} was not saved by Transformers: {what}")
+        raise CheckpointError(f"models of type {kind!r} cannot be opened here; known are {names}")
+    try:
+        config = family.config_in(values)
+    except KeyError as problem:
+        raise CheckpointError(f"config.json lacks {problem.args[0]}: it describes no model") from problem
+    except (TypeError, ValueError, ArithmeticError, AttributeError) as problem:
+        raise CheckpointError(f"config.json describes a model that cannot be built here: {problem}") from problem
+    return family, config
+
+
+Held = dict[str, tuple[Path, str, Stored]]
+"""Name without its prefix → file, full name, and what is stored there."""
+
+
+def _held(folder: Path) -> Held:
+    """What the weights' headers say. Raises CheckpointError where there are none, or one has a tensor of another."""
+    files = sorted(path for path in folder.glob("*.safetensors") if WEIGHTS.fullmatch(path.name))
+    if not files:
+        refuse_pickles(folder)
+        raise CheckpointError(f"{folder} has no safetensors weights")
+    held: Held = {}
+    for path in files:
+        for name, stored in read_header(path).items():
+            short = _short(name)
+            if short in held:
+                raise CheckpointError(f"the weights hold {short[:100]} twice: they are not of one model")
+            held[short] = (path, name, stored)
+    return held
+
+
+def _short(name: str) -> str:
+    """A tensor's name without that of the model around it, which some files have and some do not."""
+    return name.removeprefix("transformer.").removeprefix("model.")
+
+
+def _their_shapes(family: Family, config: ModelConfig) -> Shapes:
+    """Short name → shape of every tensor that the family has of such a model."""
+    ours = {name: torch.empty(shape, device="meta") for name, shape in expected_shapes(config).items()}
+    return {_short(name): tuple(tensor.shape) for name, tensor in family.state_out(ours, config).items()}
+
+
+def _stored(held: Held, config: ModelConfig) -> dict[str, Stored]:
+    """Without what Transformers does not read either: masks and tables that older versions saved, a tied head."""
+    spare = re.compile(
+        r"h\.\d+\.attn\.(masked_)?bias|layers\.\d+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
+        + (r"|lm_head\.weight" if config.tie_embeddings else "")
+    )
+    return {name: stored for name, (_, _, stored) in held.items() if not spare.fullmatch(name)}
+
+
+def _tensors(held: Held, names: Shapes) -> State:
+    """These tensors by their short names, as float32."""
+    found: State = {}
+    for path in sorted({held[name][0] for name in names}):
+        here = {held[name][1]: name for name in names if held[name][0] == path}
+        found |= {here[full]: tensor for full, tensor in read_tensors(path, here).items()}
+    return found
