@@ -124,6 +124,29 @@ def test_an_older_answer_that_comes_late_is_dropped_and_the_newer_one_has_what_i
     asyncio.run(two_clicks())
 
 
+def test_an_older_answer_does_not_put_back_what_was_chosen_while_it_was_drawn(tab, monkeypatch):
+    def owner(look, name, layer, head, *cell):
+        return layer, head
+
+    first_begun, first_go = held_back(monkeypatch, walk, "step", lambda *given: owner(*given) == (1, 0))
+    second_begun, second_go = held_back(monkeypatch, walk, "step", lambda *given: owner(*given) == (1, 1))
+
+    async def three_clicks():
+        anna = Browser(tab, "anna-4", "abcabc")
+        first = asyncio.create_task(anna.does(tab.frame.layer, "input", layer=1))
+        await until(first_begun)
+        second = asyncio.create_task(anna.does(tab.frame.head, "input", head=1))
+        await until(second_begun)
+        first_go.set()
+        assert tab.frame.head in await first and anna.place()[:2] == (1, 0)  # the page shows the older head again
+        await anna.does(tab.frame.layer, "input", layer=0)
+        assert anna.place()[:2] == (0, 1)
+        second_go.set()
+        assert await second == {} and anna.place()[:2] == (0, 1)
+
+    asyncio.run(three_clicks())
+
+
 def test_a_click_whose_answer_was_never_drawn_is_drawn_by_the_next(tab, monkeypatch):
     begun, go = held_back(monkeypatch, looks, "look", lambda checkpoint, ids, notes: list(ids) == LETTERS.encode("ee"))
     grid = tab.component("inspect_heads_grid")
@@ -255,3 +278,13 @@ def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
     tab.page.registry.remove(model_id, "a-visitor-of-these-tests")
     gc.collect()
     assert gone() is None
+
+
+def test_an_answer_is_read_as_gradio_reads_it():
+    with gr.Blocks():
+        a, b = gr.HTML(), gr.HTML()
+    drawn = {"figure": {}, "summary": "one"}
+    assert turns.by_component(drawn, [a]) == {a: drawn} and turns.by_component("text", [a]) == {a: "text"}
+    assert turns.by_component((1, 2), [a, b]) == {a: 1, b: 2} and turns.by_component({b: 2}, [a, b]) == {b: 2}
+    assert turns.by_component(gr.skip(), [a]) == turns.by_component(gr.skip(), [a, b]) == {}
+    assert turns.by_component(None, [a]) == {a: None}

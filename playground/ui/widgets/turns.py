@@ -123,6 +123,7 @@ class _Page:
 @dataclass
 class _Told:
     value: Any
+    turn: int
     clock: float | None = None
     """The page's clock of the answer that carried it; None before there was one."""
 
@@ -179,12 +180,11 @@ class Turns:
     def calls(
         self, event: Any, handler: Callable[..., Any], inputs: list, outputs: list, *, slow: bool = False, **more: Any
     ) -> Any:
-        """On this event call `handler(*inputs)`, which returns all outputs in their order, or some by component."""
+        """On this event call `handler(*inputs)`, which answers as a handler of gradio's does."""
 
         def ask(question: Question) -> Callable[[], dict]:
             def draw() -> dict:
-                answer = handler(*(question.values[component] for component in inputs))
-                return answer if isinstance(answer, dict) else dict(zip(outputs, answer))
+                return by_component(handler(*(question.values[component] for component in inputs)), outputs)
 
             return Slow(draw) if slow else draw
 
@@ -205,7 +205,7 @@ class Turns:
                 question = Question(values, event, request, page, turn)
                 question.tell({of: values[of]} if of in values else {})  # an answer under way would put it back
                 draw = await _in_thread(QUICK, handler, question)
-                page.told |= {component: _Told(value) for component, value in question.told.items()}
+                page.told |= {component: _Told(value, turn) for component, value in question.told.items()}
                 page.owed |= dict.fromkeys(question.owed, turn)
             async with page.room:
                 if draws and question.stale:
@@ -222,12 +222,22 @@ class Turns:
         if not await _next_to_leave(page, turn, draws):
             return gr.skip()
         for component in updates.keys() & page.told.keys():
-            page.told[component].clock = clock
+            if page.told[component].turn <= turn:  # else this answer was drawn before it was told
+                page.told[component].clock = clock
         return {**updates, **answered}
 
     def _page(self, request: Any) -> _Page:
         session = getattr(request, "session_hash", None)
         return self._pages.get(session, _Page) if session else _Page()
+
+
+def by_component(answer: Any, outputs: list) -> dict[Any, Any]:
+    """What a handler answered, by component: gradio lets it give all outputs in their order, some by name, or none."""
+    if isinstance(answer, dict) and all(isinstance(key, gr.blocks.Block) for key in answer):
+        return answer
+    if isinstance(answer, dict) and answer == gr.skip():
+        return {}
+    return dict(zip(outputs, answer if len(outputs) > 1 else [answer]))
 
 
 def _overlay(page: _Page, values: dict, answered: float, of: Any) -> None:

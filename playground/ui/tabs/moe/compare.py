@@ -15,6 +15,7 @@ from ...followers import Follower
 from ...following import Following
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...theme import heading, notice, quiet
+from ...widgets.turns import Turns
 from . import settings, watch
 from .frame import Frame, both, each, first_choice, models_of
 from .table import decoding_speeds, pair_table, training_speeds
@@ -59,8 +60,7 @@ class Compare(Following):
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.timer.tick(self.look, who, followed, **QUIETLY)
         page.on_load(self.attach, who, [*followed, *chosen, *self.fields])
-        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": 1}
-        page.tab.select(self.timed, [page.visitor, frame.looked_at], table, **quick)
+        Turns("moe-table").calls(page.tab.select, self.timed, [page.visitor, frame.looked_at], [table], slow=True)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later

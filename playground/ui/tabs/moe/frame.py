@@ -14,7 +14,7 @@ from ....service.kept import Kept
 from ....storage.snapshots import Snapshots
 from ...lenient import LenientDropdown
 from ...page import QUIETLY, Page
-from ...widgets.turns import Question, Turns
+from ...widgets.turns import Question, Turns, by_component
 
 SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
 UNFOLDED = "unfolded"
@@ -91,8 +91,7 @@ class Frame:
 
     def _answer(self, handler: Callable, arguments: list, more: list, outputs: list) -> dict:
         def answer() -> dict:
-            found = handler(*arguments, *more)
-            return found if isinstance(found, dict) else dict(zip(outputs, found if len(outputs) > 1 else [found]))
+            return by_component(handler(*arguments, *more), outputs)
 
         visitor, *others = arguments
         try:
