@@ -32,6 +32,8 @@ class Follower:
     """One open page."""
 
     feed: Feed = field(default_factory=Feed)
+    second: Feed = field(default_factory=Feed)
+    """Of a second chart, where there is one."""
     run_id: str | None = None
     version: int = -1
     following: str | None = None
