@@ -11,8 +11,10 @@ import pytest
 from playground.service.balance import BalanceJob
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
+from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
 from playground.ui.app import build_app, launch
+from playground.ui.followers import LONG, ordinal, tick
 from tests.service.test_comparisons import TRAINING, spec
 
 from .raw import RawCaller
@@ -211,3 +213,15 @@ def test_the_train_tab_says_that_a_comparison_goes_on_elsewhere(served):
     until(lambda: job.settled)
     page.tick()
     assert "goes on" not in page.status()
+
+
+def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
+    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")],
+)
+def test_places_are_said_as_people_say_them(number, said):
+    assert ordinal(number) == said
