@@ -16,7 +16,7 @@ from .theme import duration
 MOST = 200
 # seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
-IDLE_TICK = 5.0  # seconds between looks while nothing goes on: another page of the same visitor may begin something
+WAIT_TICK, IDLE_TICK = 3.0, 10.0  # of those in line, and while nothing goes on: another page may begin something
 LONG = 15.0  # seconds left that make the difference
 
 
@@ -32,6 +32,8 @@ class Follower:
     """One open page."""
 
     feed: Feed = field(default_factory=Feed)
+    second: Feed = field(default_factory=Feed)
+    """Of a second chart, where there is one."""
     run_id: str | None = None
     version: int = -1
     following: str | None = None
@@ -61,7 +63,7 @@ def tick(time_left: float | None, *, waits: bool = False) -> float:
     None is work that has not begun: its first point is waited for, but not by those who still stand in line.
     """
     if waits:
-        return SLOW_TICK
+        return WAIT_TICK
     if time_left is None:
         return FIRST_TICK
     return SLOW_TICK if time_left > LONG else TICK

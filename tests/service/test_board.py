@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import math
+import re
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from playground.data import TextError
+from playground.service import board as board_module
 from playground.service.board import Board
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.models import Registry
@@ -17,7 +20,6 @@ from playground.service.run_job import settings_of
 from playground.service.runs import Laddered, Learned, Predicted, Prepared, RunSpec, Source, run_training
 from playground.service.views import RunView
 from playground.training import Evaluated, Finished
-from playground.ui.followers import LONG, tick
 from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
 
 
@@ -286,5 +288,6 @@ def test_settings_differ_where_the_runs_do():
     assert {name for name in one if one[name] != other[name]} == {"learning_rate"}
 
 
-def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long():
-    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2
+def test_nothing_in_here_knows_of_a_page():
+    for path in Path(board_module.__file__).parent.glob("*.py"):
+        assert not re.search(r"import (gradio|plotly)|from (gradio|plotly|\.\.ui)", path.read_text()), path.name

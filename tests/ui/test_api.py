@@ -17,7 +17,7 @@ from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
-from .runs import ANNA, TEXT, small_limits, until
+from .runs import ANNA, TEXT, small_limits, small_spec, until
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch_size": 4, "eval_every": 10, "seed": 3}
@@ -198,6 +198,24 @@ def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
     until(lambda: job.settled)
     assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
     assert registry.has(job.id, ANNA)
+
+
+def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served):
+    client, board, *_ = served
+    others = [f"other-{number}-" + "o" * 20 for number in range(board.limits.jobs)]
+    for other in others:
+        board.start(other, small_spec(steps=3000))
+    run = client.submit(text=TEXT, steps=20, settings=TINY, api_name="/train")
+    events = []
+    for event in run:
+        events.append(event)
+        if event["event"] == "waiting":
+            board.stop(others[0])
+    assert [event["event"] for event in events[:2]] == ["accepted", "waiting"] and events[1]["place"] == 1
+    assert events[1]["seconds"] > 0 and events[-1]["event"] == "finished" and events[-1]["step"] == 20
+    for other in others:
+        board.stop(other)
+    until(lambda: board.counts()["working"] == 0)
 
 
 def test_a_failed_run_says_why(served):

@@ -8,9 +8,14 @@ import urllib.request
 
 import pytest
 
+from playground.service.balance import BalanceJob
 from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob
+from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
 from playground.ui.app import build_app, launch
+from playground.ui.followers import LONG, ordinal, tick
+from tests.service.test_comparisons import TRAINING, spec
 
 from .raw import RawCaller
 from .runs import TEXT, small_limits, until
@@ -174,3 +179,49 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
     assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
+
+
+def test_balance_runs_are_found_again_and_are_nobody_elses(served):
+    board, address = served
+    gina, hans = "gina-" + "g" * 20, "hans-" + "h" * 20
+    status, answer = RawCaller(address, "ginas").call("unbalanced-start", browserstate=gina)
+    assert status == 200, answer
+    (job,) = board.of(gina, kind=BalanceJob)
+    until(lambda: job.has_result, seconds=60)
+    status, answer = RawCaller(address, "hanss").call("unbalanced-stop", browserstate=hans)
+    assert status == 200 and job.active
+    RawCaller(address, "ginas").call("unbalanced-stop", browserstate=gina)
+    until(lambda: job.settled)
+    for session, visitor, seen in (("ginas", gina, True), ("a-reload", gina, True), ("hanss", hans, False)):
+        caller = RawCaller(address, session)
+        said = caller.component("unbalanced-said")
+        ticks = [d for d in caller.config["dependencies"] if any(event == "tick" for _, event in d["targets"])]
+        look = next(d for d in ticks if said in d["outputs"])
+        status, answer = caller.post(look["id"], [visitor])
+        assert status == 200 and (job.message in answer) is seen
+
+
+def test_the_train_tab_says_that_a_comparison_goes_on_elsewhere(served):
+    board, address = served
+    ida = "ida-" + "i" * 20
+    job = board.compare(ida, spec(training=TRAINING.replace(steps=100_000)))
+    page = Visit(address, ida)
+    page.tick()
+    assert f"{job.name} goes on: see it on the tab Dense vs MoE" in page.status()
+    assert page.train(Steps=20) == 500, "one thing at a time"
+    board.stop(ida, kind=ComparisonJob)
+    until(lambda: job.settled)
+    page.tick()
+    assert "goes on" not in page.status()
+
+
+def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
+    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")],
+)
+def test_places_are_said_as_people_say_them(number, said):
+    assert ordinal(number) == said

@@ -265,7 +265,7 @@ def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(
 def _page(registry, jobs):
     from types import SimpleNamespace
 
-    return SimpleNamespace(registry=registry, jobs=jobs)
+    return SimpleNamespace(registry=registry, board=jobs)
 
 
 def test_fewer_moments_are_kept_of_larger_models():

@@ -12,93 +12,105 @@ from ....service.balance import BalanceJob, BalanceRun, BalanceView
 from ....service.limits import BALANCE_STEPS
 from ...chart import Chart
 from ...figures.breaking import describe_losses, describe_runs, evenness_lines, loss_lines
-from ...followers import TICK, Followers, in_line, tick
-from ...page import QUIETLY, in_words, sentence
+from ...followers import Follower, in_line
+from ...following import Following
+from ...page import QUIETLY, Page, in_words, sentence
 from ...theme import heading, notice
 from .frame import Frame
 
 
 def build(frame: Frame) -> None:
     """One choice, a button, two charts that grow; found again by whoever comes back."""
-    page, followers = frame.page, (Followers(), Followers())
-    gr.HTML(
-        heading(
-            "Train without balance",
-            "Three equal small mixtures learn Dialects in turns: with the Switch loss, with its weight at 0, and with "
-            "the constant. Watch whether the load stays even.",
+    Unbalanced(frame.page).connect()
+
+
+class Unbalanced(Following):
+    """Holds the components; of a visitor it keeps nothing."""
+
+    kind = BalanceJob
+
+    def __init__(self, page: Page):
+        super().__init__(page)
+        gr.HTML(
+            heading(
+                "Train without balance",
+                "Three equal small mixtures learn Dialects in turns: with the Switch loss, with its weight at 0, and "
+                "with the constant. Watch whether the load stays even.",
+            )
         )
-    )
-    with gr.Row(equal_height=False):
-        per_token = gr.Radio([1, 2], value=1, label="Experts per token", scale=1)
-        steps = gr.Slider(20, BALANCE_STEPS, 160, step=20, label="Steps", scale=2)
-        start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
-        stop = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
-    said = gr.HTML(padding=False, elem_id="unbalanced-said")
-    # charts take no room as long as they are empty; gradio loses one of two rows that are shown at the same moment
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=320):
-            entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
-        with gr.Column(min_width=320):
-            losses = Chart(height=280, save_name="losses-by-balance", elem_id="unbalanced-losses")
-    timer = gr.Timer(TICK, active=False)
-    views = [said, entropy, losses, start, stop, timer]
+        with gr.Row(equal_height=False):
+            self.per_token = gr.Radio([1, 2], value=1, label="Experts per token", scale=1)
+            self.steps = gr.Slider(20, BALANCE_STEPS, 160, step=20, label="Steps", scale=2)
+            self.start = gr.Button("Train all three", variant="primary", scale=1, elem_id="unbalanced-start")
+            self.halt = gr.Button("Stop", interactive=False, scale=0, min_width=90, elem_id="unbalanced-stop")
+        self.said = gr.HTML(padding=False, elem_id="unbalanced-said")
+        # charts take no room as long as they are empty; gradio loses one of two rows that are shown at the same moment
+        with gr.Row(equal_height=False):
+            with gr.Column(min_width=320):
+                self.entropy = Chart(height=280, save_name="load-entropy", elem_id="unbalanced-entropy")
+            with gr.Column(min_width=320):
+                self.losses = Chart(height=280, save_name="losses-by-balance", elem_id="unbalanced-losses")
 
-    def run(visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
+    def connect(self) -> None:
+        """Bind the handlers."""
+        visitor = self.page.visitor
+        views = [self.said, self.entropy, self.losses, self.start, self.halt, self.timer]
+        self.start.click(self.train, [visitor, self.per_token, self.steps], views, **QUIETLY)
+        self.halt.click(self.stop, visitor, views, **QUIETLY)
+        self.timer.tick(self.look, visitor, views, **QUIETLY)
+        self.page.on_load(self.attach, [visitor], views)
+
+    def train(self, visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
+        """Press Train all three: begin, or stand in line."""
         with in_words():
-            job = page.board.balance(page.known(visitor), experts_per_token, n_steps)
-        return follow(job, request)
+            job = self.board.balance(self.page.known(visitor), experts_per_token, n_steps)
+        return self.follow(job, request)
 
-    def halt(visitor: str | None, request: gr.Request) -> dict:
-        job = page.board.stop(visitor, kind=BalanceJob)
-        return drawn(job.view(), request) if job else gr.skip()
+    def stop(self, visitor: str | None, request: gr.Request) -> dict:
+        """Press Stop."""
+        return self.looked(request, visitor) if self.board.stop(visitor, kind=BalanceJob) else gr.skip()
 
-    def look(visitor: str | None, request: gr.Request) -> dict:
-        job = latest(visitor)
-        if job is None:
-            return {timer: gr.Timer(active=False)}
-        settled = job.settled
-        out = drawn(job.view(), request, whole=settled)
-        return out | {timer: gr.Timer(active=False)} if settled else out
+    def look(self, visitor: str | None, request: gr.Request) -> dict:
+        """A tick of the timer."""
+        return self.looked(request, visitor)
 
-    def attach(visitor: str | None, request: gr.Request) -> dict:
-        job = latest(visitor)
-        return gr.skip() if job is None else follow(job, request)
+    def attach(self, visitor: str | None, request: gr.Request) -> dict:
+        """A browser opened the page: the visitor's last runs are there again."""
+        job, news = next(reversed(self.board.of(visitor, kind=BalanceJob)), None), self.board.news(visitor)
+        if job is not None:
+            return self.follow(job, request)
+        self.renew(request, news=news)
+        return gr.skip()
 
-    def latest(visitor: str | None) -> BalanceJob | None:
-        return next(reversed(page.board.of(visitor, kind=BalanceJob)), None)
+    # ---- what is seen ------------------------------------------------------------------------------------------------
 
-    def follow(job: BalanceJob, request: gr.Request) -> dict:
-        for each in followers:
-            each.fresh(request)
-        view = job.view()
-        return drawn(view, request, whole=True) | {timer: gr.Timer(tick(view.time_left), active=True)}
+    def chosen(self, visitor: str | None) -> BalanceView | None:
+        """The last of the visitor's runs that came to something."""
+        jobs = [job for job in self.board.of(visitor, kind=BalanceJob) if job.has_result]
+        return jobs[-1].view() if jobs else None
 
-    def drawn(view: BalanceView, request: gr.Request, *, whole: bool = False) -> dict:
-        first, second = (each.of(request) for each in followers)
-        if not whole and (first.run_id, first.version) == (view.id, view.version):
-            return gr.skip()
-        state, runs, waits = view.state, view.runs, view.state == "waiting"
-        bits = {name: (r.steps, r.entropy) for name, r in runs.items()}
-        nats = {name: (r.loss_steps, r.losses) for name, r in runs.items()}
+    def status(self, view: BalanceView) -> str:
+        """See `Following.status`."""
+        return words_of(view)
+
+    def draw(self, view: BalanceView, visitor: str | None, follower: Follower, *, whole: bool = False) -> dict:
+        """See `Following.draw`."""
+        state, runs, (key, above) = view.state, view.runs, self.above(visitor, view)
         parts = {
-            said: ((state, view.place, view.wait), lambda: words_of(view)),
-            start: (state, lambda: gr.Button(interactive=not view.active)),
-            stop: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
-            timer: (pause := tick(view.time_left, waits=waits), lambda: gr.Timer(pause)),
+            self.said: ((state, view.place, view.wait, key), lambda: above + words_of(view)),
+            self.start: (state, lambda: gr.Button(interactive=not view.active)),
+            self.halt: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
+            self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
-        out = first.only_new(parts, view, whole=whole)
+        out = follower.only_new(parts, view, whole=whole)
         if any(run.losses for run in runs.values()):
-            most = most_entropy(view.config)
-            return out | {
-                entropy: first.feed.update(evenness_lines(bits, most, view.planned_steps), summary(runs, view.config)),
-                losses: second.feed.update(loss_lines(nats, view.planned_steps), losses_so_far(runs)),
-            }
+            bits = {name: (r.steps, r.entropy) for name, r in runs.items()}
+            nats = {name: (r.loss_steps, r.losses) for name, r in runs.items()}
+            even = evenness_lines(bits, most_entropy(view.config), view.planned_steps)
+            out[self.entropy] = follower.feed.update(even, summary(runs, view.config))
+            lines = loss_lines(nats, view.planned_steps)
+            out[self.losses] = follower.second.update(lines, losses_so_far(runs))
         return out
-
-    start.click(run, [page.visitor, per_token, steps], views, **QUIETLY)
-    stop.click(halt, page.visitor, views, **QUIETLY)
-    timer.tick(look, page.visitor, views, **QUIETLY)
-    page.on_load(attach, [page.visitor], views)
 
 
 def words_of(view: BalanceView) -> str:
