@@ -7,10 +7,24 @@ from playwright.sync_api import expect
 from playground.ui.app import build_app
 
 
+def open_tab(page) -> None:
+    """The Generate tab, once the page knows its visitor."""
+    page.wait_for_selector("#train-button:not([disabled])")
+    page.get_by_role("tab", name="Generate").click()
+    page.wait_for_selector("#generate-start")
+
+
+def written(page) -> str:
+    """The finished text on the screen."""
+    page.wait_for_selector("#generate-start:not([disabled])")
+    page.locator("#generate-text [data-place]").first.wait_for()
+    return page.locator("#generate-text .written").inner_text()
+
+
 def test_from_a_prompt_to_another_story(serve, chromium_page):
     page = chromium_page
     page.goto(serve(build_app()))
-    page.get_by_role("tab", name="Generate").click()
+    open_tab(page)
     page.locator("#generate-prompt textarea").fill("Tom lived on a hill.")
     page.locator("#generate-start").click()
     token = page.locator("#generate-text [data-place='0:40']")
@@ -53,3 +67,54 @@ def test_from_a_prompt_to_another_story(serve, chromium_page):
     page.locator("#generate-prompt textarea").fill("Zoe lived in a village. €")
     page.locator("#generate-start").click()
     expect(page.locator("#generate-status")).to_contain_text("never saw “€”")
+
+
+def test_a_text_stands_under_its_writer_and_the_next_is_another(serve, chromium_page):
+    page = chromium_page
+    address = serve(build_app())
+    page.goto(address)
+    open_tab(page)
+    page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("40")
+    page.keyboard.press("Tab")
+    by = page.locator("#generate-text .written-by")
+    texts = []
+    for seed in (0, 1, 1):
+        page.locator("#generate-start").click()
+        expect(by).to_have_text(f"Written by Tiny stories: seed {seed}, temperature 0.8.")
+        page.wait_for_selector("#generate-stop[disabled]")
+        texts.append(written(page))
+        page.locator("#same-again input").set_checked(seed == 1)
+    assert texts[0] != texts[1] == texts[2]
+
+    # arrows go from token to token, and the tab key meets the text once
+    assert page.locator("#generate-text [data-place][tabindex='0']").count() == 1
+    page.locator("#generate-text [data-place='0:0']").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator("#choice-heading")).to_contain_text("Token 11")
+
+    # another model: whose text it is, is said, and what is offered is that model's own
+    page.locator("#model input").click()
+    page.get_by_role("option", name="The lighthouse").click()
+    expect(by).to_contain_text("Written by Tiny stories")
+    expect(by).to_contain_text("Another model is chosen by now")
+    expect(page.locator("#generate-prompt textarea")).to_have_value("Mara ")
+    page.locator("#generate-start").click()
+    expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8.$"))
+
+
+def test_stop_is_there_from_the_first_moment(serve, chromium_page):
+    page = chromium_page
+    page.goto(serve(build_app()))
+    open_tab(page)
+    page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("4096")
+    page.keyboard.press("Tab")
+    said = page.locator("#generate-status")
+    for wait in (0, 3000):
+        page.locator("#generate-start").click()
+        expect(page.locator("#generate-start")).to_be_disabled()
+        page.wait_for_timeout(wait)
+        page.locator("#generate-stop").click()
+        expect(said).to_contain_text("Stopped")
+        expect(page.locator("#generate-start")).to_be_enabled()
+        expect(page.locator("#generate-stop")).to_be_disabled()

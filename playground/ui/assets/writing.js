@@ -42,29 +42,25 @@ function grow(value) {
   });
 }
 
-// The tokens' elements, a few milliseconds at a time: presses are answered in between.
+// The tokens' elements are made a few milliseconds at a time, so that presses are answered in between, and put into the
+// page at once: every change of a long text costs the browser the layout of all of it.
 function colour(value) {
   begun(value, value.samples.length);
   chances = value.chances;
   value.samples.forEach((pieces, i) => { tails[i].data = pieces.join(""); });
   box.querySelectorAll(".caret").forEach((caret) => caret.remove());
-  const mine = drawing;
+  const mine = drawing, parts = value.samples.map(() => new DocumentFragment());
   let sample = 0, index = 0;
   const slice = () => {
     if (mine !== drawing) return;
     const until = performance.now() + 8;
-    while (sample < value.samples.length && performance.now() < until) {
-      const pieces = value.samples[sample], part = made("span"), last = Math.min(index + 100, pieces.length);
-      let length = 0;
-      for (; index < last; index++) {
-        part.append(token(sample, index, pieces[index], chances[sample][index]));
-        length += pieces[index].length;
-      }
-      tails[sample].before(part);
-      tails[sample].deleteData(0, length);
+    while (sample < parts.length && performance.now() < until) {
+      const pieces = value.samples[sample], last = Math.min(index + 100, pieces.length);
+      for (; index < last; index++) parts[sample].append(token(sample, index, pieces[index], chances[sample][index]));
       if (index === pieces.length) [sample, index] = [sample + 1, 0];
     }
-    if (sample < value.samples.length) setTimeout(slice);
+    if (sample < parts.length) setTimeout(slice);
+    else parts.forEach((part, i) => tails[i].replaceWith(part));
   };
   slice();
 }
@@ -74,8 +70,8 @@ function token(sample, index, text, chance) {
   node.dataset.place = sample + ":" + index;
   node.setAttribute("role", "button");
   node.tabIndex = index ? -1 : 0; // one stop for the tab key per sample, arrows inside
-  const surprise = Math.min(-Math.log2(Math.max(chance, 1e-9)) / 8, 1); // eight bits and more are equally strong
-  node.style.setProperty("--surprise", surprise.toFixed(3));
+  const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
+  node.dataset.bits = bits.toFixed(0); // few looks: the browser works out each only once
   text.split("\n").forEach((line, i) => {
     if (i) node.append(made("span", "break", "⏎"), "\n");
     if (line) node.append(line);
