@@ -11,6 +11,12 @@ import torch
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 
+def processors() -> int:
+    """How many this process may use: fewer than there are where somebody has shared them out."""
+    allowed = getattr(os, "sched_getaffinity", None)  # which only Linux has
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
+
+
 def on_zerogpu() -> bool:
     """Whether this is a Space whose GPU is lent to marked functions only, for seconds (see `service/zerogpu.py`)."""
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")

@@ -23,7 +23,7 @@ ONLY_FROM = {
     "gradio": {"ui"},
     "plotly": {"ui"},
     "starlette": {"ui"},
-    "spaces": {"ui"},
+    "spaces": {"service"},
     "transformers": {"storage"},
     "PIL": {"storage"},
     "tokenizers": {"data", "storage"},

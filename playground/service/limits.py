@@ -9,6 +9,8 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..devices import processors
+
 if TYPE_CHECKING:
     from ..model import ModelConfig
     from ..training import TrainConfig
@@ -279,12 +281,7 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
         kind = "public" if os.environ.get("SPACE_ID") else "class" if strangers else "local"
     limits = KINDS[kind]
     # models this small train on a processor each, and the page needs one, too
-    return replace(limits, jobs=max(2, _processors() - 1)) if kind == "class" else limits
-
-
-def _processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return replace(limits, jobs=max(2, processors() - 1)) if kind == "class" else limits
 
 
 def training_memory(config: ModelConfig, batch_size: int) -> int:

@@ -49,10 +49,13 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
 def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str) -> str:
     """`asked` if there is any and this model knows all of it; else a beginning of the model's own."""
     own = suggestions(page, model_id, visitor)[0]
-    known = page.registry.has(model_id, visitor) and not page.registry.get(model_id, visitor).tokenizer.unknown_parts(
-        asked or ""
-    )
-    return asked if known and isinstance(asked, str) and asked.strip() else own
+    if not isinstance(asked, str) or not asked.strip():
+        return own
+    try:
+        unknown = page.registry.get(model_id, visitor).tokenizer.unknown_parts(asked)
+    except ValueError:
+        return own
+    return own if unknown else asked
 
 
 def _beginnings(text: str) -> list[str]:

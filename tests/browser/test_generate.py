@@ -93,12 +93,17 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(serve, chromium_
         page.keyboard.press(key)
     expect(page.locator("#choice-heading")).to_contain_text("Token 11")
 
+    page.get_by_text("What temperature does").click()
+    page.locator("#compare-temperatures").click()
+    expect(page.locator(".by-temperature > div")).to_have_count(4)
+
     # another model: whose text it is, is said, and what is offered is that model's own
     page.locator("#model input").click()
     page.get_by_role("option", name="The lighthouse").click()
     expect(by).to_contain_text("Written by Tiny stories")
     expect(by).to_contain_text("Another model is chosen by now")
     expect(page.locator("#generate-prompt textarea")).to_have_value("Mara ")
+    expect(page.locator(".by-temperature > div")).to_have_count(0)
     page.locator("#generate-start").click()
     expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8.$"))
 

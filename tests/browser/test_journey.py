@@ -79,8 +79,8 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.wait_for_selector("#generate-start")
     page.fill("#generate-prompt textarea", "The keeper ")
     page.click("#generate-start")
-    page.wait_for_function("document.querySelector('#generate-text').innerText.trim().length > 30")
-    words = set(re.findall(r"[a-z]+", page.inner_text("#generate-text").lower()))
+    page.wait_for_function("document.querySelector('#generate-text .written').innerText.trim().length > 30")
+    words = set(re.findall(r"[a-z]+", page.inner_text("#generate-text .written").lower()))
     assert words & {"lamp", "lit", "night", "keeper", "old", "long", "each"}, words
 
 

@@ -159,7 +159,7 @@ OURS = {
     "a base of ten to the 300": (config(rotary_base=1e300), "rotary_base is 1e.300"),
     "a context that is true": (config(context_length=True), "context_length must be a whole number"),
     "a width in words": (config(d_model="wide"), "d_model must be a whole number"),
-    "a list for an activation": (config(activation=["gelu"]), "activation is"),
+    "a list for an activation": (config(activation=["gelu"]), "activation must be a text"),
     "a setting named twice": (replaced("config.json", "{", '{"n_layers": 1,'), "it names 'n_layers' twice"),
     "a config without end": (text("config.json", " " * 200_000), "more than 0.1 MB"),
     "a config of a hundred thousand values": (text("config.json", "[" + "1," * 40_000 + "1]"), "far more values"),

@@ -1,6 +1,8 @@
 """The Generate tab's own logic: escaping, what a page may send back, and choices that can be opened again."""
 
+import dataclasses
 import json
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
@@ -10,6 +12,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.decoding import SamplingConfig, generate
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PUBLIC
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.tabs.generate.cache_panel import arithmetic
@@ -17,7 +20,7 @@ from playground.ui.tabs.generate.choice import _markdown, branch, label_of, open
 from playground.ui.tabs.generate.controls import whole
 from playground.ui.tabs.generate.presses import MOST_PAGES, Presses
 from playground.ui.tabs.generate.tokens import OVERLAP, growing
-from playground.ui.tabs.generate.writing import _next_seed, _two, _write
+from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _two, _write
 from playground.ui.tabs.generate.written import Written
 from tests.model.configs import TINY
 
@@ -183,6 +186,14 @@ def test_a_record_survives_the_page_and_nonsense_does_not():
     ):
         with pytest.raises(ValueError, match="press Generate"):
             Written.from_dict(bad, PUBLIC, CHECKPOINT.model)
+
+
+def test_a_model_without_a_mask_is_announced(tmp_path):
+    registry = Registry(LOCAL, shipped=tmp_path)
+    page = SimpleNamespace(registry=registry)
+    peeking = dataclasses.replace(CHECKPOINT, model=Transformer(CONFIG.replace(causal=False)))
+    assert "without a mask" in _no_mask(page, registry.add("anna", peeking), "anna")
+    assert _no_mask(page, registry.add("anna", CHECKPOINT), "anna") == "" == _no_mask(page, "gone", "anna")
 
 
 def test_the_arithmetic_is_right():

@@ -22,7 +22,6 @@ import asyncio
 import contextvars
 import html
 import logging
-import os
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from typing import Any
 
 import gradio as gr
 
+from ...devices import processors
 from ...service.kept import Kept
 from ..page import sentence
 
@@ -39,7 +39,7 @@ AT_ONCE = 3
 """Answers worked on at the same time for one page: a slow one does not hold up the click after it."""
 
 _log = logging.getLogger(__name__)
-_cores = os.cpu_count() or 1
+_cores = processors()
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
 QUICK = ThreadPoolExecutor(_cores + 2, thread_name_prefix="look")
 SLOW = ThreadPoolExecutor(max(_cores, 2), thread_name_prefix="slow-look")

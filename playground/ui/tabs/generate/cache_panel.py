@@ -90,6 +90,10 @@ def build(page: Page, desk: Desk) -> None:
         measure, inputs, [times, projections, growth, proof], concurrency_limit=1, show_progress="hidden",
         api_visibility="private",
     )  # fmt: skip
+    # what was measured with another model does not stay under this one's name
+    page.model.change(
+        None, None, [times, projections, growth, proof], js="() => [null, null, null, '']", api_visibility="private"
+    )
 
 
 def _times(context: int, lengths: list[int], cached: list[float], plain: list[float]) -> dict[str, Any]:

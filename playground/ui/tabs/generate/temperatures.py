@@ -57,6 +57,8 @@ def build(page: Page, desk: Desk) -> None:
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
     start.click(compare, inputs, [chart, texts], concurrency_limit=2, api_visibility="private")
+    # what another model wrote does not stay under this one's name
+    page.model.change(None, None, [chart, texts], js="() => [null, '']", api_visibility="private")
 
 
 def _card(temperature: float, entropy: float, text: str) -> str:

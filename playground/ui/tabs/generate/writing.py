@@ -283,7 +283,10 @@ def _two(event: gr.SelectData) -> tuple[int, int]:
 
 def _no_mask(page: Page, model_id: str | None, visitor: str | None) -> str:
     """The warning of a model that was trained without a mask, as HTML; empty for any other."""
-    masked = not page.registry.has(model_id, visitor) or page.registry.get(model_id, visitor).config.causal
+    try:
+        masked = page.registry.get(model_id, visitor).config.causal
+    except ValueError:
+        return ""
     return "" if masked else theme.notice(NO_MASK, "warning")
 
 
