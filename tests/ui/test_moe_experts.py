@@ -218,7 +218,10 @@ def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     assert min(rows["Switch loss"][1:]) > 1e-4
 
 
-def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
+@pytest.mark.parametrize("bf16", [True, False])
+def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf16):
+    """Whether or not the machine has bf16 in hardware."""
+    monkeypatch.setattr("playground.devices.has_fast_bf16", lambda device: bf16)
     text = corpus_from_language("dialects", n_characters=20_000, n_validation=5_000, unit="word")
     monkeypatch.setattr(unbalanced, "_corpus", lambda: text)
     corpus, config, training = unbalanced.planned(1, 10)
