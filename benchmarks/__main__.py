@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-NAMES = ("training", "time_to_loss", "decoding", "page", "moe", "inspection", "removal", "distributed")
+NAMES = ("training", "time_to_loss", "decoding", "page", "moe", "inspection", "removal", "distributed", "chance")
 
 
 def main() -> None:

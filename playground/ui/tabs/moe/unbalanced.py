@@ -94,10 +94,11 @@ def planned(experts_per_token: Any, n_steps: Any) -> tuple[Corpus, ModelConfig, 
     corpus = _corpus()
     config = MODEL.replace(vocab_size=corpus.vocab_size, experts_per_token=int(experts_per_token))
     every = max(int(n_steps) // 16, 5)
-    # whatever the machine would choose: in bf16 the constant's gradient, which is rounding, changes the run visibly
+    # what the constant adds is rounding: bf16 would make it visible at once, and Muon, which makes the small directions
+    # of a gradient as long as the others, within a hundred steps
     training = TrainConfig(
         steps=int(n_steps), batch_size=16, eval_every=every, eval_windows=16, max_seconds=MOST_SECONDS, seed=1,
-        precision="fp32",
+        optimizer="adamw", precision="fp32",
     )  # fmt: skip
     return corpus, config, training
 
@@ -121,9 +122,16 @@ def summary(runs: dict[str, BalanceRun], config: ModelConfig) -> str:
 
 
 def losses_so_far(runs: dict[str, BalanceRun]) -> str:
-    """How the three compare once each was evaluated."""
+    """How the three compare once each was evaluated, and how much of it is rounding."""
     known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
-    return describe_losses(known) if len(known) == len(runs) else ""
+    if len(known) < len(runs):
+        return ""
+    _, none, constant = known.values()
+    return (
+        f"{describe_losses(known)} The last two ask the same of the routers: they differ by "
+        f"{abs(constant - none):.4f}, which is rounding that grew; a difference of that size between two runs means "
+        "nothing."
+    )
 
 
 @lru_cache(maxsize=1)
