@@ -7,7 +7,9 @@ import importlib
 
 from playground.model.fast.process import settle
 
-NAMES = ("training", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed")
+NAMES = (
+    "training", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed", "chance",
+)  # fmt: skip
 
 
 def main() -> None:

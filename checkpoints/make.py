@@ -14,7 +14,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from playground.data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file  # noqa: E402
-from playground.inspection.specialisation import probe, specialisation_over_training  # noqa: E402
+from playground.inspection.probe import probe  # noqa: E402
+from playground.inspection.specialisation import specialisation_over_training  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
 from playground.model.fast.process import settle  # noqa: E402
 from playground.storage import save  # noqa: E402

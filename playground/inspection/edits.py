@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from ..model import ModelConfig, Transformer
+from ..model import ModelConfig
 from ..model.trace import Tap
 
 PATTERNS = ("uniform", "previous")
@@ -224,35 +224,6 @@ def from_dict(values: Any) -> Edit:
     except (KeyError, TypeError, ValueError) as problem:
         raise ValueError("this is no edit: choose one from the list") from problem
     return edit
-
-
-@dataclass(frozen=True)
-class Effect:
-    """What edits do to a prediction, and to the loss on the prompt."""
-
-    before: torch.Tensor
-    """(V,) next-token probabilities of the model as it is."""
-    after: torch.Tensor
-    """(V,) the same with the edits."""
-    loss_before: float | None
-    """Mean loss in nats of the prompt's own tokens after the first; None for a prompt of one token."""
-    loss_after: float | None
-
-    @property
-    def divergence(self) -> float:
-        """Kullback–Leibler divergence in nats from before to after: how much the prediction has changed."""
-        p, q = self.before.double(), self.after.double()
-        return torch.where(p > 0, p * (p.clamp(min=1e-45).log() - q.clamp(min=1e-45).log()), 0.0).sum().item()
-
-
-@torch.no_grad()
-def effect(model: Transformer, ids: torch.Tensor, edits: Sequence[Edit], position: int = -1) -> Effect:
-    """Run the prompt ids (1, T) without and with the edits; the predictions are those after `position`."""
-    before, after = model(ids).logits[0], model(ids, tap=edits_tap(edits, model.config)).logits[0]
-    losses: list[float | None] = [None, None]
-    if ids.shape[1] > 1:
-        losses = [torch.nn.functional.cross_entropy(x[:-1].float(), ids[0, 1:]).item() for x in (before, after)]
-    return Effect(before[position].float().softmax(-1), after[position].float().softmax(-1), *losses)
 
 
 def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Tensor, scale: bool) -> torch.Tensor:

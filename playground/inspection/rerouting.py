@@ -1,18 +1,16 @@
-"""Rerouting: taps that take experts away or force a token's route, and what that does to predictions and to the loss.
+"""Rerouting: taps that take experts away or force a token's route, and what each expert is worth.
 
 Every edit is a tap of one forward pass: the stored model is never touched.
-B = batch, T = tokens, E = experts, K = experts per token, V = vocabulary.
+B = batch, T = tokens, E = experts, K = experts per token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
-from ..model import Tap, Transformer, no_tap
+from ..model import Tap, Transformer
 from ..model.moe import heaviest_first
 from ..training.losses import window_losses
 from .routing import expert_layers
@@ -90,31 +88,6 @@ def forced_route(model: Transformer, route: Mapping[int, int], positions: Sequen
         return x
 
     return tap
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """What an edit changes after a prompt."""
-
-    before: torch.Tensor
-    """(V,) next-token probabilities of the model as it is."""
-    after: torch.Tensor
-    """(V,) with the edit."""
-
-    @property
-    def divergence(self) -> float:
-        """KL(before ‖ after) in nats: the surprise per token that the edit adds, if `before` is true."""
-        return float(F.kl_div(self.after.log(), self.before, reduction="sum"))
-
-
-@torch.no_grad()
-def effect_on_next(model: Transformer, ids: Sequence[int], edit: Tap) -> Effect:
-    """Next-token probabilities after ids (T,) with and without the edit."""
-    if not len(ids):
-        raise ValueError("The prompt is empty: type a few words")
-    prompt = torch.tensor([list(ids)])
-    before, after = (model(prompt, tap=tap).logits[0, -1].float().softmax(dim=-1) for tap in (no_tap, edit))
-    return Effect(before, after)
 
 
 def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[float, torch.Tensor]:

@@ -17,7 +17,7 @@ AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Routing:
+class RoutedText:
     """Where a model sent every token of a text. All on the CPU, nothing here carries a gradient."""
 
     layers: tuple[int, ...]
@@ -82,7 +82,7 @@ class Station:
 
 
 @torch.no_grad()
-def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> Routing:
+def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> RoutedText:
     """Read ids (B, T) and return where every token went; `edit` may change things on the way.
 
     Raises ValueError for a model without experts.
@@ -93,13 +93,13 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
         recorder = Recorder(NAMES)
         model(some, tap=chain(edit, recorder))
         parts.append(recorder.trace)
-    return Routing(layers, *(_gathered(parts, name, layers) for name in NAMES))
+    return RoutedText(layers, *(_gathered(parts, name, layers) for name in NAMES))
 
 
-def routing_in(trace: Trace, config: ModelConfig) -> Routing:
+def routing_in(trace: Trace, config: ModelConfig) -> RoutedText:
     """The routing of a forward pass that was traced already."""
     layers = expert_layers(config)
-    return Routing(layers, *(_gathered([trace], name, layers) for name in NAMES))
+    return RoutedText(layers, *(_gathered([trace], name, layers) for name in NAMES))
 
 
 def expert_layers(config: ModelConfig) -> tuple[int, ...]:

@@ -12,10 +12,10 @@ from playground.inspection.edits import (
     SwapPattern,
     SwitchOff,
     edits_tap,
-    effect,
     from_dict,
     to_dict,
 )
+from playground.inspection.effect import effect
 from playground.model import Transformer
 from playground.model.trace import trace
 from playground.training import evaluate
@@ -73,7 +73,7 @@ def numpy_model(model, ids, pattern_of=lambda layer, head, pattern: pattern, off
 
 
 def after(model, *edits):
-    return effect(model, IDS, edits).after.numpy()
+    return effect(model, IDS, edits_tap(edits, model.config)).after.numpy()
 
 
 def test_switching_off_equals_a_model_without_the_part():
@@ -130,7 +130,7 @@ def test_without_the_mask_it_is_the_same_weights_in_a_model_that_sees_the_future
         model = Transformer(config, seed=2)
         open_model = Transformer(config.replace(causal=False))
         open_model.load_state_dict(model.state_dict())
-        found = effect(model, IDS[:, :5], [RemoveMask()])
+        found = effect(model, IDS[:, :5], edits_tap([RemoveMask()], model.config))
         assert torch.allclose(found.after, open_model(IDS[:, :5]).logits[0, -1].softmax(-1), atol=1e-5)
     model = roughened(TINY)
     only_last = trace(model, IDS, edit=edits_tap([RemoveMask(1)], TINY))
@@ -148,7 +148,7 @@ def test_the_stored_model_is_bit_for_bit_what_it_was(config):
     edits = EDITS if not config.causal else (*EDITS, RemoveMask())
     with torch.no_grad():
         outputs = model(IDS).logits
-    found = effect(model, IDS, edits)
+    found = effect(model, IDS, edits_tap(edits, model.config))
     windows = IDS.repeat(3, 1)
     removal_map(model, windows, windows.roll(-1, 1))
     assert torch.equal(found.before, outputs[0, -1].softmax(-1)) and not torch.allclose(found.after, found.before)
@@ -160,15 +160,15 @@ def test_the_stored_model_is_bit_for_bit_what_it_was(config):
 
 def test_the_effect_is_told_in_nats():
     model = roughened(TINY)
-    found = effect(model, IDS, [SwitchOff(1, "head", 2)])
+    found = effect(model, IDS, edits_tap([SwitchOff(1, "head", 2)], TINY))
     p, q = found.before.numpy().astype(float), found.after.numpy().astype(float)
     assert found.divergence == pytest.approx((p * np.log(p / q)).sum(), abs=1e-6)
     plain = numpy_model(model, IDS[0].numpy(), off=[(1, 2)])
     assert found.loss_after == pytest.approx(-np.log(plain[np.arange(7), IDS[0, 1:].numpy()]).mean(), abs=1e-5)
     assert found.loss_before == pytest.approx(evaluate(model, IDS[:, :-1], IDS[:, 1:]), abs=1e-5)
-    alone = effect(model, IDS[:, :1], [SwitchOff(0, "head", 0)])
+    alone = effect(model, IDS[:, :1], edits_tap([SwitchOff(0, "head", 0)], TINY))
     assert alone.loss_before is None and alone.loss_after is None
-    assert effect(model, IDS, []).divergence == pytest.approx(0.0, abs=1e-6)
+    assert effect(model, IDS, edits_tap([], TINY)).divergence == pytest.approx(0.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,12 @@ def test_the_effect_is_told_in_nats():
 )
 def test_what_cannot_be_done_is_a_sentence(edit, words):
     with pytest.raises(ValueError, match=words):
-        effect(Transformer(TINY), IDS, [edit])
+        effect(Transformer(TINY), IDS, edits_tap([edit], TINY))
 
 
 def test_a_model_without_a_mask_has_none_to_remove():
     with pytest.raises(ValueError, match="none to remove"):
-        effect(Transformer(TINY.replace(causal=False)), IDS, [RemoveMask()])
+        edits_tap([RemoveMask()], TINY.replace(causal=False))
 
 
 def test_edits_travel_as_plain_values_and_nonsense_does_not():
@@ -252,3 +252,9 @@ def test_the_cost_of_a_cell_is_not_asked_of_other_texts():
     model = Transformer(TINY)
     with pytest.raises(ValueError, match="on the prompt only"):
         edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
+
+
+def test_a_prediction_that_an_edit_rules_out_costs_a_finite_surprise():
+    model = roughened(TINY)
+    found = effect(model, IDS, lambda name, layer, x: x * 1e4 if name == "final" else x)
+    assert 0.0 in found.after.tolist() and 100 < found.divergence < float("inf")

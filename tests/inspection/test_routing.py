@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from playground.inspection.effect import effect
 from playground.inspection.rerouting import (
     cost_of_each_expert,
-    effect_on_next,
     forced_route,
     silenced_experts,
     without_experts,
@@ -148,7 +148,7 @@ def test_edits_never_touch_the_stored_model():
             forced_route(model, {0: 3, 1: 1}),
         ):
             assert not torch.allclose(model(ids, tap=edit).logits, before, atol=1e-3)
-            effect_on_next(model, ids[0].tolist(), edit)
+            effect(model, ids[:1], edit)
         cost_of_each_expert(model, ids[:2, :-1], ids[:2, 1:])
         assert all(torch.equal(stored[name], tensor) for name, tensor in model.state_dict().items())
         assert torch.equal(model(ids).logits, before)
@@ -159,10 +159,10 @@ def test_edits_never_touch_the_stored_model():
 def test_effects_and_costs_are_what_they_are_called():
     model, ids = made(MIXTURES["top 2 of 4"])
     edit = without_experts(model, {1: [0, 3]})
-    effect = effect_on_next(model, ids[0].tolist(), edit)
-    assert torch.allclose(effect.before, torch.softmax(model(ids[:1]).logits[0, -1], 0))
-    by_hand = sum(b * (b / a).log() for b, a in zip(effect.before, effect.after))
-    assert effect.divergence == pytest.approx(float(by_hand), abs=1e-5) and effect.divergence > 0
+    found = effect(model, ids[:1], edit)
+    assert torch.allclose(found.before, torch.softmax(model(ids[:1]).logits[0, -1], 0))
+    by_hand = sum(b * (b / a).log() for b, a in zip(found.before, found.after))
+    assert found.divergence == pytest.approx(float(by_hand), abs=1e-5) and found.divergence > 0
 
     x, y = ids[:4, :-1], ids[:4, 1:].clone()
     y[3, 4:] = -100
@@ -179,7 +179,7 @@ def test_effects_and_costs_are_what_they_are_called():
 
 
 def test_impossible_edits_are_refused_in_words():
-    model, _ = made(MIXTURES["top 2 of 4"])
+    model, ids = made(MIXTURES["top 2 of 4"])
     with pytest.raises(ValueError, match="at most 2 can be switched off"):
         without_experts(model, {0: [0, 1, 2]})
     with pytest.raises(ValueError, match="no expert 4"):
@@ -189,4 +189,4 @@ def test_impossible_edits_are_refused_in_words():
     with pytest.raises(ValueError, match="dense model"):
         without_experts(Transformer(SMALL), {0: [0]})
     with pytest.raises(ValueError, match="prompt is empty"):
-        effect_on_next(model, [], without_experts(model, {0: [0]}))
+        effect(model, ids[:0], without_experts(model, {0: [0]}))

@@ -192,6 +192,12 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
     for trace, name in zip(drawn, MEASURES):
         assert numbers_of(trace["y"]) == pytest.approx([layer.bits[name] for layer in found.layers], abs=1e-6)
     assert f"{found.reader_bits:.2f}" in answer.experts_bits["summary"]
+    marks = [trace for trace in drawn if trace["name"].startswith("chance")]
+    for trace, name in zip(marks, MEASURES):  # one level for all layers: that of the best in every shift
+        assert numbers_of(trace["y"]) == pytest.approx([found.layers[0].by_chance[name].p95] * 2, abs=1e-6)
+        assert f"{found.layers[0].by_chance[name].p95:.3f}" in answer.experts_bits["summary"] or (
+            max(layer.bits[name] for layer in found.layers) <= found.layers[0].by_chance[name].p95
+        )
     telling = max(range(2), key=lambda i: found.layers[i].bits["beyond"])
     table, cells = found.layers[telling].table, answer.experts_sources["figure"]["data"][0]["text"]
     for e, row in enumerate(table):
@@ -241,11 +247,14 @@ def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     assert min(rows["Switch loss"][1:]) > 1e-4
 
 
-def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
+@pytest.mark.parametrize("bf16", [True, False])
+def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf16):
+    """Whether or not the machine has bf16 in hardware."""
+    monkeypatch.setattr("playground.devices.has_fast_bf16", lambda device: bf16)
     text = corpus_from_language("dialects", n_characters=20_000, n_validation=5_000, unit="word")
     monkeypatch.setattr(balance, "_corpus", lambda: text)
     corpus, config, training = balance.planned(1, 10)
-    config, training = config.replace(d_model=16, d_expert=8), training.replace(optimizer="adamw", eval_every=5)
+    config, training = config.replace(d_model=16, d_expert=8), training.replace(eval_every=5)
     *_, runs = balance_runs(config, corpus, training)
     assert list(runs) == list(KINDS)
     switch, none, constant = runs.values()
@@ -256,6 +265,8 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch):
     # a gradient of rounding size is all that the constant adds
     assert constant.losses == pytest.approx(none.losses, abs=1e-4)
     assert "of 3.00 bits" in unbalanced.summary(runs, config)
+    gap = abs(constant.losses[-1] - none.losses[-1])
+    assert f"differ by {gap:.4f}, which is rounding" in unbalanced.losses_so_far(runs)
     for bad in ((1.5, 100), (1, 0), (True, 60), (1, 10**6), (9, 60)):
         with pytest.raises(ValueError):
             balance.planned(*bad)
@@ -271,10 +282,25 @@ def test_pictures_say_what_they_show():
     costs = np.array([[0.1, -0.01], [0.5, 0.0]])
     said = breaking_figures.describe_costs(costs, (1, 3), 0.7)
     assert "expert 0 of layer 3" in said and "−0.0100" in said
-    bits, p95 = {n: [0.1, 0.2] for n in MEASURES}, {n: [0.3, 0.3] for n in MEASURES}
-    assert "no layer tells more than chance" in figures.describe_information((0, 1), bits, p95, 0.1, 1.7)
-    records = [{"step": s, "beyond": [b]} for s, b in ((0, 0.0), (10, 0.01), (20, 0.2))]
-    assert "from step 20 on" in figures.describe_information_lines(records, "beyond", (0,), [0.05])
+    bits = {name: [0.1, 0.2] for name in MEASURES}
+    said = figures.describe_information((3, 5), bits, dict.fromkeys(MEASURES, 0.2), 0.1, 1.7)
+    assert "tells no more about who speaks than chance" in said and "no layer tells more than chance" in said
+    assert "layer" not in said.split("Chance is")[0].replace("any layer", "").replace("no layer", "")
+    said = figures.describe_information((3, 5), bits, {"total": 0.3, "beyond": 0.15, "remembered": 0.19}, 0.1, 1.7)
+    assert "Beyond the token itself, layer 5 tells 0.200 bits (chance: 0.150)" in said
+    assert "at the openings, layer 5 tells 0.200 bits (chance: 0.190)" in said and "best of all layers" in said
+    for found, ending in (
+        ([0.0, 0.01, 0.2, 0.3], "since step 2."),
+        ([0.0, 0.2, 0.01, 0.3], "since step 3."),  # once above is luck
+        ([0.3, 0.3, 0.3, 0.04], "At the end it is not above chance (0.050)."),
+        ([0.3, 0.3, 0.3, 0.3], "from the first on."),
+    ):
+        records = [{"step": step, "beyond": [b]} for step, b in enumerate(found)]
+        assert figures.describe_information_lines(records, "beyond", (0,), 0.05).endswith(ending)
+    records[-1]["beyond"] = [0.2]
+    drawn = figures.information_lines(records, "beyond", (0,), 0.05)["layout"]
+    assert drawn["shapes"][0]["y0"] == 0.05 and "0.050" in drawn["annotations"][0]["text"]
+    assert "shapes" not in figures.information_lines(records, "beyond", (0,), float("inf"))["layout"]
     assert "3 of 8 experts" in routing_figures.describe_routing(
         np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
     )

@@ -20,7 +20,7 @@ _PATTERNS = {"total": "", "beyond": "/", "remembered": "x"}
 
 
 def information_bars(
-    layers: Sequence[int], bits: Mapping[str, Sequence[float]], p95: Mapping[str, Sequence[float]]
+    layers: Sequence[int], bits: Mapping[str, Sequence[float]], p95: Mapping[str, float]
 ) -> dict[str, Any]:
     """Bits about the source per layer, one bar per measure, with a mark at what chance exceeds once in twenty."""
     names = [f"layer {layer}" for layer in layers]
@@ -38,7 +38,7 @@ def information_bars(
                 "color": _COLORS[measure],
                 "pattern": {"shape": _PATTERNS[measure], "size": 5, "solidity": 0.25},
             },
-            "customdata": numbers(p95[measure]),
+            "customdata": numbers([p95[measure]] * len(layers)),
             "hovertemplate": "%{x}: %{y:.4f} bits<br>chance below %{customdata:.4f}<extra>%{fullData.name}</extra>",
             "offsetgroup": measure,
         }
@@ -47,11 +47,11 @@ def information_bars(
     marks = [
         {
             "type": "bar",  # a bar without a body, so that it stands on its own bar: only its error bar is drawn
-            "name": "chance (95th percentile)",
+            "name": "chance (the best layer's 95th percentile)",
             "showlegend": i == 0,
             "legendgroup": "chance",
             "x": names,
-            "y": numbers(p95[measure]),
+            "y": numbers([p95[measure]] * len(layers)),
             "marker": {"color": "rgba(0,0,0,0)", "line": {"color": palette.INK, "width": 1.5}},
             "hoverinfo": "skip",
             "offsetgroup": measure,
@@ -81,40 +81,46 @@ def information_bars(
 def describe_information(
     layers: Sequence[int],
     bits: Mapping[str, Sequence[float]],
-    p95: Mapping[str, Sequence[float]],
+    p95: Mapping[str, float],
     token_bits: float,
     reader_bits: float,
 ) -> str:
-    """What the experts tell, whether chance could, and what a perfect reader would know."""
-    best = int(np.argmax(bits["total"]))
-    words = (
-        f"Knowing a token's expert in layer {layers[best]} tells {bits['total'][best]:.3f} bits about who speaks "
-        f"(shuffled speakers stay below {p95['total'][best]:.3f} in 95 of 100 tries)."
-    )
-    deep = int(np.argmax(bits["beyond"]))
-    if bits["beyond"][deep] > p95["beyond"][deep]:
-        words += (
-            f" Beyond the token itself, layer {layers[deep]} tells most: {bits['beyond'][deep]:.3f} bits "
-            f"(chance {p95['beyond'][deep]:.3f})."
-        )
+    """What the best layer tells by each measure, whether chance could, and what a perfect reader would know.
+
+    Args:
+        p95: by measure, bits that the best of all layers exceeds by chance once in twenty.
+    """
+    best = {measure: int(np.argmax(values)) for measure, values in bits.items()}
+    telling = {measure: bits[measure][i] > p95[measure] for measure, i in best.items()}
+
+    def told(measure: str) -> str:
+        i = best[measure]
+        return f"layer {layers[i]} tells {bits[measure][i]:.3f} bits (chance: {p95[measure]:.3f})"
+
+    if telling["total"]:
+        words = f"By a token's expert alone, {told('total')} about who speaks."
     else:
-        words += " Beyond the token itself no layer tells more than chance: these routers look at the token alone."
-    memory = int(np.argmax(bits["remembered"]))
-    if bits["remembered"][memory] > p95["remembered"][memory]:
+        words = "Knowing a token's expert tells no more about who speaks than chance would, in any layer."
+    if telling["beyond"]:
+        words += f" Beyond the token itself, {told('beyond')}."
+    else:
+        words += " Beyond the token itself no layer tells more than chance."
+    if telling["remembered"]:
         words += (
-            f" Where all speakers write the same word, at the openings, layer {layers[memory]} still tells "
-            f"{bits['remembered'][memory]:.3f} bits: it remembers who spoke before."
+            f" Where all speakers write the same word, at the openings, {told('remembered')}: only sentences before "
+            "can have told it."
         )
     return (
-        f"{words} For comparison, the token alone gives away {token_bits:.2f} bits, and a perfect reader of the text "
-        f"would know {reader_bits:.2f}."
+        f"{words} Chance is what the best of all layers exceeds once in twenty times when the same experts are held "
+        "against the speakers of other sentences, all shifted along the text. The token alone gives away "
+        f"{token_bits:.2f} bits, and a perfect reader of the text would know {reader_bits:.2f}."
     )
 
 
 def information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: Sequence[float]
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float
 ) -> dict[str, Any]:
-    """One measure over training, a line per layer; the dashed line is the largest of the layers' chance levels."""
+    """One measure over training, a line per layer; the dashed line is what the best layer at the end has by chance."""
     dashes = ("solid", "dash", "dot", "dashdot")
     colors = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:])
     lines = [
@@ -130,7 +136,6 @@ def information_lines(
         }
         for i, layer in enumerate(layers)
     ]
-    chance = max(p95, default=0.0)
     return {
         "data": lines,
         "layout": layout(
@@ -143,42 +148,43 @@ def information_lines(
             },
             xaxis=axis("optimizer steps"),
             yaxis=axis("bits", rangemode="tozero"),
-            annotations=[
-                {
-                    "text": f"chance: below {chance:.3f} in every layer", "xref": "paper", "x": 1, "xanchor": "right",
-                    "y": chance, "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
-                }
-            ],
-            shapes=[
-                {
-                    "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": chance, "y1": chance,
-                    "line": {"color": palette.MUTED, "width": 1, "dash": "dash"},
-                }
-            ],
+            **(_chance_line(p95) if np.isfinite(p95) else {}),
             hovermode="x unified",
             uirevision=f"{measure} {len(layers)}",
         ),
     }  # fmt: skip
 
 
+def _chance_line(p95: float) -> dict[str, Any]:
+    return {
+        "annotations": [{
+            "text": f"chance, the best layer: {p95:.3f}", "xref": "paper", "x": 1, "xanchor": "right", "y": p95,
+            "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
+        }],
+        "shapes": [{
+            "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": p95, "y1": p95,
+            "line": {"color": palette.MUTED, "width": 1, "dash": "dash"},
+        }],
+    }  # fmt: skip
+
+
 def describe_information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: Sequence[float]
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float
 ) -> str:
-    """Where a measure began, where it is now, and when it first rose above chance."""
+    """Where a measure began, where it is now, and since when it has stayed above the chance of the last moment."""
     first, last = records[0], records[-1]
     best = int(np.argmax(last[measure]))
     words = (
         f"{MEASURE_NAMES[measure].capitalize()}: layer {layers[best]} went from {first[measure][best]:.3f} bits at "
         f"step {first['step']:,} to {last[measure][best]:.3f} at step {last['step']:,}."
     )
-    above = next((r["step"] for r in records if r[measure][best] > p95[best]), None)
-    if above is None:
-        return f"{words} It never rose above chance ({p95[best]:.3f})."
-    if above == first["step"]:
-        return (
-            f"{words} It was above chance ({p95[best]:.3f}) from the first: the token gives that much away by itself."
-        )
-    return f"{words} It is above chance ({p95[best]:.3f}) from step {above:,} on."
+    # a single moment above is luck in one of twenty: what counts is the last one below
+    below = max((i for i, record in enumerate(records) if not record[measure][best] > p95), default=-1)
+    if below == len(records) - 1:
+        return f"{words} At the end it is not above chance ({p95:.3f})."
+    if below < 0:
+        return f"{words} It was above chance ({p95:.3f}) from the first on."
+    return f"{words} It has been above chance ({p95:.3f}) since step {records[below + 1]['step']:,}."
 
 
 def source_map(table: np.ndarray, sources: Sequence[str]) -> dict[str, Any]:

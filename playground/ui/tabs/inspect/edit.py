@@ -16,15 +16,14 @@ from ....inspection.cost import RemovalMap, edit_cost, removal_map, removed_part
 from ....inspection.edits import (
     Edit,
     EditCell,
-    Effect,
     RemoveMask,
     SwapPattern,
     SwitchOff,
     edits_tap,
-    effect,
     from_dict,
     to_dict,
 )
+from ....inspection.effect import Effect, effect
 from ....model import trace
 from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
@@ -110,7 +109,7 @@ def build(frame: Frame) -> None:
 
     def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
         listed = parsed(chosen)
-        found = effect(look.model, torch.tensor([look.ids]), listed, place.query)
+        found = effect(look.model, torch.tensor([look.ids]), edits_tap(listed, look.config), place.query)
         figure, words = before_after(look, found, listed, place.query)
         part = window(look.length, place.query)
         seen = trace(
@@ -140,7 +139,9 @@ def build(frame: Frame) -> None:
         listed = [e for e in parsed(values[edits]) if e != edit]
         if len(listed) >= MOST_EDITS:
             raise ValueError(f"{MOST_EDITS} changes at once are enough: remove one first")
-        effect(look.model, torch.tensor([look.ids]), [*listed, edit])  # says now what cannot be done
+        effect(
+            look.model, torch.tensor([look.ids]), edits_tap([*listed, edit], look.config)
+        )  # says now what cannot be done
         return {edits: [coded(e) for e in (*listed, edit)]}
 
     frame.redraws(apply.click, add)

@@ -9,9 +9,9 @@ import torch
 
 from ....data import visible
 from ....inspection.balance import Pull, pulls_on_routers
+from ....inspection.effect import effect
 from ....inspection.rerouting import (
     cost_of_each_expert,
-    effect_on_next,
     forced_route,
     silenced_experts,
     without_experts,
@@ -92,11 +92,11 @@ def build(frame: Frame) -> None:
             ids, _ = read_prompt(page, checkpoint, words)
             ids = ids[-checkpoint.config.context_length :]
             edit = edit_for(model, how, number, chosen, [len(ids) - 1] if last else None)
-            effect = effect_on_next(model, ids, edit)
-            top = torch.cat([effect.after.topk(CANDIDATES // 2).indices, effect.before.topk(CANDIDATES).indices])
-            kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -effect.before[t].item())[:CANDIDATES]
+            found = effect(model, torch.tensor([ids]), edit)
+            top = torch.cat([found.after.topk(CANDIDATES // 2).indices, found.before.topk(CANDIDATES).indices])
+            kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -found.before[t].item())[:CANDIDATES]
             labels = labels_of(checkpoint, kept)
-            after, before = effect.after[kept].tolist(), effect.before[kept].tolist()
+            after, before = found.after[kept].tolist(), found.before[kept].tolist()
             picture = show(
                 next_tokens(labels, after, before, names=("as it is", "changed")),
                 describe_next_tokens(labels, after, before),
@@ -110,7 +110,7 @@ def build(frame: Frame) -> None:
             stations = routing_of(model, torch.tensor([ids])).stations(len(ids) - 1)
             station = next(s for s in stations if s.layer == number)
             return (
-                _cards(plain, changed, effect.divergence, what),
+                _cards(plain, changed, found.divergence, what),
                 picture,
                 _way_of_last(labels_of(checkpoint, ids), station),
             )

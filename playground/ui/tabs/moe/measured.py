@@ -9,15 +9,12 @@ from typing import Any
 
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
+from ....inspection.information import counted, mutual_information, perfect_reader_bits
+from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, routing_of
 from ....inspection.specialisation import (
     MEASURES,
     LayerInformation,
-    Probe,
-    counted,
-    mutual_information,
-    perfect_reader_bits,
-    probe,
     specialisation,
     specialisation_over_training,
 )

@@ -10,7 +10,7 @@ import torch
 
 from ....data import LANGUAGES, visible
 from ....inspection.balance import evenness, load_over_training
-from ....inspection.routing import Routing, Station, expert_layers, routing_of
+from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...chart import Chart, show
@@ -154,7 +154,7 @@ def _default(frame: Frame) -> str | None:
 
 
 def _pictures(
-    checkpoint: Checkpoint, routing: Routing, ids: list[int], notes: list[str], layer: Any, position: Any
+    checkpoint: Checkpoint, routing: RoutedText, ids: list[int], notes: list[str], layer: Any, position: Any
 ) -> list[Any]:
     """Everything this part shows, in the order of its outputs."""
     if layer not in routing.layers:
@@ -188,7 +188,7 @@ def _pictures(
     ]
 
 
-def _over_training(checkpoint: Checkpoint, routing: Routing, i: int, layer: int) -> tuple[Any, str]:
+def _over_training(checkpoint: Checkpoint, routing: RoutedText, i: int, layer: int) -> tuple[Any, str]:
     over = load_over_training(checkpoint.history.load, len(routing.layers), routing.n_experts)
     if over is None:
         return None, notice("This model's record holds no loads from its training.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from ....data import LANGUAGES
-from ....inspection.specialisation import PROBE_SEED
+from ....inspection.probe import PROBE_SEED
 from ....service.runs import OWN_TEXT, corpus_for
 from ....storage import Checkpoint
 from ...page import Page

@@ -141,6 +141,13 @@ def summary(runs: dict[str, BalanceRun], config: ModelConfig) -> str:
 
 
 def losses_so_far(runs: dict[str, BalanceRun]) -> str:
-    """How the three compare once each was evaluated."""
+    """How the three compare once each was evaluated, and how much of it is rounding."""
     known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
-    return describe_losses(known) if len(known) == len(runs) else ""
+    if len(known) < len(runs):
+        return ""
+    _, none, constant = known.values()
+    return (
+        f"{describe_losses(known)} The last two ask the same of the routers: they differ by "
+        f"{abs(constant - none):.4f}, which is rounding that grew; a difference of that size between two runs means "
+        "nothing."
+    )

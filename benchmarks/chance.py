@@ -1,0 +1,106 @@
+"""Chance: how often routers that know nothing of who speaks are said to know something; 5 of 100 is right.
+
+They differ in how long they keep to an expert. The page's own computation judges them, on fresh texts of Dialects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from playground.data import LANGUAGES
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.inspection.chance import chance
+from playground.inspection.probe import Probe, probe
+from playground.inspection.specialisation import bits_and_shifts
+
+E, T = 8, 64
+TOKENIZERS = {"char": CharTokenizer, "word": WordTokenizer}
+
+
+def runs_of(numbers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """An expert drawn for each number (N,): equal ones have the same."""
+    return rng.integers(0, E, numbers.max() + 1)[numbers]
+
+
+def _staying(text: Probe, rng: np.random.Generator, stay: float) -> np.ndarray:
+    return runs_of((rng.random(text.sources.size) > stay).cumsum(), rng)
+
+
+def _windows(text: Probe, rng: np.random.Generator, together: int = 1) -> np.ndarray:
+    return runs_of(np.arange(text.sources.size) // (T * together), rng)
+
+
+def _token_plus_window(text: Probe, rng: np.random.Generator) -> np.ndarray:
+    return (runs_of(text.ids.flatten().numpy(), rng) + _windows(text, rng)) % E
+
+
+def _some_tokens_by_window(text: Probe, rng: np.random.Generator) -> np.ndarray:
+    tokens = text.ids.flatten().numpy()
+    fixed = (rng.random(tokens.max() + 1) < 0.5)[tokens]
+    return np.where(fixed, runs_of(tokens, rng), _windows(text, rng))
+
+
+ROUTERS: dict[str, Callable[[Probe, np.random.Generator], np.ndarray]] = {
+    "anew for every token": lambda text, rng: rng.integers(0, E, text.sources.size),
+    "anew for every sentence": lambda text, rng: runs_of(text.sentences.ravel(), rng),
+    "stays for 10 tokens": lambda text, rng: _staying(text, rng, 0.9),
+    "stays for 50 tokens": lambda text, rng: _staying(text, rng, 0.98),
+    "one per window": _windows,
+    "one per 3 windows": lambda text, rng: _windows(text, rng, 3),
+    "token plus window": _token_plus_window,
+    "some tokens by window": _some_tokens_by_window,
+}
+"""Each gives the experts (N,) of a text. The last two look at the token, so that they truly have a little of the total;
+of the rest they know nothing."""
+
+
+def rates(
+    unit: str, texts: int, draws: int, *, layers: int = 4, shifts: int = 99, tokens: int = 6144
+) -> dict[str, dict[str, float]]:
+    """By router, then by measure: how often one drawn router, or the best of several layers, has a p of 5 % or less.
+
+    `draws` routers of every kind are held against each text.
+    """
+    language = LANGUAGES["dialects"]
+    tokenizer = TOKENIZERS[unit].from_text("".join(language.graph.texts))
+    hits: dict[str, dict[str, list[bool]]] = {name: {} for name in ROUTERS}
+    for number in range(texts):
+        text = probe(language, tokenizer.encode, T, tokens // T, seed=7_000_000 + number)
+        rng = np.random.default_rng(number)
+        first = np.stack([router(text, rng) for router in ROUTERS.values() for _ in range(draws)])
+        for measure, (bits, by_shift) in bits_and_shifts(first, E, text, shifts).items():
+            for i, name in enumerate(ROUTERS):
+                for title, width in ((measure, 1), (best_of(layers, measure), layers)):
+                    for start in range(i * draws, (i + 1) * draws, width):
+                        some = slice(start, start + width)
+                        p = min(layer.p for layer in chance(bits[some], by_shift[:, some]))
+                        hits[name].setdefault(title, []).append(p <= 0.05)
+    return {name: {title: float(np.mean(found)) for title, found in kept.items()} for name, kept in hits.items()}
+
+
+def best_of(layers: int, measure: str) -> str:
+    """What the largest of several layers is called."""
+    return f"{measure}, best of {layers}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("--unit", choices=TOKENIZERS, default="word", help="what a token is")
+    parser.add_argument("--texts", type=int, default=60)
+    parser.add_argument("--draws", type=int, default=16, help="routers of every kind for each text")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure and print the table."""
+    found = rates(options.unit, options.texts, options.draws)
+    titles = list(next(iter(found.values())))
+    print(f"| {options.texts} texts × {options.draws} routers ({options.unit}) | {' | '.join(titles)} |")
+    print("|---" * (len(titles) + 1) + "|")
+    for name, shares in found.items():
+        print(f"| {name} | {' | '.join(f'{100 * shares[title]:.1f} %' for title in titles)} |")
+    for title, tries in (("one", options.texts * options.draws), ("the best of 4", options.texts * options.draws / 4)):
+        print(f"\nBy luck, figures of {title} are off by up to ± {196 * math.sqrt(0.05 * 0.95 / tries):.1f} %.")
