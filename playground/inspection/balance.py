@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ..model import Transformer
-from ..model.moe import balance_loss
+from ..model.moe import LayerRouting, balance_loss
 from ..training import loss_of
 from .routing import NAMES, expert_layers
 
@@ -107,7 +107,7 @@ def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Te
 
     with torch.enable_grad():
         logits = model(inputs, tap=keep).logits
-        routings = [Routing(*(seen[name, layer] for name in NAMES)) for layer in layers]
+        routings = [LayerRouting(*(seen[name, layer] for name in NAMES)) for layer in layers]
         terms = {
             "loss": loss_of(logits, targets),
             **{
