@@ -12,15 +12,9 @@ import numpy as np
 import torch
 
 from ....inspection import Look
-from ....inspection.optimizer_step import (
-    Matrix,
-    StepReport,
-    decay_of,
-    first_adamw_step,
-    first_sgd_step,
-    head_matrix,
-    optimizer_step,
-)
+from ....inspection.head_matrices import Matrix, head_matrix
+from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
+from ....inspection.optimizer_step import StepReport, optimizer_step
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
