@@ -1,18 +1,17 @@
 """One real optimizer step on a sentence, on a copy of the model: every parameter before, its gradient, and after.
 
-d = d_model, D = d_head, T = tokens.
+T = tokens.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from ..model import ModelConfig, Transformer
+from ..model import Transformer
 from ..training import TrainConfig, loss_of
 from ..training.gradients import gradient_norms
 from ..training.optimizers import Muon, make_optimizers
@@ -165,75 +164,3 @@ def _optimizers(model: Transformer, config: TrainConfig, rule: str) -> list[torc
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "muon" if isinstance(optimizer, Muon) else "sgd" if isinstance(optimizer, torch.optim.SGD) else "adamw"
-
-
-# ---- which numbers to look at ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A part of a parameter that has a name of its own: rows (or columns) of one tensor."""
-
-    title: str
-    name: str
-    """The parameter it belongs to."""
-    start: int = 0
-    stop: int | None = None
-    columns: bool = False
-    """Whether it is columns start … stop instead of rows."""
-
-    def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The part (rows, columns) of the parameter's tensor; a vector becomes one row."""
-        tensor = tensor if tensor.ndim > 1 else tensor[None]
-        tensor = tensor.flatten(0, -2)  # experts below one another
-        return tensor[:, self.start : self.stop] if self.columns else tensor[self.start : self.stop]
-
-
-def head_matrix(config: ModelConfig, kind: str, layer: int, head: int) -> Matrix:
-    """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; of grouped heads, the key and value that this head reads."""
-    D, at = config.d_head, f"blocks.{layer}.attention"
-    kv = head // (config.n_heads // config.kv_heads)
-    title = f"W_{kind} · layer {layer}, head {head if kind in 'qo' else kv}"
-    if kind == "o":
-        return Matrix(title, f"{at}.out.weight", head * D, (head + 1) * D, columns=True)
-    if config.attention_layout == "separate_heads":
-        return Matrix(title, f"{at}.heads.{head}.{kind}.weight")
-    first = {"q": head, "k": config.n_heads + kv, "v": config.n_heads + config.kv_heads + kv}[kind]
-    return Matrix(title, f"{at}.qkv.weight", first * D, (first + 1) * D)
-
-
-# ---- one weight, by hand ---------------------------------------------------------------------------------------------
-
-
-def first_adamw_step(
-    weight: float, gradient: float, rate: float, beta1: float, beta2: float, decay: float, eps: float = 1e-8
-) -> dict[str, float]:
-    """The first step of AdamW (Loshchilov and Hutter 2019) for one weight, term by term, in float64.
-
-    Both averages start at 0 and are corrected for it, so the first corrected averages are the gradient and its square
-    themselves: whatever the gradient's size, the weight moves by about the learning rate.
-    """
-    m, v = (1 - beta1) * gradient, (1 - beta2) * gradient**2
-    m_corrected, v_corrected = m / (1 - beta1), v / (1 - beta2)
-    move = -rate * m_corrected / (math.sqrt(v_corrected) + eps)
-    shrink = -rate * decay * weight
-    return {
-        "m": m,
-        "v": v,
-        "m_corrected": m_corrected,
-        "v_corrected": v_corrected,
-        "shrink": shrink,
-        "move": move,
-        "after": weight + shrink + move,
-    }
-
-
-def first_sgd_step(weight: float, gradient: float, rate: float) -> float:
-    """The weight after plain gradient descent: weight − rate · gradient."""
-    return weight - rate * gradient
-
-
-def decay_of(name: str, tensor: torch.Tensor, config: TrainConfig, rule: str) -> float:
-    """The weight decay that this parameter gets: none for norms and biases, none under SGD here."""
-    matrix = tensor.ndim >= 2 and not name.endswith("bias")
-    return config.weight_decay if matrix and rule != "sgd" else 0.0

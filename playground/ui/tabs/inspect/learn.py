@@ -10,15 +10,9 @@ import numpy as np
 import torch
 
 from ....inspection import Look
-from ....inspection.optimizer_step import (
-    Matrix,
-    StepReport,
-    decay_of,
-    first_adamw_step,
-    first_sgd_step,
-    head_matrix,
-    optimizer_step,
-)
+from ....inspection.head_matrices import Matrix, head_matrix
+from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
+from ....inspection.optimizer_step import StepReport, optimizer_step
 from ....service.kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
