@@ -23,7 +23,7 @@ from ..training.proof import fault
 from . import speed
 
 LIBRARIES = (
-    "torch", "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "pillow",
+    "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "pillow",
     "transformers",
 )  # fmt: skip
 COMPILERS = ("c++", "g++", "clang++", "cl")
@@ -80,7 +80,8 @@ def _versions() -> Questions:
         except metadata.PackageNotFoundError:
             return "not installed"
 
-    return {"python": platform.python_version} | {name: lambda name=name: version(name) for name in LIBRARIES}
+    ours = {"python": platform.python_version, "torch": lambda: str(torch.__version__)}  # says what it was built for
+    return ours | {name: lambda name=name: version(name) for name in LIBRARIES}
 
 
 def _machine() -> Questions:
