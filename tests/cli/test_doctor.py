@@ -43,7 +43,7 @@ def test_json_holds_what_a_report_needs(capsys, monkeypatch):
     assert {"system", "processor", "cores", "threads of torch", "kernels of torch"} <= report["machine"].keys()
     assert report["machine"]["bfloat16 declared"] == "1"
     assert report["devices"]["cpu"] == "trains and decodes two tiny models as it should, in fp32 and bf16"
-    assert len(report["speed"]) == 5 and all(number > 0 for number in report["speed"].values())
+    assert len(report["speed"]) == 7 and all(number > 0 for number in report["speed"].values())
     assert report["at hand"]["network"] == "not asked for"
 
 
