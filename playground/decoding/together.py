@@ -24,9 +24,14 @@ import torch
 from ..model import KVCache, Transformer
 from ..model.cache import RaggedCache
 from ..model.fast.bare import bare
+from ..model.fast.process import lone_threads
 from .continuation import Continuation, DecodeStep, choose
 from .decoder import decode_one_token, prefill
 
+PASSES = 4
+"""Made at once by whoever finds nothing ready: each hand-over between threads costs as much as reading a token does."""
+SMALL_MODEL = 5_000_000
+"""Parameters below which a second thread adds nothing to a pass, and beside other work costs most of it."""
 AHEAD = 64
 """Steps that a continuation may be ahead of its reader: one who pauses, or has gone without a word, holds up nobody."""
 
@@ -54,7 +59,7 @@ class Together:
         return len(self._continuations)
 
     def _follow(self, continuation: Continuation) -> Iterator[DecodeStep]:
-        ready: deque[DecodeStep] = deque()
+        ready, begun = deque[DecodeStep](), False
         with self._lock:
             self._continuations.append(continuation)
             self._ready[continuation] = ready
@@ -63,8 +68,9 @@ class Together:
                 if not ready:
                     with self._lock:
                         if not ready and not continuation.over:
-                            self._pass()
-                if continuation in self._failed:
+                            self._pass(PASSES if begun else 1)
+                            begun = True
+                if not ready and continuation in self._failed:
                     raise self._failed[continuation]
                 if not ready:
                     return
@@ -76,10 +82,13 @@ class Together:
                 self._failed.pop(continuation, None)
                 del self._ready[continuation]
 
-    def _pass(self) -> None:
-        """One more step of everyone whose reader keeps up; what goes wrong ends them all, each with that error."""
+    def _pass(self, times: int) -> None:
+        """More steps of everyone whose reader keeps up; what goes wrong ends them all, each with that error."""
         try:
-            self._step_all()
+            if self._config.n_active_parameters < SMALL_MODEL and self._device.type == "cpu":
+                lone_threads().submit(self._step_all, times).result()
+            else:
+                self._step_all(times)
         except Exception as problem:
             self._cache, self._owners = RaggedCache(self._config, device=self._device), []
             for continuation in self._continuations:
@@ -87,8 +96,11 @@ class Together:
                     continuation.over, self._failed[continuation] = True, problem
 
     @torch.inference_mode()
-    def _step_all(self) -> None:
-        going = [s for s in self._continuations if not s.over and len(self._ready[s]) < AHEAD]
+    def _step_all(self, times: int) -> None:
+        for _ in range(times):
+            self._step([s for s in self._continuations if not s.over and len(self._ready[s]) < AHEAD])
+
+    def _step(self, going: list[Continuation]) -> None:
         for continuation in going:
             continuation.begin()
         self._read_windows([continuation for continuation in going if continuation.logits is None])

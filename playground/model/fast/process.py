@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
+
+from ...devices import processors
 
 
 def settle() -> None:
@@ -68,6 +72,22 @@ def alone_if_small(numbers: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+@functools.cache
+def lone_threads() -> ThreadPoolExecutor:
+    """Threads that compute without helpers, one for each processor.
+
+    For work so small that helpers gain nothing, such as decoding with a small model: beside other work on the same
+    cores, where every operation waits for the slower of two threads, one alone is many times as quick.
+    """
+    threads = torch.get_num_threads()
+
+    def alone() -> None:
+        torch.set_num_threads(1)
+        _let_new_threads_have(threads)
+
+    return ThreadPoolExecutor(processors(), thread_name_prefix="alone", initializer=alone)
 
 
 def _let_new_threads_have(threads: int) -> None:
