@@ -5,22 +5,23 @@ The handful of names a script needs:
     >>> from playground import ModelConfig, Transformer, TrainConfig, corpus_from_text, train, generate, load, save
 """
 
-from .data import corpus_from_language, corpus_from_text
-from .decoding import SamplingConfig, generate
-from .model import ModelConfig, Transformer, trace
-from .storage import load, save
-from .training import TrainConfig, train
+import importlib
+from typing import Any
 
-__all__ = [
-    "ModelConfig",
-    "SamplingConfig",
-    "TrainConfig",
-    "Transformer",
-    "corpus_from_language",
-    "corpus_from_text",
-    "generate",
-    "load",
-    "save",
-    "trace",
-    "train",
-]
+_HOMES = {
+    "data": ("corpus_from_language", "corpus_from_text"),
+    "decoding": ("SamplingConfig", "generate"),
+    "model": ("ModelConfig", "Transformer", "trace"),
+    "storage": ("load", "save"),
+    "training": ("TrainConfig", "train"),
+}
+
+__all__ = [name for names in _HOMES.values() for name in names]
+
+
+def __getattr__(name: str) -> Any:
+    """A name from its home, imported when it is asked for: torch takes seconds, in which a shell is to be quiet."""
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f".{home}", __name__), name)

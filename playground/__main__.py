@@ -2,9 +2,12 @@
 
 import sys
 
-from .cli import main
-
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # a model may write what a Windows code page lacks: "?" is no error
-    sys.exit(main())
+    try:
+        from .cli import main  # seconds in which somebody may change their mind
+
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -43,7 +42,10 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code. Errors a user can mend are one sentence on standard error."""
     options = build_parser().parse_args(arguments)
+    from safetensors import SafetensorError
+
     from ..model.fast.process import settle
+    from .progress import print_no_more
 
     settle()
     try:
@@ -53,10 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_ARGUMENTS
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            print_no_more()
             return 0
         where = f"{problem.filename}: " if problem.filename else ""
         _complain(f"python -m playground {options.command}: {where}{problem.strerror or problem}")
+        return BAD_ARGUMENTS
+    except SafetensorError as problem:  # a full disk, among others
+        _complain(f"python -m playground {options.command}: a file could not be written: {problem}")
+        return BAD_ARGUMENTS
+    except (MemoryError, RuntimeError) as problem:
+        if isinstance(problem, RuntimeError) and "allocate" not in str(problem):
+            raise
+        _complain(f"python -m playground {options.command}: this machine has too little memory for that: choose less")
         return BAD_ARGUMENTS
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -9,14 +9,16 @@ from pathlib import Path
 from ..data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
 from ..model import PRESETS, ModelConfig, Transformer
 from ..storage import CheckpointError, load
+from ..storage.bounds import check_bounds
 from ..training import History, TrainConfig
-from ..training.autosave import FILE, reads
+from ..training.autosave import FILE, read, reads, under
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
 from .settings import parse_settings
 
 PRESET = "small"
+MAX_VOCABULARY = 1_000_000
 MAX_TEXT_BYTES = 100_000_000
 """Of a text: while it is taken apart, some 35 times as many bytes are in memory."""
 
@@ -33,12 +35,14 @@ class Plan:
     resume: bool = False
     """Whether the folder holds a state to go on from."""
     notice: str = ""
+    over: bool = False
+    """Whether nothing is left to do but to write the model, because its run was killed just before that."""
 
 
 def fresh(options: argparse.Namespace) -> Plan:
     """A new run. Raises ValueError with a sentence where it cannot be made."""
     model_changes, config = check(options)
-    preset = options.preset or PRESET
+    preset = PRESET if options.preset is None else options.preset
     source, seed = _source(options) or {"text": None, "language": "stories"}, options.seed or 0
     corpus = _corpus(source, options.tokenizer, options.vocab_size, seed)
     shape = PRESETS[preset].config.replace(**{"vocab_size": corpus.vocab_size, **model_changes})
@@ -59,7 +63,7 @@ def fresh(options: argparse.Namespace) -> Plan:
 
 def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     """What --set changes of a new run's model, and how to train it: all that can be checked before the text is read."""
-    out, preset = Path(options.out), options.preset or PRESET
+    out, preset = Path(options.out), PRESET if options.preset is None else options.preset
     if is_first() and not _free(out):
         raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
     if preset not in PRESETS:
@@ -67,7 +71,9 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     if options.seed is not None and options.seed < 0:
         raise ValueError(f"--seed must be at least 0, not {options.seed}")
     model_changes, training_changes = parse_settings(options.set)
-    PRESETS[preset].config.replace(**model_changes)
+    if options.vocab_size is not None and not 2 <= options.vocab_size <= MAX_VOCABULARY:
+        raise ValueError(f"--vocab-size must be from 2 to {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
+    check_bounds(PRESETS[preset].config.replace(**model_changes))
     return model_changes, _asked(options, recipe_for(preset).replace(**{"seed": options.seed or 0, **training_changes}))
 
 
@@ -92,11 +98,19 @@ def resumed(options: argparse.Namespace) -> Plan:
         training_changes.setdefault("seed", options.seed)
     config = _asked(options, saved.training.replace(**training_changes))
     source = _source(options) or about["source"]
-    tokenizer, vocab_size = options.tokenizer or about["tokenizer"], options.vocab_size or about["vocab_size"]
+    tokenizer = options.tokenizer or about["tokenizer"]
+    vocab_size = about["vocab_size"] if options.vocab_size is None else options.vocab_size
     corpus = _corpus(source, tokenizer, vocab_size, about["seed"])
     shape = checkpoint.config.replace(**model_changes)
     saved.changes(shape, config, corpus)
-    if saved.step >= config.steps:
+    if _ended(saved, saved.training) and not begins and checkpoint.history.last_step < saved.step:
+        notice = "This run was over, but killed before its model was written: it is written now."
+        return Plan(corpus, _as_saved(out, shape), saved.training, about, resume=True, notice=notice, over=True)
+    if saved.step > config.steps:
+        raise ValueError(
+            f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
+        )
+    if saved.step == config.steps:
         raise ValueError(f"all {saved.step:,} steps of this run are done: add --steps with more of them to train on")
     if config.max_seconds is not None and saved.seconds >= config.max_seconds:
         raise ValueError(
@@ -105,6 +119,18 @@ def resumed(options: argparse.Namespace) -> Plan:
     about |= {"source": source, "training": config.to_dict(), "prompt": options.prompt or about["prompt"]}
     notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
     return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, resume=not begins, notice=notice)
+
+
+def _ended(saved: SavedRun, config: TrainConfig) -> bool:
+    """Whether the saved state is the run's last."""
+    return saved.step >= config.steps or (config.max_seconds is not None and saved.seconds >= config.max_seconds)
+
+
+def _as_saved(out: Path, shape: ModelConfig) -> Transformer:
+    """The model of the saved state."""
+    model = Transformer(shape)
+    model.load_state_dict(under(read(out)[1], "model/"))
+    return model
 
 
 def _beginning(shape: ModelConfig, about: dict) -> SavedRun:
@@ -138,9 +164,9 @@ def _asked(options: argparse.Namespace, config: TrainConfig) -> TrainConfig:
 
 
 def _source(options: argparse.Namespace) -> dict | None:
-    if options.text:
+    if options.text is not None:
         return {"text": str(Path(options.text).resolve()), "language": None}
-    return {"text": None, "language": options.language} if options.language else None
+    return {"text": None, "language": options.language} if options.language is not None else None
 
 
 def _corpus(source: dict, tokenizer: str | None, vocab_size: int | None, seed: int) -> Corpus:

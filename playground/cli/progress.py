@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from typing import Any
 
@@ -15,6 +16,11 @@ from ..training import TrainEvent
 def json_line(event: TrainEvent) -> None:
     """Print an event for programs."""
     print(json.dumps(finite(event.to_dict())), flush=True)
+
+
+def print_no_more() -> None:
+    """Let what is printed from now on, and what still waits to be, go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finite(value: Any) -> Any:

@@ -16,12 +16,15 @@ from ..storage import save
 from ..storage.snapshots import drop_after, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
+from ..training.lock import owned
 from ..training.resume import SavedRun
 from . import remote
 from .plan import PRESET, Plan, check, fresh, resumed
-from .progress import Progress, json_line
+from .progress import Progress, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
+MORE = {"done": " --steps N", "diverged": " --set learning_rate=R", "time": " --set max_seconds=none"}
+"""What a run that ended so needs to go on."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -51,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
         return remote.run(options, check=lambda: check(options))
     out = Path(options.out)
     plan = resumed(options) if options.resume else fresh(options)
+    if plan.over:
+        return _write_out(plan, out, as_json=options.json)
     interrupted = False
 
     def stop(*_) -> None:
@@ -68,8 +73,7 @@ def run(options: argparse.Namespace) -> int:
             return _follow(events, out)
         reason = _watch(events, plan, out, as_json=options.json)
     if not options.json:
-        more = {"done": " --steps N", "diverged": " --set learning_rate=R"}.get(reason, "")
-        again = f"; --resume --out {out}{more} goes on" if (out / FILE).exists() else ""
+        again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)
 
@@ -86,14 +90,21 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
         keep()
     about["ladder"] = corpus.ladder(model.config.context_length, plan.config.eval_windows).to_dict()
     show = json_line if as_json else Progress(plan.config.steps, corpus, about["ladder"]).show
+
+    def tell(event: TrainEvent) -> None:
+        try:
+            show(event)
+        except BrokenPipeError:  # whoever read along has left; the run goes on in silence
+            print_no_more()
+
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
-            show(Noticed(history.last_step, 0.0, sentence))
+            tell(Noticed(history.last_step, 0.0, sentence))
     for event in events:
         history.add(event)
         if event.event == "finished" and (sentence := history.risen()):
-            show(Noticed(event.step, event.seconds, sentence))
-        show(event)
+            tell(Noticed(event.step, event.seconds, sentence))
+        tell(event)
         if event.event == "started":  # the moments of a future that will not be are forgotten
             drop_after(out, event.step)
         elif event.event == "snapshotted":
@@ -101,6 +112,22 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
         elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
             keep()
     return event.reason
+
+
+def _write_out(plan: Plan, out: Path, *, as_json: bool) -> int:
+    """Save the model of a run that is over but was killed before it could."""
+    history, corpus = SavedRun.of(out).history, plan.corpus
+    plan.about["ladder"] = corpus.ladder(plan.model.config.context_length, plan.config.eval_windows).to_dict()
+    lock = owned(out)
+    try:
+        save(out, plan.model, corpus.tokenizer, history, name=out.name, about=plan.about)
+    finally:
+        lock.release()
+    if as_json:
+        json_line(Noticed(history.last_step, 0.0, plan.notice))
+    else:
+        print(plan.notice)
+    return 0
 
 
 def _follow(events: Iterator[TrainEvent], out: Path) -> int:

@@ -16,14 +16,14 @@ def decode_upload(data: bytes, *, name: str = "the file", max_bytes: int = MAX_B
     if len(data) > max_bytes:
         raise TextError(f"{name} has {len(data) / 1e6:.1f} MB; at most {max_bytes / 1e6:.1f} MB can be used here")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise TextError(f"{name} is UTF-16 text: save it as UTF-8 and upload it again")
+        raise TextError(f"{name} is UTF-{32 if data[2:4] == bytes(2) else 16} text: save it as UTF-8 and try again")
     if b"\0" in data:
         raise TextError(f"{name} is not a text file: it holds binary data")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         raise TextError(
-            f"{name} is not UTF-8 text (byte {problem.start:,} does not fit): save it as UTF-8 and upload it again"
+            f"{name} is not UTF-8 text (byte {problem.start:,} does not fit): save it as UTF-8 and try again"
         ) from problem
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -33,6 +33,8 @@ def read_file(path: str | Path, *, max_bytes: int = MAX_BYTES) -> str:
     path = Path(path)
     if path.is_dir():
         raise TextError(f"{path} is a folder: name a text file")
+    if path.exists() and not path.is_file():
+        raise TextError(f"{path} is not a file that can be read again: save its text in one")
     try:
         size = path.stat().st_size
         if size > max_bytes:

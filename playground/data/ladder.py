@@ -43,6 +43,8 @@ class Ladder:
                     f"{-gap:.4f} nats below the floor, which no honest model can keep up: "
                     "too few validation tokens to judge by, or the validation text leaked into the training."
                 )
+            if loss > self.uniform:
+                return f"{gap:.4f} nats above the floor, and worse than guessing all tokens alike ({self.uniform:.4f})."
             percent = 100 * (self.uniform - loss) / (self.uniform - self.floor)
             return f"{max(gap, 0.0):.4f} nats above the floor: {percent:.1f} % of all there is to learn."
         beaten = [name for name, rung in self.rungs() if loss < rung]

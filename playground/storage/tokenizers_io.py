@@ -138,11 +138,26 @@ def tokenizer_from_files(folder: Path) -> Tokenizer:
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise CheckpointError(f"{folder} has no tokenizer.json: save its fast tokenizer beside the model")
-    body = read_json(path)
+    body, beside = read_json(path), folder / "tokenizer_config.json"
+    _check_beside(read_json(beside) if beside.is_file() else {})
     try:
         return _tokenizer(body)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
+    except ValueError as problem:
         raise CheckpointError(f"tokenizer.json cannot be read: {problem}") from problem
+    except (KeyError, IndexError, TypeError, AttributeError) as problem:
+        raise CheckpointError("tokenizer.json cannot be read: a part of it is not what it should be") from problem
+
+
+def _check_beside(settings: Any) -> None:
+    """Refuse settings beside a tokenizer.json by which Transformers would change what it reads."""
+    if not isinstance(settings, dict):
+        raise CheckpointError("tokenizer_config.json is not a table of settings")
+    for name in ("add_prefix_space", "add_bos_token", "add_eos_token", "do_lower_case"):
+        if settings.get(name):
+            raise CheckpointError(
+                f"tokenizer_config.json has {name}, which is not understood: "
+                "texts would be read in another way than by its model"
+            )
 
 
 def _tokenizer(body: dict[str, Any]) -> Tokenizer:
@@ -165,7 +180,7 @@ def _tokenizer(body: dict[str, Any]) -> Tokenizer:
         ("decoder", lambda part: part is not None and part["type"] == "ByteLevel"),
     ):
         if not fine(part := body.get(name)):
-            what = f"the {name} {_kind(part)}" if part is not None else f"a missing {name}"
+            what = f"the {name} {_kind(part) or ''}".rstrip() if part is not None else f"a missing {name}"
             raise ValueError(f"{what} is not understood, and texts would be read in another way than by its model")
     return _from_byte_level(model, _pattern(body["pre_tokenizer"]), body.get("added_tokens") or [])
 

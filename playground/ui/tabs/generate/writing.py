@@ -146,7 +146,7 @@ def build(page: Page) -> Desk:
                 notes.append(NO_MASK)
             for shown, words in _write(checkpoint, written, name, new_tokens, stops, press):
                 if words is None:
-                    yield {text: shown, controls.components["seed"]: sampling.seed}
+                    yield {text: shown, status: quiet("Writing …"), controls.components["seed"]: sampling.seed}
                 elif not press.overtaken:
                     said = " ".join([*words, *notes, _HOW_TO_READ])
                     yield {text: shown, status: quiet(said), record: written.to_dict(), card: gr.Column(visible=False)}

@@ -1,0 +1,106 @@
+"""What goes wrong outside a run: kills between two saves, full disks, readers who leave, wishes that no machine fulfils."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import SafetensorError
+
+from playground.cli import main
+from playground.cli import train as command
+from playground.storage import load
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["--set", "d_model=16", "n_layers=1", "context_length=16", "batch_size=2", "eval_every=4", "eval_windows=2",
+         "device=cpu", "precision=fp32"]  # fmt: skip
+
+
+def train(out: Path, *more: str) -> int:
+    return main(["train", "--language", "copy", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more])
+
+
+def test_a_run_killed_after_its_last_state_and_before_its_model_is_written_is_written_on_resume(
+    tmp_path, monkeypatch, capsys
+):
+    assert train(tmp_path / "whole") == 0
+    kept, saves = command.save, []
+
+    def killed(*args, **more):
+        saves.append(1)
+        if len(saves) > 1:  # the first is the untrained model's
+            raise KeyboardInterrupt
+        return kept(*args, **more)
+
+    monkeypatch.setattr(command, "save", killed)
+    assert train(tmp_path / "cut") == 130
+    monkeypatch.undo()
+    assert load(tmp_path / "cut").history.last_step == 0
+    assert main(["train", "--resume", "--out", str(tmp_path / "cut")]) == 0
+    assert "killed before its model was written" in capsys.readouterr().out
+    whole, cut = load(tmp_path / "whole"), load(tmp_path / "cut")
+    for ours, theirs in zip(cut.model.parameters(), whole.model.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert cut.history.evaluations["val_loss"] == whole.history.evaluations["val_loss"]
+    assert main(["train", "--resume", "--out", str(tmp_path / "cut")]) == 2
+    assert "all 8 steps of this run are done" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_a_sentence(tmp_path, monkeypatch, capsys):
+    def full(*args, **more):
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr(command, "save", full)
+    assert train(tmp_path / "m") == 2
+    assert "could not be written: I/O error: No space left" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--set", "d_model=1000000"], "at most"),
+        (["--set", "n_layers=5000000"], "at most"),
+        (["--set", "context_length=100000000"], "at most"),
+        (["--set", "n_experts=1000000"], "at most"),
+        (["--set", "batch_size=99999999999"], "batch_size must be a whole number from 1 to 100000"),
+        (["--set", "eval_windows=100000000"], "eval_windows must be a whole number from 1 to 100000"),
+        (["--vocab-size", "1000000000"], "--vocab-size must be from 2 to 1,000,000"),
+        (["--vocab-size", "0"], "--vocab-size must be from 2 to 1,000,000"),
+        (["--vocab-size", "-1"], "--vocab-size must be from 2 to 1,000,000"),
+        (["--text", ""], "is a folder: name a text file"),
+        (["--text", os.devnull], "is not a file that can be read again"),
+        (["--language", ""], "there is no language called ''"),
+        (["--preset", ""], "there is no preset called ''"),
+    ],
+)
+def test_what_no_machine_has_is_refused_before_anything_is_made(tmp_path, capsys, asked, said):
+    began = time.process_time()
+    assert main(["train", "--out", str(tmp_path / "m"), *asked]) == 2
+    assert said in capsys.readouterr().err
+    assert time.process_time() - began < 2 and not (tmp_path / "m").exists()
+
+
+def test_a_reader_who_leaves_does_not_end_the_run(tmp_path):
+    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--steps", "8", "--preset", "tiny"]
+    run = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "m"), *SMALL], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    run.stdout.readline()
+    run.stdout.close()
+    assert run.wait(120) == 0
+    assert load(tmp_path / "m").history.last_step == 8
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+def test_an_interrupt_while_the_program_starts_is_quiet():
+    run = subprocess.Popen(
+        [sys.executable, "-m", "playground", "info", "nowhere"], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(0.7)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert "Traceback" not in said and run.returncode in (2, 130)
