@@ -54,8 +54,9 @@ ROUTERS: dict[str, Callable[[Probe, np.random.Generator], np.ndarray]] = {
     "token plus window": _token_plus_window,
     "some tokens by window": _some_tokens_by_window,
 }
-"""Each gives the experts (N,) of a text. The last two look at the token, so that they truly have a little of the total;
-of the rest they know nothing."""
+"""Each gives the experts (N,) of a text."""
+LOOK_AT_TOKENS = ("token plus window", "some tokens by window")
+"""These truly know some of the total, and nothing of the rest."""
 
 
 def rates(

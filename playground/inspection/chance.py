@@ -4,12 +4,16 @@ N = tokens, M = sentences, R = shifts, L = layers, E = experts, S = sources.
 
 A speaker stays for several sentences, and a router may stay with an expert just as long: two such series agree by
 luck far more often than independent draws do. So the labels are not shuffled but shifted along the text as around a
-ring, by whole sentences (as random shifts of a time series in Harrison et al. 2020, section 2): both series keep all
+ring, by whole sentences (against “nonsense correlations” of two slow series, as Harris 2020): both series keep all
 their habits, and only what ties them to each other is gone. Where something is to be told beyond the token itself, a
 token takes its speaker from the nearest sentence, counted from the shifted one, that has the same token in it: then
 what the token gives away by itself stays too, and only the rest is gone.
 
 Where the largest of several layers is looked at, so is the largest in every shift (Westfall and Young 1993).
+
+Routers that know nothing exceed the 95th percentile in 4 to 7 of 100 texts, however long they persist. Beyond the
+token, of words, it is 10 where an expert is drawn for each sentence (a rare word's donor is not always that of those
+around it), and 2 where one stays for hundreds of tokens (`python -m benchmarks chance`).
 """
 
 from __future__ import annotations
@@ -24,9 +28,8 @@ from .information import mutual_information
 SHIFTS = 199
 """With the text as it is they make 200, so that a share of a twentieth can be met exactly."""
 NEAR = 8
-"""Sentences within which each donor is taken once only. Found by trying, see `python -m benchmarks chance`: without
-it the tokens of a rare word share donors and seem to persist longer than they do, with all donors taken once some
-come from too far."""
+"""Sentences within which each donor is taken once only. Found by trying: without it the tokens of a rare word share
+donors and seem to persist longer than they do; with all donors taken once some come from too far."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from benchmarks.chance import rates
+from benchmarks.chance import LOOK_AT_TOKENS, rates
 from playground.data import LANGUAGES
 from playground.data.tokenizers import WordTokenizer
 from playground.inspection import chance as s
@@ -71,20 +71,13 @@ def test_a_text_of_one_sentence_or_none_tells_nothing():
         assert s.shifted_sources(np.zeros(n, int), np.zeros(n, int), np.zeros(n, int)).shape == (0, n)
 
 
-def test_routers_that_know_nothing_reach_the_95th_percentile_once_in_twenty():
-    """Of every persistence, in every measure, of one layer and of the best of four; `benchmarks chance` tries more."""
-    found = rates("word", 8, 32, shifts=39, tokens=2048)
-    singles = {title: shares for title, shares in _by_measure(found).items() if "best" not in title}
-    tried, looks_at_tokens = 8 * 32, ("token plus window", "some tokens by window")
-    for title, shares in _by_measure(found).items():
-        tries = tried if title in singles else tried / 4
-        for name, share in shares.items():
-            if not (title.startswith("total") and name in looks_at_tokens):
-                assert share <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / tries), (title, name)
-    assert 0.03 <= np.mean([share for shares in singles.values() for name, share in shares.items()
-                            if name not in looks_at_tokens]) <= 0.07  # fmt: skip
-
-
-def _by_measure(found):
-    titles = next(iter(found.values()))
-    return {title: {name: shares[title] for name, shares in found.items()} for title in titles}
+def test_routers_that_know_nothing_exceed_the_95th_percentile_once_in_twenty():
+    """Of every persistence, in every measure, one layer and the best of four; `benchmarks chance` tries many more."""
+    texts, draws = 8, 16
+    found = rates("word", texts, draws, shifts=39, tokens=2048)
+    for title in next(iter(found.values())):
+        shares = [each[title] for name, each in found.items()
+                  if name not in LOOK_AT_TOKENS or not title.startswith("total")]  # fmt: skip
+        assert 0.02 < np.mean(shares) < 0.09, title
+        if "best" not in title:
+            assert max(shares) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / (texts * draws)), title

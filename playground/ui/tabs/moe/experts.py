@@ -39,8 +39,8 @@ On *Dialects* four speakers take turns and nothing in the text names them, but h
 known. **Mutual information** says how many bits knowing a token's expert tells about who speaks: 0 is nothing, 2 bits
 would settle it. Three measures, because the plain one misleads: a router that sees only the token, even an untrained
 one, already “knows” what the word gives away. **Chance** is the same computation, on the same routes, with the speakers
-of all sentences shifted along the text, {SHIFTS} times, and of every shift the best layer: routers that know nothing
-stay below it in 95 of 100 texts, however long they keep to an expert.
+of all sentences shifted along the text, {SHIFTS} times, and of every shift the best layer. Routers that know nothing
+stay below it in about 95 of 100 texts, whether they keep to an expert for one token or for hundreds.
 """
 
 
