@@ -103,9 +103,9 @@ def resumed(options: argparse.Namespace) -> Plan:
     corpus = _corpus(source, tokenizer, vocab_size, about["seed"])
     shape = checkpoint.config.replace(**model_changes)
     saved.changes(shape, config, corpus)
-    if _ended(saved, saved.training) and not begins and checkpoint.history.last_step < saved.step:
+    if _ended(saved, config) and not begins and checkpoint.history.last_step < saved.step:
         notice = "This run was over, but killed before its model was written: it is written now."
-        return Plan(corpus, _as_saved(out, shape), saved.training, about, resume=True, notice=notice, over=True)
+        return Plan(corpus, _as_saved(out, shape), config, about, resume=True, notice=notice, over=True)
     if saved.step > config.steps:
         raise ValueError(
             f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"

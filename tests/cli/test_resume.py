@@ -86,7 +86,7 @@ def test_a_finished_run_trained_on_with_what_it_had_is_the_same_curve(run, done,
         (["--set", "learning_rate=99"], "learning_rate must be a number from 0 to 10"),
         (["--set", "d_model=17"], "not divisible"),
         ([], "all 8 steps of this run are done: add --steps"),
-        (["--steps", "3"], "all 8 steps of this run are done: add --steps"),
+        (["--steps", "3"], "this run has made 8 steps already: give --steps more"),
         (["--set", "max_seconds=0.0001"], "seconds of this run are over"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What goes wrong outside a run: kills between two saves, full disks, readers who leave, wishes that no machine fulfils."""
+"""What goes wrong outside a run: a kill between saves, a full disk, a reader who leaves, wishes beyond machines."""
 
 import os
 import signal
