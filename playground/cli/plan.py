@@ -19,6 +19,7 @@ from .settings import parse_settings
 
 PRESET = "small"
 MAX_VOCABULARY = 1_000_000
+MAX_WINDOWS = 100_000
 MAX_TEXT_BYTES = 100_000_000
 """Of a text: while it is taken apart, some 35 times as many bytes are in memory."""
 
@@ -74,7 +75,13 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     if options.vocab_size is not None and not 2 <= options.vocab_size <= MAX_VOCABULARY:
         raise ValueError(f"--vocab-size must be from 2 to {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
     check_bounds(PRESETS[preset].config.replace(**model_changes))
-    return model_changes, _asked(options, recipe_for(preset).replace(**{"seed": options.seed or 0, **training_changes}))
+    config = _asked(options, recipe_for(preset).replace(**{"seed": options.seed or 0, **training_changes}))
+    for name in ("batch_size", "eval_windows"):
+        if (getattr(config, name) or 0) > MAX_WINDOWS:
+            raise ValueError(
+                f"{name} is {getattr(config, name):,}; at most {MAX_WINDOWS:,} windows can be read at once"
+            )
+    return model_changes, config
 
 
 def resumed(options: argparse.Namespace) -> Plan:
