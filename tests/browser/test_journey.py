@@ -88,6 +88,8 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     anna, bert = open_page(), open_page()
     anna.goto(address)
     anna.wait_for_selector("#status .badge:has-text('recorded')")
+    anna.wait_for_function("localStorage.getItem('transformer-playground-visitor')")  # the server has answered once
+    anna.wait_for_timeout(1000)
     anna.click("#source label:has-text('Twenty sentences')")
     anna.click("#size label:has-text('Tiny')")
     anna.wait_for_function("document.querySelector('#outlook').innerText.includes('205,696')")
