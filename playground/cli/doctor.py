@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision
+from ..links.repetition import processor_name
 from ..training.proof import fault
 from . import speed
 
@@ -87,7 +88,7 @@ def _versions() -> Questions:
 def _machine() -> Questions:
     return {
         "system": lambda: f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "processor": _processor,
+        "processor": processor_name,
         "cores": os.cpu_count,
         "threads of torch": torch.get_num_threads,
         "kernels of torch": torch.backends.cpu.get_cpu_capability,
@@ -96,15 +97,6 @@ def _machine() -> Questions:
         "memory, GB": _memory,
         "free disk here, GB": lambda: round(shutil.disk_usage(".").free * 1e-9, 1),
     }
-
-
-def _processor() -> str:
-    """Its maker's name for it."""
-    if platform.system() == "Darwin":
-        return _said("sysctl", "-n", "machdep.cpu.brand_string")
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if platform.system() == "Linux" else []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def _memory() -> str | float:
