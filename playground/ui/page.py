@@ -34,10 +34,13 @@ import gradio as gr
 from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
-from .lenient import LenientDropdown
+from .gradio_fixes.lenient import LenientDropdown
 
-# for handlers that only the page itself calls and that answer at once
-QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
+# gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
+UNSEEN = {"show_progress": "hidden", "show_progress_on": [], "api_visibility": "private"}
+# for those of them that answer at once
+QUIETLY = {"queue": False, **UNSEEN}
 
 
 @dataclass

@@ -15,9 +15,9 @@ from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
+from playground.ui.forms.fields import whole
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
-from playground.ui.tabs.generate.controls import whole
 from playground.ui.tabs.generate.presses import MOST_PAGES, Presses
 from playground.ui.tabs.generate.tokens import OVERLAP, growing
 from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _two, _write

@@ -17,7 +17,7 @@ from ...chart import Chart, show
 from ...figures.cachewalk import cache_panels, describe_cache
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.wire import bytes_text
-from ...lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider
 from .frame import Frame, Place
 
 TITLE = "Cache walk"

@@ -20,7 +20,7 @@ from ... import theme
 from ...chart import Chart, show
 from ...figures.attention import signed_map
 from ...figures.bars import named_bars
-from ...lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
 

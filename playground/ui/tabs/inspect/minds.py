@@ -18,7 +18,7 @@ from ...figures.attention import describe_signed
 from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ...figures.parts import part_map
 from ...figures.wire import signed
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...widgets.clicks import cell_of, index_of
 from .drawn import window, window_words
 from .frame import Frame, Place

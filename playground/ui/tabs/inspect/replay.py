@@ -18,7 +18,7 @@ from ...chart import Chart, show
 from ...figures.attention import describe_pattern, pattern_map
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.replay import describe_appearance, step_at, timeline
-from ...lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider
 from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place

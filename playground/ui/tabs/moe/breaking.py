@@ -24,7 +24,7 @@ from ...chart import Chart, show
 from ...figures.breaking import cost_map, describe_costs
 from ...figures.candidates import describe_next_tokens, next_tokens
 from ...figures.wire import signed
-from ...lenient import LenientCheckboxGroup, LenientRadio
+from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import heading, notice, saved_table, stat_cards

@@ -24,7 +24,7 @@ from ...figures.specialisation import (
     information_lines,
     source_map,
 )
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...page import QUIETLY, in_words
 from ...theme import heading, notice, saved_table
 from .expert_text import expert_badge

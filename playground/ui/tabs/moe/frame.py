@@ -12,7 +12,7 @@ import torch
 
 from ....service.kept import Kept
 from ....storage.snapshots import Snapshots
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...page import QUIETLY, Page
 from ...widgets.turns import Question, Turns, by_component
 

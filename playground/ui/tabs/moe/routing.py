@@ -23,7 +23,7 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions

@@ -8,8 +8,8 @@ from typing import Any
 from ....service.views import RunView
 from ... import theme
 from ...figures.still import colours_css, still
+from ...forms.run import setting_name
 from . import watch
-from .form import setting_name
 from .runs_table import setting
 
 # even if something slipped through: no script runs and nothing is fetched
