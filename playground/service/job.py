@@ -104,6 +104,11 @@ class Job:
         """Whether nothing more will change."""
         return not self.active and not self.busy
 
+    def seen_as(self) -> dict[str, Any]:
+        """What every view of it holds: the fields of `View`."""
+        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version")
+        return {name: getattr(self, name) for name in names}
+
     # ---- its life ----------------------------------------------------------------------------------------------------
 
     def queue(self, start: Callable[[], None], ended: Callable[[], None]) -> None:

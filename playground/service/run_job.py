@@ -97,10 +97,7 @@ class RunJob(Job):
         with self._lock:
             prepared = self._prepared
             return RunView(
-                id=self.id,
-                name=self.name,
-                state=self._state,
-                message=self._message,
+                **self.seen_as(),
                 history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
@@ -118,9 +115,6 @@ class RunJob(Job):
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
-                place=self.place,
-                wait=self.wait,
-                version=self._version,
             )
 
     @property

@@ -31,10 +31,9 @@ import gradio as gr
 
 from ...devices import processors
 from ...service.kept import Kept
+from ...service.limits import PAGES
 from ..page import UNSEEN, sentence
 
-PAGES = 500
-"""Open pages whose order is remembered; one that was forgotten begins anew, with what its browser says."""
 AT_ONCE = 3
 """Answers worked on at the same time for one page: a slow one does not hold up the click after it."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from ....service.comparisons import ComparisonJob, ComparisonSpec
+from ....service.comparisons import ComparisonJob
 from ....service.limits import Limits
 from ....service.runs import Source
 from ....service.views import PairView, pair_of
@@ -20,7 +20,7 @@ from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
 from . import watch
-from .frame import Frame, both, each, first_choice, models_of
+from .frame import Frame, both, each, first_choice
 from .table import decoding_speeds, pair_table, training_speeds
 
 
@@ -31,7 +31,7 @@ class Compare(Following):
 
     def __init__(self, page: Page):
         super().__init__(page)
-        opening = self._opening()
+        opening = self._shipped()
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
                 self.c = controls(page.limits)
@@ -69,7 +69,7 @@ class Compare(Following):
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later
-            changed(self.choose, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
+            changed(self.other, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
@@ -97,50 +97,24 @@ class Compare(Following):
             job = self.board.compare(visitor, form.comparison_spec(named, source, self.page.limits))
         return self.follow(job, request, None, None, *(values[axis] for axis in self.axes))
 
-    def stop(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """Press Stop."""
-        job = self.board.stop(visitor, kind=ComparisonJob)
-        return self.looked(request, visitor, dense, moe, x, y) if job else gr.skip()
-
-    def stop_dense(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+    def stop_dense(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """Stop the dense model; the mixture goes on."""
-        return self._stop_one("dense", request, visitor, dense, moe, x, y)
+        return self._stop_one("dense", request, visitor, *who)
 
-    def stop_moe(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+    def stop_moe(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """Stop the mixture; the dense model goes on."""
-        return self._stop_one("moe", request, visitor, dense, moe, x, y)
+        return self._stop_one("moe", request, visitor, *who)
 
     def _stop_one(self, side: str, request: gr.Request, visitor: str, *who: Any) -> dict:
         job = self.board.active(visitor, kind=ComparisonJob)
         if job is None:
             return gr.skip()
         job.stop_side(side)
-        return self.looked(request, visitor, *who)
+        return self.look(request, visitor, *who)
 
-    def look(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A tick of the timer."""
-        return self.looked(request, visitor, dense, moe, x, y)
-
-    def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a comparison or show the visitor's last one, with its settings."""
-        job = self.board.active(visitor, kind=ComparisonJob)
-        if job is not None:
-            return self.follow(job, request, dense, moe, x, y) | self.restore(job.spec)
-        jobs = self.board.of(visitor, kind=ComparisonJob)
-        out = self.restore(jobs[-1].spec) if jobs else {}
-        came_to_something = [job for job in jobs if job.has_result]
-        news = self.board.news(visitor)
-        follower = self.renew(request, news=news)
-        if not came_to_something and not any(news):
-            return out or gr.skip()  # the page opens with the shipped pair
-        view = came_to_something[-1].view() if came_to_something else self.chosen(visitor, dense, moe, x, y)
-        if view is None:
-            return out or gr.skip()
-        return out | self.draw(view, visitor, follower, dense, moe, x, y, whole=True)
-
-    def restore(self, spec: ComparisonSpec) -> dict:
-        """The form as it was when this comparison was begun."""
-        c, values = self.c, form.values_of(spec)
+    def restored(self, job: ComparisonJob, request: gr.Request) -> dict:
+        """See `Following.restored`."""
+        c, spec, values = self.c, job.spec, form.values_of(job.spec)
         return (
             {c[field.name]: values[field.name] for field in form.FIELDS}
             | texts.put_back(c, values)
@@ -151,9 +125,9 @@ class Compare(Following):
             }
         )
 
-    def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
+    def other(self, request: gr.Request, visitor: str, looked_at: str, x: str, y: str) -> dict:
         """Other models were chosen, or another axis."""
-        out = self.chose(request, visitor, *each(looked_at), x, y)
+        out = self.choose(request, visitor, *each(looked_at), x, y)
         out.pop(self.made, None)  # what was just chosen stays chosen
         return out
 
@@ -184,13 +158,19 @@ class Compare(Following):
         recorded = all(str(model_id).startswith("shipped-") for model_id in (dense, moe))
         return pair_of(dense, pair[0], moe, pair[1], recorded=recorded)
 
-    def _opening(self) -> PairView | None:
-        found = {e: first_choice(models_of(self.page, None, experts=e), experts=e) for e in (False, True)}
-        return self.view_of(None, found[False], found[True])
+    def _shipped(self) -> PairView | None:
+        return self.view_of(None, *(first_choice(self.page, experts) for experts in (False, True)))
 
     def chosen(self, visitor: str | None, dense: str | None, moe: str | None, *axes: str) -> PairView | None:
         """See `Following.chosen`."""
         return self.view_of(visitor, dense, moe)
+
+    def opening(self, jobs: list, visitor: str | None, *who: Any) -> PairView | None:
+        """See `Following.opening`: the last that came to something; the page is made with the shipped pair."""
+        last = next((job for job in reversed(jobs) if job.has_result), None)
+        if last is not None:
+            return last.view()
+        return self.chosen(visitor, *who) if any(self.board.news(visitor)) else None
 
     def status(self, view: PairView) -> str:
         """See `Following.status`."""

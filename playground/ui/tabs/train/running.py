@@ -90,38 +90,11 @@ class Running(Following):
             job = self.board.resume(self.page.known(visitor), model_id, more_steps=more)
         return self.follow(job, request, model_id, beside)
 
-    def stop(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """Press Stop."""
-        job = self.board.stop(visitor)
-        return self.looked(request, visitor, model_id, beside) if job else gr.skip()
-
-    def look(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A tick of the timer."""
-        return self.looked(request, visitor, model_id, beside)
-
-    def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """Another model was chosen, or other runs to draw beside it."""
-        return self.chose(request, visitor, model_id, beside)
-
-    def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a run or show the chosen one, with the last run's form."""
-        jobs = self.board.of(visitor)
-        last = self.board.active(visitor) or next(reversed(jobs), None)
-        linked = "run" in query_of(request)  # whose settings are another's
-        form_before = {} if last is None or linked else self.linked.restore(last.spec)
-        if last is not None and last.active:
-            return self.follow(last, request, model_id, []) | form_before
-        view, news = self.chosen(visitor, model_id), self.board.news(visitor)
-        follower = self.renew(request, news=news)
-        if view is None or (model_id == self.page.registry.default and not any(news)):
-            return form_before or gr.skip()  # the page opens with it
-        return self.draw(view, visitor, follower, model_id, [], whole=True) | form_before
-
     def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Rename: the run that is shown gets another name, everywhere."""
         with in_words():
             self.board.rename(self.page.known(visitor), model_id, name)
-        return self.looked(request, visitor, model_id, beside)
+        return self.look(request, visitor, model_id, beside)
 
     def delete(self, sure: Any, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Delete, and be sure: the run that is shown leaves with its model and its files."""
@@ -129,7 +102,7 @@ class Running(Following):
             return gr.skip()
         with in_words():
             self.board.delete(self.page.known(visitor), model_id)
-        return self.looked(request, visitor, model_id, beside)
+        return self.look(request, visitor, model_id, beside)
 
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
@@ -162,6 +135,15 @@ class Running(Following):
     def chosen(self, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
         """See `Following.chosen`: a model that has left gives way to the one that the page opens with."""
         return self.view_of(visitor, model_id) or recorded(self.page, self.page.registry.default)
+
+    def opening(self, jobs: list, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
+        """See `Following.opening`: the page is made with the run of the model that it opens with."""
+        news = model_id != self.page.registry.default or any(self.board.news(visitor))
+        return self.chosen(visitor, model_id) if news else None
+
+    def restored(self, job: RunJob, request: gr.Request) -> dict:
+        """See `Following.restored`; the settings of a page that a link set up are another's."""
+        return {} if "run" in query_of(request) else self.linked.restore(job.spec)
 
     def status(self, view: RunView) -> str:
         """See `Following.status`."""
