@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from .figures import palette
+from ..figures import palette
 
 ASSETS = Path(__file__).parent / "assets"
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from playground.figures.wire import axis, layout, numbers, numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import Chart, Feed, show, whole_figure
-from playground.ui.figures.wire import axis, layout, numbers, numbers_of
 
 
 def figure(*lengths: int, title: str = "") -> dict:

@@ -13,6 +13,10 @@ import torch
 
 from playground.data import LANGUAGES, corpus_from_language
 from playground.data.tokenizers import CharTokenizer
+from playground.figures import breaking as breaking_figures
+from playground.figures import routing as routing_figures
+from playground.figures import specialisation as figures
+from playground.figures.wire import numbers_of
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
@@ -23,10 +27,6 @@ from playground.service.limits import LOCAL
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History, LoadMeasured
-from playground.ui.figures import breaking as breaking_figures
-from playground.ui.figures import routing as routing_figures
-from playground.ui.figures import specialisation as figures
-from playground.ui.figures.wire import numbers_of
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
 from playground.ui.tabs.moe.frame import build_frame

@@ -13,12 +13,12 @@ import torch
 
 from playground.data import Ladder
 from playground.data.tokenizers import CharTokenizer
+from playground.figures import palette
+from playground.figures.loss import Run, loss_curve
+from playground.figures.still import colour, still
 from playground.model import ModelConfig
 from playground.service.views import RunView
 from playground.training import Evaluated, Finished, GradientsMeasured, History, Sampled, Stepped
-from playground.ui.figures import palette
-from playground.ui.figures.loss import Run, loss_curve
-from playground.ui.figures.still import colour, still
 from playground.ui.tabs.train.report import report_html
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&"

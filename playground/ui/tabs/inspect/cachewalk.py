@@ -8,15 +8,15 @@ from typing import Any
 import gradio as gr
 from numpy import ndarray
 
+from ....figures.cachewalk import cache_panels, describe_cache
+from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.wire import bytes_text
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
 from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
-from ...figures.cachewalk import cache_panels, describe_cache
-from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.wire import bytes_text
 from ...lenient import LenientSlider
 from .frame import Frame, Place
 

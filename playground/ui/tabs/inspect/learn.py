@@ -9,6 +9,8 @@ import gradio as gr
 import numpy as np
 import torch
 
+from ....figures.attention import signed_map
+from ....figures.bars import named_bars
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
@@ -18,8 +20,6 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import signed_map
-from ...figures.bars import named_bars
 from ...lenient import LenientDropdown, LenientNumber
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place

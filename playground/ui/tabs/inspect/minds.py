@@ -9,15 +9,15 @@ from typing import Any
 import gradio as gr
 import torch
 
+from ....figures.attention import describe_signed
+from ....figures.lens import describe_lens, describe_norms, lens_map, norm_lines
+from ....figures.parts import part_map
+from ....figures.wire import signed
 from ....inspection import Look
 from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_signed
-from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
-from ...figures.parts import part_map
-from ...figures.wire import signed
 from ...lenient import LenientDropdown
 from ...widgets.clicks import cell_of, index_of
 from .drawn import window, window_words

@@ -8,6 +8,9 @@ import gradio as gr
 import torch
 
 from ....data import visible
+from ....figures.breaking import cost_map, describe_costs
+from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.wire import signed
 from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.effect import effect
 from ....inspection.rerouting import (
@@ -21,9 +24,6 @@ from ....model import Tap, Transformer
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ...chart import Chart, show
-from ...figures.breaking import cost_map, describe_costs
-from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.wire import signed
 from ...lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions

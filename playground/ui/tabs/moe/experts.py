@@ -9,13 +9,7 @@ import gradio as gr
 import numpy as np
 
 from ....data import visible
-from ....inspection.chance import SHIFTS
-from ....inspection.favourites import favourites
-from ....inspection.routing import RoutedText, expert_layers, routing_of
-from ....inspection.specialisation import MEASURES
-from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...figures.specialisation import (
+from ....figures.specialisation import (
     MEASURE_NAMES,
     describe_information,
     describe_information_lines,
@@ -24,6 +18,12 @@ from ...figures.specialisation import (
     information_lines,
     source_map,
 )
+from ....inspection.chance import SHIFTS
+from ....inspection.favourites import favourites
+from ....inspection.routing import RoutedText, expert_layers, routing_of
+from ....inspection.specialisation import MEASURES
+from ....storage import Checkpoint
+from ...chart import Chart, show
 from ...lenient import LenientRadio
 from ...page import QUIETLY, in_words
 from ...theme import heading, notice, saved_table

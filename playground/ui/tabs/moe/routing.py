@@ -9,12 +9,7 @@ import numpy as np
 import torch
 
 from ....data import LANGUAGES, visible
-from ....inspection.balance import evenness, load_over_training
-from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
-from ....service.kept import Kept
-from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...figures.routing import (
+from ....figures.routing import (
     describe_journey,
     describe_load,
     describe_routing,
@@ -23,6 +18,11 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
+from ....inspection.balance import evenness, load_over_training
+from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
+from ....service.kept import Kept
+from ....storage import Checkpoint
+from ...chart import Chart, show
 from ...lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ....decoding import SamplingConfig, generate
+from ....figures.wire import bytes_text, signed
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
 from ....service.limits import training_memory
@@ -19,7 +20,6 @@ from ....service.views import PairView, SideView
 from ....training import loss_of
 from ....training.comparison import SIDES
 from ... import theme
-from ...figures.wire import bytes_text, signed
 from ...theme import duration, table
 
 DECODED = 24

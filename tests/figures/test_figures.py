@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.ui.figures import (
+from playground.figures import (
     attention,
     candidates,
     embeddings,
@@ -22,10 +22,10 @@ from playground.ui.figures import (
     sparkline,
     wire,
 )
-from playground.ui.figures.candidates import describe_next_tokens
-from playground.ui.figures.loss import Run, describe_loss, loss_curve
-from playground.ui.figures.side_by_side import both_expect
-from playground.ui.figures.wire import signed
+from playground.figures.candidates import describe_next_tokens
+from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.figures.side_by_side import both_expect
+from playground.figures.wire import signed
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
