@@ -8,10 +8,24 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, packed, shortened, signed
+from .shapes import (
+    FIXED,
+    MOST_LABELS,
+    UPSIDE_DOWN,
+    Figure,
+    cells,
+    figure,
+    frame,
+    heatmap,
+    names,
+    note,
+    nth,
+    panels,
+    reach,
+    slanted,
+)
+from .wire import escaped, numbers, packed, signed
 
-_MOST_LABELS = 48
-"""More token labels than this on an axis cannot be read; every n-th is drawn then."""
 _MOST_WRITTEN = 150
 """Cells up to which each has its number written into it."""
 
@@ -26,7 +40,7 @@ def pattern_map(
     first: int = 0,
     mark: tuple[int, int] | None = None,
     sums: bool = False,
-) -> dict[str, Any]:
+) -> Figure:
     """Attention weights (Tq, Tk) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
 
     Args:
@@ -37,33 +51,25 @@ def pattern_map(
         sums: write each row's sum beside it instead of the colour bar.
     """
     keys = queries if keys is None else keys
-    cells = {
-        "type": "heatmap",
-        "z": numbers(_blanked(pattern, causal)),
-        "colorscale": colorscale(palette.PATTERN_SCALE),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverongaps": False,
-        "hovertemplate": "query %{y}, key %{x}<br>weight %{z:.4f}<extra></extra>",
-        **written(np.size(pattern)),
-        **({"showscale": False} if sums else {"colorbar": colorbar("weight", tickvals=[0, 0.5, 1])}),
-    }
-    return {
-        "data": [cells],
-        "layout": layout(
-            height or _map_height(len(queries)),
-            margin={"l": 8, "r": 46 if sums else 8, "t": 8, "b": 8},
-            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
-            xaxis=axis("looks at (key)", **_tokens(keys, offset=first), tickangle=-60),
-            yaxis=axis("query", **_tokens(queries, offset=first + len(keys) - len(queries)), autorange="reversed"),
-            **framed(mark),
-            **({"annotations": _sums(pattern)} if sums else {}),
-            plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
-            uirevision=f"{len(queries)} {len(keys)}",
-        ),
-    }
+    trace = cells(
+        _blanked(pattern, causal),
+        "query %{y}, key %{x}<br>weight %{z:.4f}",
+        scale=palette.PATTERN_SCALE,
+        text=written(np.size(pattern)),
+        bar=None if sums else "weight",
+        ticks={"tickvals": [0, 0.5, 1]},
+    )
+    return heatmap(
+        trace,
+        height or _map_height(len(queries)),
+        slanted(keys, "looks at (key)", first=first),
+        names(queries, "query", first=first + len(keys) - len(queries), **UPSIDE_DOWN),
+        frames=framed(mark),
+        margin={"l": 8, "r": 46 if sums else 8, "t": 8, "b": 8},
+        annotations=_sums(pattern) if sums else [],
+        plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
+        uirevision=f"{len(queries)} {len(keys)}",
+    )
 
 
 def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
@@ -110,7 +116,7 @@ def signed_map(
     limit: float | None = None,
     height: int | None = None,
     mark: tuple[int, int] | None = None,
-) -> dict[str, Any]:
+) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
     `limit` fixes the ends of the scale at ±limit, for pictures that are compared. `mark` (row, column) frames a cell.
@@ -118,33 +124,23 @@ def signed_map(
     values = np.array(values, dtype=np.float64)
     if blank is not None:
         values[np.asarray(blank, dtype=bool)] = np.nan
-    finite = np.abs(values[np.isfinite(values)])
-    limit = float(limit if limit is not None else (finite.max() if finite.size else 1.0)) or 1.0
-    cells = {
-        "type": "heatmap",
-        "z": numbers(values),
-        "colorscale": colorscale(palette.DIVERGING_SCALE),
-        "zmin": -limit,
-        "zmax": limit,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverongaps": False,
-        "hovertemplate": f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}<extra></extra>",
-        **written(values.size),
-        "colorbar": colorbar(escaped(name)),
-    }
-    return {
-        "data": [cells],
-        "layout": layout(
-            height or _map_height(len(rows)),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
-            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
-            xaxis=axis(**_tokens(columns, numbered=False), tickangle=-60),
-            yaxis=axis(**_tokens(rows, numbered=False), autorange="reversed"),
-            **framed(mark),
-            uirevision=f"{len(rows)} {len(columns)}",
-        ),
-    }
+    limit = float(limit or reach(values))
+    trace = cells(
+        values,
+        f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-limit, limit),
+        text=written(values.size),
+        bar=escaped(name),
+    )
+    return heatmap(
+        trace,
+        height or _map_height(len(rows)),
+        slanted(columns),
+        names(rows, **UPSIDE_DOWN),
+        frames=framed(mark),
+        uirevision=f"{len(rows)} {len(columns)}",
+    )
 
 
 def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], name: str = "value") -> str:
@@ -170,7 +166,7 @@ def head_grid(
     quantised: bool = True,
     size: int = 150,
     chosen: int | None = None,
-) -> dict[str, Any]:
+) -> Figure:
     """All heads (N, T, T) as small pictures in one figure; a click's `trace` is the head's index.
 
     Args:
@@ -182,88 +178,49 @@ def head_grid(
     """
     patterns = np.asarray(patterns, dtype=np.float64)
     count = len(patterns)
-    columns = max(1, min(columns, count))
-    n_rows = -(-count // columns)
-    height = 16 + size * max(1, n_rows)
-    gap_x, gap_y = 0.03, 26 / height
-    width = (1 - gap_x * (columns - 1)) / columns
-    tall = (1 - gap_y * n_rows) / max(1, n_rows)
-    labels = _tokens(tokens)["ticktext"] if len(tokens) == patterns.shape[-1] <= _MOST_LABELS else None
+    n_columns = max(1, min(columns, count))
+    n_rows = max(1, -(-count // n_columns))
+    height = 16 + size * n_rows
+    across, title = panels(n_columns), 26 / height
+    tall = (1 - title * n_rows) / n_rows
+    named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
+    where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
+    quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", **FIXED}
+    quiet |= {key: names(tokens, first=0)[key] for key in ("tickvals", "ticktext")} if named else {}
     traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
-        row, column = divmod(i, columns)
-        left = column * (width + gap_x)
-        top = 1 - gap_y - row * (tall + gap_y)
-        suffix = "" if i == 0 else str(i + 1)
-        blanked = _blanked(pattern, causal)
+        row, column = divmod(i, n_columns)
+        top = 1 - title - row * (tall + title)
+        x, y, blanked = nth("x", i), nth("y", i), _blanked(pattern, causal)
         z, meta = packed(blanked, 0.0, 1.0) if quantised else (numbers(blanked), None)
-        where = "query %{y}, key %{x}" if labels is None else "%{y} looks at %{x}"
-        trace = {
-            "type": "heatmap",
-            "z": z,
-            "xaxis": f"x{suffix}",
-            "yaxis": f"y{suffix}",
-            "coloraxis": "coloraxis",
-            "hoverongaps": False,
-            "name": escaped(titles[i]),
-            "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
-        }
-        traces.append({**trace, "meta": meta} if meta else trace)
-        quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "fixedrange": True}
-        if labels is not None:
-            quiet |= {"tickvals": list(range(len(tokens))), "ticktext": labels}
-        axes[f"xaxis{suffix}"] = {
-            **quiet,
-            "domain": [left, min(1.0, left + width)],
-            "anchor": f"y{suffix}",
-            "constrain": "domain",
-        }
-        axes[f"yaxis{suffix}"] = {
-            **quiet,
-            "domain": [max(0.0, top - tall), top],
-            "anchor": f"x{suffix}",
-            "autorange": "reversed",
-        }
-        notes.append(
+        traces.append(
             {
-                "text": escaped(titles[i]),
-                "xref": "paper",
-                "yref": "paper",
-                "x": left,
-                "y": top,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 11, "color": palette.HIGHLIGHT if i == chosen else palette.MUTED},
+                "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
+                "name": escaped(titles[i]), **({"meta": meta} if meta else {}),
+                "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
-        )
+        )  # fmt: skip
+        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain"}
+        axes[nth("yaxis", i)] = {
+            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
+        }  # fmt: skip
+        color = palette.HIGHLIGHT if i == chosen else palette.MUTED
+        notes.append(note(escaped(titles[i]), x=across[column][0], y=top, color=color))
         if i == chosen:
-            frames.append(
-                {
-                    "type": "rect",
-                    "xref": f"x{suffix} domain",
-                    "yref": f"y{suffix} domain",
-                    "x0": 0,
-                    "x1": 1,
-                    "y0": 0,
-                    "y1": 1,
-                    "line": {"color": palette.HIGHLIGHT, "width": 3},
-                }
-            )
-    scale = {"colorscale": colorscale(palette.PATTERN_SCALE), "cmin": 0, "cmax": 1, "showscale": False}
-    return {
-        "data": traces,
-        "layout": layout(
-            height,
-            margin={"l": 4, "r": 4, "t": 8, "b": 8},
-            annotations=notes,
-            shapes=frames,
-            plot_bgcolor=palette.BAND,
-            coloraxis=scale,
-            uirevision=str(count),
-            **axes,
-        ),
-    }
+            line = {"color": palette.HIGHLIGHT, "width": 3}
+            edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
+            frames.append({"type": "rect", **edge, "line": line})
+    return figure(
+        traces,
+        height,
+        margin={"l": 4, "r": 4, "t": 8, "b": 8},
+        annotations=notes,
+        shapes=frames,
+        plot_bgcolor=palette.BAND,
+        coloraxis={"colorscale": [list(s) for s in palette.PATTERN_SCALE], "cmin": 0, "cmax": 1, "showscale": False},
+        uirevision=str(count),
+        **axes,
+    )
 
 
 def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
@@ -275,41 +232,23 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
     return pattern
 
 
-def written(cells: int) -> dict[str, Any]:
-    """What writes each number into its cell, where there are few enough to read."""
-    return {"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if cells <= _MOST_WRITTEN else {}
+def written(count: int) -> bool | None:
+    """Whether so many cells are few enough to read a number in each."""
+    return True if count <= _MOST_WRITTEN else None
 
 
-def framed(cell: tuple[int, int] | None) -> dict[str, Any]:
-    """A frame around one cell (row, column) of a map."""
-    if cell is None:
-        return {}
-    row, column = cell
-    frame = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
-    return {"shapes": [{**frame, "line": {"color": palette.HIGHLIGHT, "width": 2.5}}]}
+def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
+    """A frame around one cell (row, column) of a map, if there is one."""
+    return [] if cell is None else [frame(*cell)]
 
 
 def _sums(pattern: np.ndarray) -> list[dict[str, Any]]:
     """The sum of every row, right of it; of at most about 48 rows."""
     sums = np.asarray(pattern, dtype=np.float64).sum(axis=1)
-    place = {"xref": "paper", "x": 1.0, "xanchor": "left", "showarrow": False}
-    font = {"size": 10, "color": palette.MUTED}
-    stride = max(1, -(-len(sums) // _MOST_LABELS))
-    notes = [{**place, "y": row, "text": f"Σ {sums[row]:.2f}", "font": font} for row in range(0, len(sums), stride)]
-    return notes
+    place = {"x": 1.0, "yref": "y", "yanchor": "auto", "size": 10}
+    stride = max(1, -(-len(sums) // MOST_LABELS))
+    return [note(f"Σ {sums[row]:.2f}", y=row, **place) for row in range(0, len(sums), stride)]
 
 
 def _map_height(rows: int) -> int:
     return int(min(720, max(220, 110 + 22 * rows)))
-
-
-def _tokens(texts: Sequence[str], *, offset: int = 0, numbered: bool = True) -> dict[str, Any]:
-    """Ticks of a token axis: position and text, at most about 48 of them."""
-    stride = max(1, -(-len(texts) // _MOST_LABELS))
-    places = range(0, len(texts), stride)
-    named = [escaped(shortened(texts[i])) for i in places]
-    return {
-        "tickvals": list(places),
-        "ticktext": [f"{i + offset} {text}" if numbered else text for i, text in zip(places, named)],
-        "showgrid": False,
-    }

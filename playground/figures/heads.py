@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers
+from .attention import framed, written
+from .shapes import UPSIDE_DOWN, Figure, axis, cells, heatmap
+from .wire import escaped
 
 
-def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> dict[str, Any]:
+def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> Figure:
     """Scores (L, H) of 0 … 1 on a fixed scale, each written in its cell where there is room; NaN cells are blank.
 
     Args:
@@ -19,38 +18,23 @@ def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = 
     """
     values = np.asarray(values, dtype=np.float64)
     layers, heads = values.shape
-    written = layers * heads <= 160
-    cells: dict[str, Any] = {
-        "type": "heatmap",
-        "z": numbers(values),
-        "colorscale": colorscale(palette.SEQUENTIAL_SCALE),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": False,
-        "hovertemplate": f"layer %{{y}}, head %{{x}}<br>{escaped(name)}: %{{z:.4f}}<extra></extra>",
-        "colorbar": colorbar("score", tickvals=[0, 0.5, 1]),
-    }
-    if written:
-        cells |= {"texttemplate": "%{z:.2f}", "textfont": {"size": 11}}
-    frame = {}
-    if chosen is not None:
-        layer, head = chosen
-        line = {"color": palette.HIGHLIGHT, "width": 2.5}
-        box = {"type": "rect", "x0": head - 0.5, "x1": head + 0.5, "y0": layer - 0.5, "y1": layer + 0.5, "line": line}
-        frame = {"shapes": [box]}
-    return {
-        "data": [cells],
-        "layout": layout(
-            int(min(640, 90 + 36 * max(3, layers))),
-            margin={"l": 52, "r": 8, "t": 8, "b": 44},
-            xaxis=axis("head", dtick=1, showgrid=False),
-            yaxis=axis("layer", dtick=1, showgrid=False, autorange="reversed"),
-            uirevision=f"{layers} {heads}",
-            **frame,
-        ),
-    }
+    trace = cells(
+        values,
+        f"layer %{{y}}, head %{{x}}<br>{escaped(name)}: %{{z:.4f}}",
+        bar="score",
+        ticks={"tickvals": [0, 0.5, 1]},
+        gap=2,
+        text=written(values.size),
+    )
+    return heatmap(
+        trace,
+        min(640, 90 + 36 * max(3, layers)),
+        axis("head", dtick=1, showgrid=False),
+        axis("layer", dtick=1, showgrid=False, **UPSIDE_DOWN),
+        frames=framed(chosen),
+        margin={"l": 52, "r": 8, "t": 8, "b": 44},
+        uirevision=f"{layers} {heads}",
+    )
 
 
 def describe_head_map(values: np.ndarray, name: str) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, percent, shortened
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, line, lines, names, slanted
+from .wire import escaped, percent, shortened
 
 _MOST_GUESSES = 28
 """More columns than this have no room for words in their cells."""
@@ -23,7 +23,7 @@ def lens_map(
     answers: Sequence[str],
     *,
     chosen: tuple[int, int] | None = None,
-) -> dict[str, Any]:
+) -> Figure:
     """Stage × token: in each cell the stage's best guess, coloured by how probable it finds the followed answer.
 
     Args:
@@ -33,7 +33,6 @@ def lens_map(
         chosen: (stage, column) of a cell to frame; stage may be left at the last.
     """
     S, T = np.shape(probabilities)
-    crowded = T > _MOST_GUESSES
     hover = [
         [
             f"{escaped(stages[s])}, after {escaped(tokens[t])}<br>best guess “{escaped(guesses[s][t])}”<br>"
@@ -42,54 +41,23 @@ def lens_map(
         ]
         for s in range(S)
     ]
-    cells = {
-        "type": "heatmap",
-        "z": numbers(probabilities),
-        "colorscale": colorscale(palette.SEQUENTIAL_SCALE),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 1,
-        "ygap": 1,
-        "text": [[escaped(shortened(guess, 8)) for guess in row] for row in guesses],
-        "texttemplate": "" if crowded else "%{text}",
-        "textfont": {"size": 11},
-        "hovertext": hover,
-        "hovertemplate": "%{hovertext}, probability %{z:.4f}<extra></extra>",
-        "colorbar": colorbar("probability", tickvals=[0, 0.5, 1]),
-    }
-    stride = max(1, -(-T // 48))
-    places = list(range(0, T, stride))
-    frame = {}
-    if chosen is not None:
-        _, column = chosen
-        frame["shapes"] = [
-            {
-                "type": "rect",
-                "x0": column - 0.5,
-                "x1": column + 0.5,
-                "y0": -0.5,
-                "y1": S - 0.5,
-                "line": {"color": palette.HIGHLIGHT, "width": 2},
-            }
-        ]
-    return {
-        "data": [cells],
-        "layout": layout(
-            max(200, 120 + 30 * S),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
-            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9, "data.0.textfont.size": 8},
-            xaxis=axis(
-                "after reading", tickvals=places, ticktext=[escaped(shortened(tokens[i])) for i in places],
-                tickangle=-60, showgrid=False,
-            ),
-            yaxis=axis(
-                tickvals=list(range(S)), ticktext=[escaped(stage) for stage in stages], autorange="reversed",
-                showgrid=False,
-            ),
-            **frame,
-            uirevision=f"{S} {T}",
-        ),
-    }  # fmt: skip
+    trace = cells(
+        probabilities,
+        "%{hovertext}, probability %{z:.4f}",
+        bar="probability",
+        ticks={"tickvals": [0, 0.5, 1]},
+        text=None if T > _MOST_GUESSES else [[escaped(shortened(guess, 8)) for guess in row] for row in guesses],
+        hovertext=hover,
+    )
+    return heatmap(
+        trace,
+        max(200, 120 + 30 * S),
+        slanted(tokens, "after reading"),
+        names(stages, length=22, **UPSIDE_DOWN),
+        frames=[] if chosen is None else [frame((0, S - 1), chosen[1])],
+        narrow={"data.0.textfont.size": 8},
+        uirevision=f"{S} {T}",
+    )
 
 
 def describe_lens(
@@ -112,37 +80,19 @@ def describe_lens(
     )
 
 
-def norm_lines(norms: np.ndarray, stages: Sequence[str], labels: Sequence[str], chosen: int) -> dict[str, Any]:
+def norm_lines(norms: np.ndarray, stages: Sequence[str], labels: Sequence[str], chosen: int) -> Figure:
     """Length of the residual stream by stage (S, T): the chosen token's line, and the mean of all."""
     norms, x = np.asarray(norms, dtype=np.float64), list(range(len(stages)))
-    lines = [
-        ("mean of all tokens", norms.mean(axis=1), palette.FAINT, "dash", 1.6),
-        (labels[chosen], norms[:, chosen], palette.DENSE, "solid", 2.4),
-    ]
-    return {
-        "data": [
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "x": x,
-                "y": numbers(values),
-                "name": escaped(name),
-                "line": {"color": color, "dash": dash, "width": width},
-                "hovertemplate": "%{y:.3f}",
-            }
-            for name, values, color, dash, width in lines
-        ],
-        "layout": layout(
-            220,
-            margin={"l": 48, "r": 12, "t": 30, "b": 30},
-            showlegend=True,
-            legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": 11}},
-            xaxis=axis(tickvals=x, ticktext=[escaped(stage) for stage in stages], showgrid=False, fixedrange=True),
-            yaxis=axis("length", rangemode="tozero", fixedrange=True),
-            hovermode="x unified",
-            uirevision=str(len(stages)),
-        ),
-    }
+    look = {"marks": 6, "hover": "%{y:.3f}"}
+    mean = line(x, norms.mean(axis=1), "mean of all tokens", palette.FAINT, dash="dash", width=1.6, **look)
+    return lines(
+        [mean, line(x, norms[:, chosen], labels[chosen], palette.DENSE, width=2.4, **look)],
+        220,
+        names(stages, **FIXED, length=22),
+        axis("length", rangemode="tozero", **FIXED),
+        margin={"l": 48, "r": 12, "t": 30, "b": 30},
+        uirevision=str(len(stages)),
+    )
 
 
 def describe_norms(norms: np.ndarray, stages: Sequence[str], chosen: int) -> str:

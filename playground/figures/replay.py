@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, escaped, layout, numbers
+from .shapes import DASHES, FIXED, Figure, axis, legend, line, lines, note, rule
+from .shapes import recorded as label
+from .wire import escaped, numbers
 
 
 def timeline(
@@ -26,7 +28,7 @@ def timeline(
     chosen: tuple[int, int],
     rungs: Sequence[tuple[str, float]] = (),
     recorded: bool = False,
-) -> dict[str, Any]:
+) -> Figure:
     """Two panels: validation loss and the prompt's own; a line per head with its score of one habit.
 
     Args:
@@ -37,58 +39,36 @@ def timeline(
     A click's x is a square root: `step_at` makes it a step.
     """
     M, L, H = scores.shape
-    lines = [
-        _line(evaluations.get("step", ()), evaluations.get("val_loss", ()), "validation loss", palette.DENSE, 2.2),
-        _line(steps, prompt_losses, "loss on this prompt", palette.FAINT, 1.6, dash="dot"),
+    measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
+    curves = [
+        _line(*measured, "validation loss", palette.DENSE, width=2.2),
+        _line(steps, prompt_losses, "loss on this prompt", palette.FAINT, width=1.6, dash="dot"),
     ]
-    dashes = ("solid", "dash", "dot", "dashdot")
     for layer in range(L):
         for head in range(H):
             mine = (layer, head) == chosen
             color = palette.SCORES if mine else palette.OTHERS[(layer + 1) % len(palette.OTHERS)]
-            line = _line(
-                steps, scores[:, layer, head], f"L{layer} H{head}", color, 3.0 if mine else 1.4,
-                dash="solid" if mine else dashes[head % len(dashes)],
-            )  # fmt: skip
-            lines.append({**line, "yaxis": "y2", "mode": "lines+markers" if mine else "lines",
-                          "marker": {"size": 5}, "opacity": 1.0 if mine else 0.75,
-                          "showlegend": mine or L * H <= 8})  # fmt: skip
-    now = math.sqrt(moment)
-    shapes = [
-        {"type": "line", "xref": "x", "yref": "paper", "x0": now, "x1": now, "y0": 0, "y1": 1,
-         "line": {"color": palette.HIGHLIGHT, "width": 2}},
-        *({"type": "line", "xref": "paper", "yref": "y", "x0": 0, "x1": 1, "y0": value, "y1": value, "layer": "below",
-           "line": {"color": palette.FAINT, "width": 1, "dash": "dash"}} for rung, value in rungs),
-    ]  # fmt: skip
-    notes = [
-        {"text": escaped(rung), "xref": "paper", "yref": "y", "x": 1, "y": value, "xanchor": "right",
-         "yanchor": "bottom", "showarrow": False, "font": {"size": 10, "color": palette.MUTED}}
-        for rung, value in rungs
-    ]  # fmt: skip
-    if recorded:
-        notes.append(
-            {"text": "recorded", "xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor":
-             "bottom", "yshift": 6, "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
-             "bgcolor": palette.BAND, "borderpad": 4}
-        )  # fmt: skip
-    return {
-        "data": lines,
-        "layout": layout(
-            440,
-            margin={"l": 52, "r": 12, "t": 40, "b": 40},
-            narrow={"margin.l": 40, "legend.font.size": 9, "margin.t": 76},
-            xaxis=axis("optimizer steps (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
-            yaxis=axis("nats per token", domain=[0.56, 1], rangemode="tozero", fixedrange=True),
-            yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], fixedrange=True),
-            shapes=shapes,
-            annotations=notes,
-            showlegend=True,
-            legend={"orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom",
-                    "font": {"size": 11, "color": palette.MUTED}},
-            hovermode="closest",
-            uirevision=f"{M} {L} {H} {steps[-1] if len(steps) else 0}",
-        ),
-    }  # fmt: skip
+            look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
+            more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
+            curves.append(_line(steps, scores[:, layer, head], f"L{layer} H{head}", color, **more))
+    rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right", size=10) for rung, value in rungs]
+    return lines(
+        curves,
+        440,
+        axis("optimizer steps (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
+        axis("nats per token", domain=[0.56, 1], rangemode="tozero", **FIXED),
+        yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
+        margin={"l": 52, "r": 12, "t": 40, "b": 40},
+        narrow={"margin.l": 40, "margin.t": 76},
+        shapes=[
+            rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
+            *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
+        ],
+        annotations=[*rung_names, *([label()] if recorded else [])],
+        **legend("right"),
+        hovermode="closest",
+        uirevision=f"{M} {L} {H} {steps[-1] if len(steps) else 0}",
+    )
 
 
 def step_at(x: float) -> float:
@@ -118,16 +98,9 @@ def _ticks(last: int) -> dict[str, Any]:
     return {"tickvals": [math.sqrt(step) for step in shown], "ticktext": [f"{step:,}" for step in shown]}
 
 
-def _line(
-    x: Sequence[float], y: Sequence[float], name: str, color: str, width: float, *, dash: str = "solid"
-) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": numbers(np.sqrt(np.asarray(x, dtype=np.float64))),
-        "customdata": numbers(x),
-        "y": numbers(y),
-        "name": name,
-        "line": {"color": color, "width": width, "dash": dash},
-        "hovertemplate": f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
-    }
+def _line(x: Sequence[float], y: Sequence[float], name: str, color: str, **more: Any) -> dict[str, Any]:
+    roots, hover = (
+        np.sqrt(np.asarray(x, dtype=np.float64)),
+        f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
+    )
+    return line(roots, y, name, color, hover=hover, customdata=numbers(x), **more)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
-
-_MOST_LABELS = 48
+from .shapes import (
+    DASHES,
+    FIXED,
+    SMALL,
+    UPSIDE_DOWN,
+    Figure,
+    axis,
+    bar,
+    cells,
+    counted,
+    figure,
+    frame,
+    heatmap,
+    layers_down,
+    line,
+    lines,
+    rule,
+    slanted,
+)
+from .wire import escaped
 
 
 def expert_color(expert: int) -> str:
@@ -18,41 +34,27 @@ def expert_color(expert: int) -> str:
     return palette.EXPERTS[expert % len(palette.EXPERTS)]
 
 
-def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None = None) -> dict[str, Any]:
+def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None = None) -> Figure:
     """Heat map (E, T) of how much each expert counts for each token of one layer; a click's column is the token."""
     E, T = weights.shape
-    stride = max(1, -(-T // _MOST_LABELS))
-    places = list(range(0, T, stride))
-    cells = {
-        "type": "heatmap",
-        "z": numbers(np.where(weights > 0, weights, np.nan)),
-        "customdata": [[f"{t} “{escaped(tokens[t])}”" for t in range(T)]] * E if T * E <= 4096 else None,
-        "colorscale": colorscale(palette.SEQUENTIAL_SCALE),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 1,
-        "ygap": 2,
-        "hoverongaps": False,
-        "hovertemplate": ("token %{customdata}" if T * E <= 4096 else "token %{x}")
-        + ", expert %{y}<br>weight %{z:.4f}<extra></extra>",
-        "colorbar": colorbar("weight", tickvals=[0, 0.5, 1]),
-    }
-    shapes = [] if followed is None else [_frame(followed - 0.5, followed + 0.5, -0.5, E - 0.5)]
-    return {
-        "data": [{key: value for key, value in cells.items() if value is not None}],
-        "layout": layout(
-            96 + max(20 * E, 100),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
-            narrow={"xaxis.tickfont.size": 9},
-            xaxis=axis(
-                tickvals=places, ticktext=[escaped(shortened(tokens[t])) for t in places], tickangle=-60, showgrid=False
-            ),
-            yaxis=axis("expert", tickvals=list(range(E)), autorange="reversed", showgrid=False, fixedrange=True),
-            plot_bgcolor=palette.BAND,
-            shapes=shapes,
-            uirevision=f"{E} {T}",
-        ),
-    }
+    few = T * E <= 4096
+    trace = cells(
+        np.where(weights > 0, weights, np.nan),
+        f"token %{{{'customdata' if few else 'x'}}}, expert %{{y}}<br>weight %{{z:.4f}}",
+        bar="weight",
+        ticks={"tickvals": [0, 0.5, 1]},
+        ygap=2,
+        customdata=[[f"{t} “{escaped(tokens[t])}”" for t in range(T)]] * E if few else None,
+    )
+    return heatmap(
+        trace,
+        96 + max(20 * E, 100),
+        slanted(tokens),
+        counted(E, "expert", **UPSIDE_DOWN),
+        frames=[] if followed is None else [frame((0, E - 1), followed, palette.MOE)],
+        plot_bgcolor=palette.BAND,
+        uirevision=f"{E} {T}",
+    )
 
 
 def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[str], layer: int, E: int) -> str:
@@ -70,42 +72,20 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     return words
 
 
-def journey_map(probabilities: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> dict[str, Any]:
+def journey_map(probabilities: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
     """One token in every layer: the router's probabilities (L, E), framed where an expert was visited (L, K)."""
     L, E = probabilities.shape
-    cells = {
-        "type": "heatmap",
-        "z": numbers(probabilities),
-        "text": [[f"{p:.2f}" for p in row] for row in probabilities],
-        "texttemplate": "%{text}" if E <= 16 else "",
-        "textfont": {"size": 11},
-        "colorscale": colorscale(palette.SEQUENTIAL_SCALE),
-        "zmin": 0,
-        "zmax": 1,
-        "xgap": 3,
-        "ygap": 3,
-        "hovertemplate": "%{y}, expert %{x}<br>probability %{z:.4f}<extra></extra>",
-        "showscale": False,
-    }
-    frames = [_frame(e - 0.5, e + 0.5, i - 0.5, i + 0.5) for i, row in enumerate(experts) for e in row.tolist()]
-    return {
-        "data": [cells],
-        "layout": layout(
-            70 + 38 * L,
-            margin={"l": 8, "r": 8, "t": 8, "b": 36},
-            narrow={"xaxis.tickfont.size": 9},
-            xaxis=axis("expert", tickvals=list(range(E)), showgrid=False, fixedrange=True),
-            yaxis=axis(
-                tickvals=list(range(L)),
-                ticktext=[f"layer {n}" for n in layers],
-                autorange="reversed",
-                showgrid=False,
-                fixedrange=True,
-            ),
-            shapes=frames,
-            uirevision=f"{L} {E}",
-        ),
-    }
+    written = [[f"{p:.2f}" for p in row] for row in probabilities] if E <= 16 else None
+    visited = [frame(i, e, palette.MOE) for i, row in enumerate(experts) for e in row.tolist()]
+    return heatmap(
+        cells(probabilities, "%{y}, expert %{x}<br>probability %{z:.4f}", gap=3, text=written),
+        70 + 38 * L,
+        counted(E, "expert"),
+        layers_down(layers),
+        frames=visited,
+        margin={"l": 8, "r": 8, "t": 8, "b": 36},
+        uirevision=f"{L} {E}",
+    )
 
 
 def describe_journey(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
@@ -119,58 +99,41 @@ def describe_journey(token: str, position: int, layers: Sequence[int], experts: 
     )
 
 
-def load_bars(load: np.ndarray) -> dict[str, Any]:
+def load_bars(load: np.ndarray) -> Figure:
     """Share of visits per expert (E,), with a line where all would be even."""
     E = len(load)
-    bars = {
-        "type": "bar",
-        "x": list(range(E)),
-        "y": numbers(load),
-        "marker": {"color": [expert_color(e) for e in range(E)]},
-        "hovertemplate": "expert %{x}<br>%{y:.1%} of the visits<extra></extra>",
-    }
-    return {
-        "data": [bars],
-        "layout": layout(
-            220,
-            xaxis=axis("expert", tickvals=list(range(E)), showgrid=False, fixedrange=True),
-            yaxis=axis("share of visits", tickformat=".0%", rangemode="tozero", fixedrange=True),
-            shapes=[_even_line(1 / E)],
-            bargap=0.25,
-        ),
-    }
+    colors, hover = [expert_color(e) for e in range(E)], "expert %{x}<br>%{y:.1%} of the visits<extra></extra>"
+    return figure(
+        [bar(load, list(range(E)), colors, hover)],
+        220,
+        xaxis=counted(E, "expert"),
+        yaxis=axis("share of visits", tickformat=".0%", rangemode="tozero", **FIXED),
+        shapes=[rule(y=1 / E)],
+        bargap=0.25,
+    )
 
 
-def load_lines(steps: Sequence[int], load: np.ndarray) -> dict[str, Any]:
+def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
     """Share of visits of every expert along a run (records, E), with a line where all would be even."""
     E = load.shape[1]
-    dashes = ("solid", "dash", "dot")
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": f"expert {e}",
-            "x": numbers(steps),
-            "y": numbers(load[:, e]),
-            "line": {"width": 1.8, "color": expert_color(e), "dash": dashes[e // len(palette.EXPERTS) % 3]},
-            "hovertemplate": "%{y:.1%}",
-        }
+    curves = [
+        line(
+            steps, load[:, e], f"expert {e}", expert_color(e), width=1.8, dash=DASHES[e // len(palette.EXPERTS) % 3],
+            hover="%{y:.1%}",
+        )
         for e in range(E)
-    ]
-    return {
-        "data": lines,
-        "layout": layout(
-            280,
-            showlegend=True,
-            legend={"font": {"size": 11, "color": palette.MUTED}},
-            narrow={"legend.orientation": "h", "legend.y": -0.3},
-            xaxis=axis("optimizer steps"),
-            yaxis=axis("share of visits", tickformat=".0%", rangemode="tozero"),
-            shapes=[_even_line(1 / E)],
-            hovermode="x unified",
-            uirevision=str(E),
-        ),
-    }
+    ]  # fmt: skip
+    return lines(
+        curves,
+        280,
+        axis("optimizer steps"),
+        axis("share of visits", tickformat=".0%", rangemode="tozero"),
+        margin={"l": 52, "r": 12, "t": 12, "b": 40},
+        legend={"font": SMALL},
+        narrow={"legend.orientation": "h", "legend.y": -0.3},
+        shapes=[rule(y=1 / E)],
+        uirevision=str(E),
+    )
 
 
 def describe_load(
@@ -187,20 +150,3 @@ def describe_load(
             f"{words} Expert{'s' if len(dead) > 1 else ''} {names} get{'' if len(dead) > 1 else 's'} next to nothing."
         )
     return f"{words} No expert is dead."
-
-
-def _frame(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
-    line = {"color": palette.MOE, "width": 2.5}
-    return {"type": "rect", "x0": x0, "x1": x1, "y0": y0, "y1": y1, "line": line, "fillcolor": "rgba(0,0,0,0)"}
-
-
-def _even_line(share: float) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": share,
-        "y1": share,
-        "line": {"color": palette.MUTED, "width": 1, "dash": "dash"},
-    }

@@ -225,20 +225,6 @@ def progress(share: float, text: str) -> str:
     )
 
 
-def token_chips(tokens: Sequence[str], weights: Sequence[float] | None = None, chosen: int | None = None) -> str:
-    """Tokens as small tiles, shaded by `weights` (0 … 1, for example their probability); `chosen` is outlined.
-
-    Each tile carries its place as `data-index`, its weight as a tooltip; texts are escaped.
-    """
-    tiles = []
-    for i, token in enumerate(tokens):
-        weight = "" if weights is None else f' style="--weight: {min(1.0, max(0.0, float(weights[i]))):.3f}"'
-        tip = "" if weights is None else f' title="{100 * float(weights[i]):.1f} %"'
-        mark = ' aria-current="true"' if i == chosen else ""
-        tiles.append(f'<span class="chip" data-index="{i}"{weight}{tip}{mark}>{html.escape(token)}</span>')
-    return f'<div class="chips">{"".join(tiles)}</div>'
-
-
 def _card(label: str, value: str, note: str) -> str:
     small = f'<dd class="stat-note">{note}</dd>' if note else ""
     return f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
