@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from ....figures.still import colours_css, still
+from ....figures.stills import colours_css, still
 from ....service.views import RunView
 from ... import theme
 from . import watch
