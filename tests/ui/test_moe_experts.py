@@ -242,7 +242,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
 def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     shown = tab.named(tab.on_load[2](ANNA, tab.ids["dialects"])).breaking_pulls
     rows = {row[0]: [float(x) for x in row[1:]] for row in
-            (re.findall(r"<td>(.*?)</td>", line) for line in re.findall(r"<tr>(<td>.*?)</tr>", shown))}  # fmt: skip
+            (re.findall(r"<td.*?>(.*?)</td>", line) for line in re.findall(r"<tr>(<td.*?)</tr>", shown))}  # fmt: skip
     assert rows["the constant"][0] == 1.0 and max(rows["the constant"][1:]) < 1e-6
     assert min(rows["Switch loss"][1:]) > 1e-4
 
