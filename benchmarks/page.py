@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def served(*options: str, log: IO[str] | None = None) -> Iterator[tuple[str, float, subprocess.Popen]]:
-    """`python app.py` on a free port: its address, seconds to its first answer, its process. What it says goes to log."""
+    """`python app.py` on a free port: its address, seconds to its first answer, its process; its words go to log."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -51,7 +51,10 @@ class Visitor:
         return self.props.get(number, self.house.components[number]["props"])
 
     async def press(self, name: str, event: str = "click", said: Any = None) -> float:
-        """Press a component and wait for the answer; seconds it took. Raises RuntimeError with what the page would say."""
+        """Press a component and wait for the answer; seconds it took.
+
+        Raises RuntimeError with what the page would say.
+        """
         return await self.call(self.house.endpoint(name, event), said)
 
     async def stay(self) -> None:

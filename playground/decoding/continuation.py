@@ -157,7 +157,7 @@ class Continuation:
     def take(
         self, scores: torch.Tensor, distribution: torch.Tensor, chosen: torch.Tensor, chances: list[float]
     ) -> None:
-        """The next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V) that gave them `chances`."""
+        """Next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V) that gave them `chances`."""
         self._scores, self._distribution, self._chances = scores, distribution, chances
         self.tokens = chosen.tolist()
         self.text = torch.cat((self.text, chosen[:, None].to(self.text.device)), dim=1)
