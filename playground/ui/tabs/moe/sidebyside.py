@@ -11,10 +11,10 @@ import torch
 
 from ....data import visible
 from ....decoding import SamplingConfig, stream
+from ....figures.side_by_side import both_expect, describe_both
 from ....service.runs import predict
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...figures.side_by_side import both_expect, describe_both
 from ...forms.fields import whole
 from ...forms.sampling import sampling
 from ...page import QUIETLY, Page
