@@ -94,7 +94,7 @@ def _check_contents(path: Path) -> None:
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < 22:
-        raise CheckpointError("this is not a zip file: upload one that was downloaded here")
+        raise CheckpointError("this is not a zip file: choose one that this project has made")
     contents = struct.unpack("<I", tail[at + 12 : at + 16])[0]
     if contents > MAX_CONTENTS or tail[max(at - 20, 0) : at].startswith(b"PK\x06\x07"):
         raise CheckpointError("the zip file lists far more files than a model has")
@@ -117,7 +117,7 @@ def _checked(entries: Iterable[zipfile.ZipInfo], known: dict[str, int | None], m
         if entry.is_dir():
             continue
         if entry.flag_bits & 0x1:
-            raise CheckpointError("the zip file is locked by a password: upload one without")
+            raise CheckpointError("the zip file is locked by a password: choose one without")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise CheckpointError(f"{shown} is packed in an unusual way: use an ordinary zip")
         base = parts[-1]

@@ -127,8 +127,10 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
     values = read_json(record) if record.is_file() else {}
     try:
         history = sound_history(History.from_dict(values))
-    except (ValueError, AttributeError, TypeError, OverflowError) as problem:
+    except ValueError as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
+    except (AttributeError, TypeError, OverflowError) as problem:
+        raise CheckpointError("history.json cannot be used: its tables do not have the form of a history") from problem
     snapshots = find_snapshots(folder, config)
     tensors = read_tensors(weights, shapes)
     if config.tie_embeddings:

@@ -89,7 +89,9 @@ def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = N
     config, folder = checkpoint.config, Path(folder)
     family = family_for(config)
     files = tokenizer_files(checkpoint.tokenizer)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} is a file: name a new folder")
+    if folder.exists() and any(folder.iterdir()):
         raise CheckpointError(f"{folder} is not empty: name a new folder")
 
     def fill(made: Path) -> Parity:
