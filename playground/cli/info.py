@@ -10,8 +10,8 @@ from ..data.ladder import NO_MASK
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.card import shape_in_words
 from ..storage.opening import open_model
+from ..storage.values import finite
 from ..training.events import changed_in_words
-from .progress import finite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

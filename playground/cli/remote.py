@@ -7,7 +7,7 @@ import re
 import sys
 from pathlib import Path
 
-from ..storage import save
+from ..storage import write_checkpoint
 from ..storage.hf_jobs import fetch, follow, submit, text_there
 
 INTERRUPTED = 130
@@ -50,8 +50,7 @@ def run(options: argparse.Namespace, check) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    learned = fetch(job)
-    save(out, learned.model, learned.tokenizer, learned.history, name=learned.name, about=learned.about)
+    write_checkpoint(out, fetch(job))
     print(f"Saved to {out}, and at {job.model} on the Hub.", file=sys.stderr)
     return 0
 

@@ -215,15 +215,6 @@ class ModelConfig:
         idle = self.n_moe_layers * (self.n_experts - self.experts_per_token)
         return self.n_parameters - idle * self._feedforward_parameters(self.expert_width) if idle else self.n_parameters
 
-    def block_parameters(self, layer: int = 0) -> int:
-        """Trainable numbers of block `layer`."""
-        if self.has_experts(layer):
-            feedforward = self._expert_count() * self._feedforward_parameters(self.expert_width)
-            feedforward += self.d_model * self.n_experts
-        else:
-            feedforward = self._feedforward_parameters(self.ff_width)
-        return self._attention_parameters() + feedforward + 2 * self._norm_parameters()
-
     def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
         """Floating-point operations of the matrix products for one token that attends to `length` keys.
 

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ..whole import write_file
-from .checkpoint import PICKLES, Checkpoint, save
+from .checkpoint import PICKLES, write_checkpoint
 from .errors import CheckpointError
+from .held import Checkpoint
 from .values import MAX_BYTES
 
 FILES = {**MAX_BYTES, "model.safetensors": None, "README.md": 1_000_000}
@@ -41,10 +42,7 @@ def pack(checkpoint: Checkpoint, path: str | Path, *, half: bool = False) -> Pat
     """Write a checkpoint's folder into a zip file; `half` halves it, and costs about three decimal digits."""
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="playground-pack-") as made:
-        folder = save(
-            Path(made) / "model", checkpoint.model, checkpoint.tokenizer, checkpoint.history,
-            name=checkpoint.name, about=checkpoint.about, half=half,
-        )  # fmt: skip
+        folder = write_checkpoint(Path(made) / "model", checkpoint, half=half)
         return pack_folder(folder, path, inside=file_name(checkpoint.name))
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
 
 from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
+from .held import Checkpoint
 
 TAG = "transformer-playground"  # what every model of this project carries on the Hub
 

@@ -28,8 +28,8 @@ from ..model.attention import fuse_heads
 from ..training.history import History
 from ..whole import write_folder
 from .card import model_card
-from .checkpoint import Checkpoint
 from .errors import CheckpointError
+from .held import Checkpoint
 from .tokenizers_io import tokenizer_files
 from .transformers_families import FAMILIES, Family
 from .transformers_import import import_folder
