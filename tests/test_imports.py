@@ -40,7 +40,7 @@ def packages_above(module: str) -> list[str]:
 
 
 def statements(node: ast.AST, typed: bool) -> Iterator[ast.AST]:
-    """Everything below this node that runs, functions' insides too; what only type checkers read where it is `typed`."""
+    """Everything below this node that runs, functions' insides too; where `typed`, also what type checkers read."""
     for child in ast.iter_child_nodes(node):
         if not typed and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
