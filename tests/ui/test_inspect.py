@@ -18,7 +18,7 @@ from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.figures.wire import numbers_of
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
-from playground.ui.tabs.inspect.frame import EXAMPLE, Place, best, watched
+from playground.ui.tabs.inspect.frame import Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.pictures import HEIGHT, picture
 from playground.ui.tabs.inspect.receipt import receipt_html
@@ -180,7 +180,7 @@ def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):
 
 
 def test_the_worked_example_stands_in_for_the_model(tab):
-    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject=EXAMPLE))
+    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject="notebook"))
     assert "pencil and paper" in updates[tab.frame.notice]
     paper = next(u for u in updates.values() if isinstance(u, str) and "Receipt:" in u)
     for digits in ("0.33323120", "0.03666085", "0.04999953"):

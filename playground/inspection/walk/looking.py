@@ -14,20 +14,30 @@ def scores(at: At) -> Step:
     root, row = np.sqrt(D), scores[at.query]
     seen = row[: at.query + 1] if at.config.causal else row
     best = int(seen.argmax())
+    sharper, sharp = f"{_softmax(seen * root).max():.2f}", f"{_softmax(seen).max():.2f}"
     why = (
         f"A query asks, a key answers: the more the two point the same way, the larger the product. A sum of {D} "
-        f"products grows about as √{D} = {root:.2f} does, and softmax sharpens with size: not divided, the largest "
-        f"weight of {at.asks} would be {_softmax(seen * root).max():.2f} instead of {_softmax(seen).max():.2f}."
+        f"unrelated products grows as √{D} = {root:.2f} does, and softmax sharpens with size: not divided, the largest "
+        f"weight of {at.asks} would be {sharper} instead of {sharp}."
+        if sharper != sharp
+        else f"A query asks, a key answers: the more the two point the same way, the larger the product. A sum of {D} "
+        f"unrelated products grows as √{D} = {root:.2f} does, so it is divided by that; here it hardly matters, the "
+        f"largest weight of {at.asks} is {sharp} either way."
     )
     sentence = (
-        f"{at.asks} · {at.answers} = {row[at.key] * root:.2f}, ÷ √{D} = {row[at.key]:.2f}. Of what it may see, it "
-        f"agrees most with {at.placed(best)} ({row[best]:.2f})."
+        f"{at.asks} · {at.answers} = {_brief(row[at.key] * root)}, ÷ √{D} = {_brief(row[at.key])}. Of what it may see, "
+        f"it agrees most with {at.placed(best)} ({_brief(row[best])})."
     )
     formula = f"{{s:scores}} = {{q:q}} ({T}, {D}) · {{k:k}}ᵀ ({D}, {T}) ÷ √{D} = ({T}, {T}), in each of {at.H} heads"
     code = f"scores = q @ k.transpose(-2, -1) / math.sqrt({D})"
     drawn = {"scores": f"scores[0, {at.head}]"}
     title = "Scores: every query meets every key"
     return Step("scores", title, why, formula, code, sentence, {"scores": scores}, drawn)
+
+
+def _brief(value: float) -> str:
+    """Two decimals, or two digits of what would vanish in them."""
+    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
 
 
 def _softmax(row: np.ndarray) -> np.ndarray:

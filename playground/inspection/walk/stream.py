@@ -29,7 +29,7 @@ def output(at: At) -> Step:
     sentence = f"Head {most} writes most for {at.asks} (length {lengths[most]:.2f})"
     sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
     apart = float(lengths.sum())
-    if H > 1 and apart > 1e-9:
+    if (lengths > 0.05 * apart).sum() > 1:
         sentence += (
             f". The lengths add up to {apart:.2f}, the sum of the vectors has {norm(written.sum(axis=0)):.2f}: "
             + ("they agree" if norm(written.sum(axis=0)) > 0.8 * apart else "in part they cancel")
@@ -111,12 +111,13 @@ def _neurons(at: At) -> Step:
         f"({config.activation}) can say “this and that, but not the third”, which no sum can. {share:.0%} of this "
         "model's weights stand here."
     )
-    sentence = (
-        f"{active} of {width} neurons answer to {at.asks} (above 0.01 or below −0.01), number {strongest[0]} most "
-        f"({hidden[strongest[0]]:.2f}). "
-        if active
-        else f"None of {width} neurons answers to {at.asks}. "
-    ) + _effect(at)
+    told = f"None of {width} neurons answers to {at.asks}. "
+    if active:
+        told = (
+            f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.asks} (above 0.01 or below −0.01), number "
+            f"{strongest[0]} most ({hidden[strongest[0]]:.2f}). "
+        )
+    sentence = told + _effect(at)
     arrays = {"values": hidden[strongest]}
     drawn = {"values": f"hidden[0, {query}, {strongest.tolist()}]"}
     labels = tuple(f"neuron {n}" for n in strongest)
