@@ -28,6 +28,7 @@ class Example:
     """A model written by hand, and its prompt."""
 
     title: str
+    """A word for its button."""
     note: str
     """What stands on the page beside it."""
     prompt: str
@@ -52,7 +53,7 @@ class Example:
 
 EXAMPLES: dict[str, Example] = {
     "pronoun": Example(
-        title="A worked example",
+        title="By hand",
         note=(
             "Not the model chosen above, but one written by hand, to check with pencil and paper: “cat sleeps it”, 4 "
             "numbers per token (animal, deed, pronoun, what a pronoun stands for), one head of width 2 (a second "
@@ -72,7 +73,7 @@ EXAMPLES: dict[str, Example] = {
         head=((-1, -1, -1, 0), (2, -1, -1, 0), (-1, 2, -1, 0), (-1, -1, 1, 2), (-1, -1, 1, -2)),
     ),
     "notebook": Example(
-        title="The notebook's numbers",
+        title="Notebook",
         note=(
             "Not the model chosen above, but the numbers of a well-known NumPy notebook, to check with pencil and "
             "paper: “one two three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in "

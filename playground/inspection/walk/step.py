@@ -101,7 +101,8 @@ class At:
 def normalise(config: ModelConfig, x: str, norm: str, to: str) -> str:
     """Lines of code: the config's norm of `x`, whose weights are `norm`'s, as `to`."""
     if config.norm == "rmsnorm":
-        return f"{to} = {x} / ({x}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt() * {norm}.weight"
+        size = f"size = ({x}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt()"
+        return f"{size}\n{to} = {x} / size * {norm}.weight"
     spread = f"({x}.var(-1, keepdim=True, correction=0) + {config.norm_eps:g}).sqrt()"
     bias = f" + {norm}.bias" if config.norm_bias else ""
     return f"{to} = ({x} - {x}.mean(-1, keepdim=True)) / {spread}\n{to} = {to} * {norm}.weight{bias}"

@@ -6,6 +6,8 @@ import numpy as np
 
 from .step import TOP, At, Step, cosine, double, linear, norm, norm_formula, normalise
 
+BENDS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
+
 
 def output(at: At) -> Step:
     """arrays: written (H, d), what each head adds for the query; out (d,), their sum and the bias."""
@@ -108,8 +110,8 @@ def _neurons(at: At) -> Step:
     share = at.config.parameters_by_component()["feed-forward"] / at.config.n_parameters
     why = (
         "Attention only mixes what tokens have. Here each token is worked on alone: a number that is bent "
-        f"({config.activation}) can say “this and that, but not the third”, which no sum can. {share:.0%} of this "
-        "model's weights stand here."
+        f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. {share:.0%} of "
+        "this model's weights stand here."
     )
     told = f"None of {width} neurons answers to {at.asks}. "
     if active:

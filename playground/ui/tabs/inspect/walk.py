@@ -30,8 +30,13 @@ SHORT = {
 CLICKABLE = ("scores", "mask", "softmax")
 """Steps whose picture is token against token."""
 
-# one listener per page: where no field wants the arrows for itself, they press Back and Next
-_ARROWS = """if (!window.playgroundArrows) {
+# The row of steps keeps the chosen one in sight. One listener per page: where no field wants the arrows for itself,
+# they press Back and Next.
+_ON_LOAD = """watch("value", () => setTimeout(() => {
+  const chosen = document.querySelector("#inspect-steps input:checked")?.closest("label"), row = chosen?.parentElement;
+  if (row) row.scrollLeft = chosen.offsetLeft - row.offsetLeft - (row.clientWidth - chosen.clientWidth) / 2;
+}, 50));
+if (!window.playgroundArrows) {
   window.playgroundArrows = true;
   const TAKEN = "input, textarea, select, [contenteditable], [role=tablist], [role=radiogroup], [role=listbox]";
   document.addEventListener("keydown", (event) => {
@@ -51,7 +56,7 @@ def build(frame: Frame) -> None:
     with gr.Column(elem_classes="card", elem_id="inspect-step-card"):
         with gr.Row(elem_id="inspect-bar", equal_height=True):
             back = gr.Button("← Back", size="md", min_width=84, elem_id="inspect-back")
-            heading = gr.HTML(padding=False, elem_id="inspect-step", js_on_load=_ARROWS)
+            heading = gr.HTML(padding=False, elem_id="inspect-step", js_on_load=_ON_LOAD)
             onward = gr.Button("Next →", variant="primary", size="md", min_width=84, elem_id="inspect-next")
         steps = LenientRadio(  # another model's steps may be others
             [(f"{i + 1} {SHORT[name]}", name) for i, name in enumerate(STEPS)],
