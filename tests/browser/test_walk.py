@@ -9,7 +9,8 @@ BOX = """id => {
   return { top, bottom, left, right };
 }"""
 IN_SIGHT = """() => {
-  const { left, right } = document.querySelector("#inspect-steps input:checked").closest("label").getBoundingClientRect();
+  const chosen = document.querySelector("#inspect-steps input:checked").closest("label");
+  const { left, right } = chosen.getBoundingClientRect();
   return left >= 0 && right <= 390;
 }"""
 
