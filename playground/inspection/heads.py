@@ -40,7 +40,7 @@ class HeadScores:
     duplicate: np.ndarray
     """Mean weight on earlier copies of the asking token, over tokens that have one."""
     induction: np.ndarray
-    """Mean weight on what followed earlier copies of the asking token (itself not counted), where there is such."""
+    """Mean weight on what followed the latest earlier copy of the asking token, where that is not the token itself."""
     first: np.ndarray
     """Mean weight on the first token: a sink, where a head puts its weight when it has nothing to say."""
     itself: np.ndarray
@@ -50,7 +50,7 @@ class HeadScores:
     evenness: np.ndarray
     """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
     repeats: int
-    """How many tokens have an earlier copy with something after it: with fewer than two, no habit is told from it."""
+    """How many tokens have an earlier copy with something else after it: fewer than two tell no habit."""
 
     def of(self, layer: int, head: int) -> dict[str, float]:
         """One head's numbers by name."""
@@ -85,7 +85,7 @@ def _head_scores(look: Look) -> HeadScores:
         pattern = look.pattern(layer).float()  # (H, T, T)
         for name, values in _habits(pattern, ids, look.config.causal).items():
             found[name].append(values)
-    repeats = sum(token in look.ids[: max(place - 1, 0)] for place, token in enumerate(look.ids))
+    repeats = int(_followers(_copies(ids)).any(axis=1).sum())
     return HeadScores(**{name: np.stack(rows) for name, rows in found.items()}, repeats=repeats)
 
 
@@ -95,12 +95,7 @@ def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, n
     nothing = np.full(H, np.nan)
     if T < 2:
         return dict.fromkeys((*HABITS, "entropy", "evenness"), nothing)
-    same = ids[:, None] == ids[None, :]
-    earlier = np.tril(np.ones((T, T), dtype=bool), -1)
-    copies = same & earlier  # [t, s]: token s, before t, is the same
-    followers = np.zeros((T, T), dtype=bool)
-    followers[:, 1:] = copies[:, :-1]  # what stands just after such a copy
-    followers &= earlier
+    copies = _copies(ids)
     entropy = -torch.special.xlogy(pattern, pattern).sum(dim=-1) / np.log(2)  # (H, T)
     visible = np.arange(1, T + 1) if causal else np.full(T, T)
     most = torch.tensor(np.log2(visible[1:]), dtype=pattern.dtype)
@@ -108,12 +103,25 @@ def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, n
     return {
         "previous": pattern.diagonal(-1, 1, 2).mean(dim=-1).numpy(),
         "duplicate": _mean_on(pattern, copies),
-        "induction": _mean_on(pattern, followers),
+        "induction": _mean_on(pattern, _followers(copies)),
         "first": rows[:, :, 0].mean(dim=-1).numpy(),
         "itself": pattern.diagonal(0, 1, 2)[:, 1:].mean(dim=-1).numpy(),
         "entropy": entropy[:, 1:].mean(dim=-1).numpy(),
         "evenness": (entropy[:, 1:] / most).mean(dim=-1).numpy(),
     }
+
+
+def _copies(ids: np.ndarray) -> np.ndarray:
+    """(T, T) whether token s, before t, is the same as token t."""
+    return np.tril(ids[:, None] == ids[None, :], -1)
+
+
+def _followers(copies: np.ndarray) -> np.ndarray:
+    """(T, T) whether token s, before t, is what followed the latest earlier copy of token t."""
+    latest = copies & (np.cumsum(copies[:, ::-1], axis=1)[:, ::-1] == 1)
+    found = np.zeros_like(copies)
+    found[:, 1:] = latest[:, :-1]
+    return np.tril(found, -1)
 
 
 def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
@@ -151,13 +159,15 @@ def sleeps(scores: dict[str, float]) -> bool:
 
 
 def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) -> list[int]:
-    """Random tokens, then the same again: what induction heads live on. At most 24 tokens twice, within the context."""
-    half = min(24, config.context_length // 2)
+    """Random tokens, none of them twice, then the same again: what induction heads live on.
+
+    At most 24 tokens twice, within the context. That none comes twice before the repetition begins leaves no doubt
+    what followed last time; a small vocabulary makes the sequence shorter.
+    """
+    half = min(24, config.context_length // 2, vocabulary, config.vocab_size)
     if half < 1:
         raise ValueError("a context of one token has no room to repeat anything")
-    rng = np.random.default_rng(seed)
-    kinds = min(vocabulary, config.vocab_size)
-    once = rng.permutation(kinds)[:half] if kinds >= half else rng.integers(0, kinds, half)
+    once = np.random.default_rng(seed).permutation(min(vocabulary, config.vocab_size))[:half]
     return [int(token) for token in (*once, *once)]
 
 

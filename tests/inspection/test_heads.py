@@ -73,7 +73,7 @@ def test_scores_are_what_loops_find(name):
                 found["entropy"].append(bits)
                 found["evenness"].append(bits / math.log2(t + 1 if seen.config.causal else T))
                 copies = [s for s in range(t) if ids[s] == ids[t]]
-                followers = [s + 1 for s in copies if s + 1 < t]
+                followers = [copies[-1] + 1] if copies and copies[-1] + 1 < t else []
                 if copies:
                     found["duplicate"].append(sum(p[t, s] for s in copies))
                 if followers:
@@ -95,7 +95,13 @@ def test_a_repeated_sequence_is_one_twice():
     ids = repeated_sequence(config, 10)
     assert len(ids) == 12 and ids[:6] == ids[6:] and len(set(ids)) == 6 and max(ids) < 10
     assert ids == repeated_sequence(config, 10) != repeated_sequence(config, 10, seed=1)
-    assert len(repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)) == 48
+    small = repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)
+    assert small[:5] == small[5:] and sorted(small[:5]) == [0, 1, 2, 3, 4], "no token twice before all come again"
+
+
+def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
+    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
+    assert scores.repeats == 0 and np.isnan(scores.induction).all()
 
 
 def test_a_sleeper_is_woken_by_the_prompt_on_which_it_has_most_to_do():
