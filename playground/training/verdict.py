@@ -84,8 +84,10 @@ def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
 
 
 @cache
-def student_t(freedom: int) -> float:
+def student_t(freedom: int, inside_share: float = CERTAINTY / 100) -> float:
     """The factor on a standard error that makes a 95 % interval, at this many degrees of freedom; to 1e-12.
+
+    `inside_share` makes another than 95 %, as for several intervals that are to hold together.
 
     The share of Student's distribution within ± t is a finite sum for whole degrees of freedom (Abramowitz and Stegun
     1964, 26.7.3 and 26.7.4), which grows with t: the point is found by halving.
@@ -101,8 +103,10 @@ def student_t(freedom: int) -> float:
         total = math.sin(angle) * (total if freedom > 1 else 0.0)
         return (angle + total) * 2 / math.pi if odd else total
 
-    low, high = 1.9, 13.0  # the normal distribution's point lies above one, that of 1 degree of freedom below the other
-    while high - low > 1e-12:
+    low, high = 0.0, 1.0
+    while inside(high) < inside_share:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if inside(middle) < CERTAINTY / 100 else (low, middle)
+        low, high = (middle, high) if inside(middle) < inside_share else (low, middle)
     return (low + high) / 2
