@@ -20,8 +20,8 @@ from .routing import NAMES, expert_layers
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
 UNHEARD_SHARE = 0.05
-"""An expert whose answers get less than this part of their even share of the weight is as good as dead, however often it
-is visited."""
+"""An expert whose answers get less than this part of their even share of the weight is as good as dead, however often
+it is visited."""
 
 
 @dataclass(frozen=True)
