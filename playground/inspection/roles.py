@@ -51,9 +51,10 @@ MOVED = 0.1
 """Share of its weight that has to lie elsewhere in other texts, at the same places, for a head to go by content."""
 MATTERS = 0.01
 """Nats per token that the model has to lose without a head whose role says little by itself."""
-TEXTS = 24
+TEXTS = 20
+UNTRAINED_TEXTS = 8
 TEXT_TOKENS = 64
-ASKERS = 6
+ASKERS = 4
 """Rows of each text that are read again without their repetition."""
 LONGEST_MATCH = 3
 """Tokens that are replaced to end a repetition: a head may go by more than the last one."""
@@ -134,15 +135,15 @@ class HeadTests:
         return [(int(i) // H, int(i) % H) for i in np.argsort(-self.effect.mean, axis=None, kind="stable")]
 
 
-def head_tests(model: Transformer, ids: Sequence[int] | torch.Tensor, *, seed: int = 0) -> HeadTests:
-    """Test every head of a model on a text of its own kind, ids (at least a few hundred tokens for narrow intervals).
+def head_tests(model: Transformer, texts: Sequence[int] | torch.Tensor, *, seed: int = 0) -> HeadTests:
+    """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
-    `seed` draws the model before training, its replaced tokens and the random sequences. Raises ValueError where the
-    text is too short to cut two windows of five tokens from it.
+    `seed` draws the model before training, the tokens that replace others and the random sequences. Raises ValueError
+    where there are not two texts of five tokens.
     """
-    windows = _windows(torch.as_tensor(ids, dtype=torch.long), model.config.context_length)
+    windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
     weights, given_up, evenness, moved = _read(model, windows, seed)
-    before = _read(Transformer(model.config, seed=seed), windows, seed)
+    before = _read(Transformer(model.config, seed=seed), windows[:UNTRAINED_TEXTS], seed)
     device = next(model.parameters()).device
     worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
     highest = {name: _highest(before[0][name].mean) for name in PLACES}
@@ -165,16 +166,25 @@ def _highest(values: np.ndarray) -> float:
     return float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
 
 
-def _windows(ids: torch.Tensor, context: int) -> torch.Tensor:
-    """At most `TEXTS` windows (N, T), spread over the text."""
-    T = min(TEXT_TOKENS, context, len(ids) // 2)
-    if T < _FIRST_ROW + 1:
+def flops_of_tests(config: ModelConfig, length: int) -> int:
+    """About how many floating-point operations `head_tests` takes on texts of this length."""
+    read = 2 * (TEXTS + UNTRAINED_TEXTS) * (1 + ASKERS)
+    removed = TEXTS * (1 + config.n_layers * (config.n_heads + 2) // 2)
+    return (read + removed) * min(length, TEXT_TOKENS) * config.flops_per_token()
+
+
+def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
+    """At most `TEXTS` windows (N, T), spread over the text or texts."""
+    if texts.ndim == 1:
+        T = min(TEXT_TOKENS, context, len(texts) // 2)
+        texts = texts[: len(texts) // max(T, 1) * T].view(-1, max(T, 1))
+    texts = texts[:, : min(TEXT_TOKENS, context)]
+    if len(texts) < 2 or texts.shape[1] <= _FIRST_ROW:
         raise ValueError(
-            f"Heads are tested on at least two texts of {_FIRST_ROW + 1} tokens: here are {len(ids)} tokens and a "
-            f"context of {context}"
+            f"Heads are tested on at least two texts of {_FIRST_ROW + 1} tokens: here are {len(texts)} of "
+            f"{texts.shape[1]}"
         )
-    starts = np.linspace(0, len(ids) - T, min(TEXTS, len(ids) // T)).astype(int)
-    return torch.stack([ids[start : start + T] for start in starts])
+    return texts[torch.linspace(0, len(texts) - 1, min(TEXTS, len(texts))).long()]
 
 
 @torch.inference_mode()
