@@ -1,4 +1,6 @@
-"""What heads do: scores for the habits that heads are known for, roles in words, and prompts that wake a sleeper.
+"""What heads do on one prompt: where their weight lies, what the prediction owes them, and prompts that wake a sleeper.
+
+What a head does in general is another question, which one prompt cannot answer: `roles.py` tests it.
 
 T = tokens, H = heads, L = layers. Previous-token and induction heads are those of Elhage et al. 2021 and Olsson et al.
 2022; heads that rest on the first token are the attention sinks of Xiao et al. 2023.
@@ -14,6 +16,7 @@ import numpy as np
 import torch
 
 from ..model import ModelConfig
+from .cost import Variants
 from .look import Look
 
 HABITS = ("previous", "duplicate", "induction", "first", "itself")
@@ -63,9 +66,13 @@ class HeadScores:
 
     def ranking(self) -> list[tuple[int, int]]:
         """(layer, head) of all heads, the most telling first."""
-        telling = np.nan_to_num(self.telling())
-        order = np.argsort(-telling, axis=None, kind="stable")
-        return [(int(i) // telling.shape[1], int(i) % telling.shape[1]) for i in order]
+        return ranked(self.telling())
+
+
+def ranked(values: np.ndarray) -> list[tuple[int, int]]:
+    """(layer, head) by a number of each (L, H), the largest first."""
+    order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")
+    return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 
 
 _known: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary()
@@ -133,24 +140,17 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
     return on[:, torch.from_numpy(rows)].mean(dim=-1).numpy()
 
 
-def role(scores: dict[str, float]) -> str:
-    """What a head does here, in a few plain words, from `HeadScores.of`."""
+def lies_on(scores: dict[str, float]) -> str:
+    """Where a head's weight lies on this prompt, in a few plain words, from `HeadScores.of`."""
     if np.isnan(scores["previous"]):
-        return "one token only: it looks at itself"
+        return "has one token only to look at"
     if scores["evenness"] >= EVEN:
         return "spreads its weight evenly"
-    others = max(scores["previous"], scores["first"])
-    if scores["repeats"] >= 2 and scores["induction"] >= max(0.3, others):
-        return "looks at what followed last time (induction)"
-    if scores["repeats"] >= 2 and scores["duplicate"] >= max(0.4, others):
-        return "looks at earlier copies of the token"
-    habit = max(("previous", "first", "itself"), key=lambda name: scores[name])
-    if scores[habit] >= 0.4:
-        words = {"previous": "looks at the token before", "first": "rests on the first token (sink)",
-                 "itself": "looks at the token itself"}  # fmt: skip
-        return words[habit]
-    leaning = f", leaning to {TITLES[habit]}" if scores[habit] >= 0.25 else ""
-    return f"chooses by content{leaning}"
+    told = [name for name in HABITS if scores[name] >= 0.25]
+    if not told:
+        return "spreads its weight by no simple rule"
+    most = sorted(told, key=lambda name: -scores[name])[:2]
+    return "puts " + ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
 
 
 def sleeps(scores: dict[str, float]) -> bool:
@@ -171,6 +171,24 @@ def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) ->
     return [int(token) for token in (*once, *once)]
 
 
+def flops_of_moves(look: Look) -> int:
+    """About how many floating-point operations `moves` takes."""
+    config = look.config
+    return (1 + config.n_layers * (config.n_heads + 2) // 2) * look.length * config.flops_per_token()
+
+
+@torch.inference_mode()
+def moves(look: Look, query: int = -1) -> np.ndarray:
+    """How far the prediction after a token moves without each head (L, H): Kullback–Leibler divergence in nats.
+
+    All heads are taken away in one pass, as for the map of what they are worth.
+    """
+    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
+    logits = look.model(ids, tap=Variants(look.model)).logits[:, query].double().log_softmax(dim=-1).cpu()
+    whole, lacking = logits[0], logits[1:].unflatten(0, (look.config.n_layers, look.config.n_heads + 2))
+    return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()
+
+
 @dataclass(frozen=True)
 class Waking:
     """A prompt on which a head has more to do."""
@@ -180,8 +198,8 @@ class Waking:
     """How telling the head is on the present prompt."""
     after: float
     """And on the one proposed."""
-    role: str
-    """What it does there."""
+    does: str
+    """Where its weight lies there."""
 
 
 def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
@@ -196,5 +214,5 @@ def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: floa
         scores = head_scores(look(checkpoint, ids))
         telling = float(scores.telling()[layer, head])
         if telling > (best.after if best else before + 0.1):
-            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, role(scores.of(layer, head)))
+            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, lies_on(scores.of(layer, head)))
     return best

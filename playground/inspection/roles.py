@@ -26,7 +26,8 @@ import torch
 
 from ..model import ModelConfig, Transformer
 from ..training.verdict import student_t
-from .cost import removal_map
+from .cost import RemovalMap, removal_map
+from .heads import ranked
 
 ROLES = {
     "induction": "looks at what followed last time, because it was followed by it (induction)",
@@ -38,6 +39,13 @@ ROLES = {
     "even": "spreads its weight evenly",
     "content": "chooses by what the tokens are (content)",
     "unclear": "has no clear role",
+}
+WHERE = {
+    "previous": "the token before",
+    "first": "the first token",
+    "itself": "the token itself",
+    "duplicate": "an earlier copy of it",
+    "induction": "what followed that copy",
 }
 PLACES = ("previous", "first", "itself")
 REPEATS = ("induction", "duplicate")
@@ -129,23 +137,59 @@ class HeadTests:
                 return "content"
         return "unclear"
 
+    def reason(self, layer: int, head: int) -> str:
+        """The numbers that made the role, as a sentence that can follow it."""
+        name, at = self.role(layer, head), (layer, head)
+
+        def measured(estimate: Estimate) -> str:
+            mean, margin = estimate.at(layer, head)
+            return "nothing that could tell" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
+
+        if name in REPEATS:
+            lost, before = measured(self.given_up[name]), self.untrained[name]
+            return f"{lost} of its weight goes when the copy is replaced (untrained heads: at most {before:.2f})."
+        if name == "followed":
+            return (
+                f"{measured(self.weights['induction'])} of its weight lies there, and "
+                f"{measured(self.given_up['induction'])} of it goes when the copy is replaced."
+            )
+        if name in PLACES:
+            before = self.untrained[name]
+            return f"{measured(self.weights[name])} of its weight lies there (untrained heads: at most {before:.2f})."
+        if name == "even":
+            return f"{measured(self.evenness)} of the most even there could be, and the model is worse without it."
+        if name == "content":
+            return (
+                f"{measured(self.moved)} of its weight lies elsewhere in another text, and the model is worse without "
+                "it."
+            )
+        place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(self.weights[name].mean[at], nan=-1.0))
+        return (
+            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}; a role takes more "
+            f"than {MOST:.2f} for sure, or {GIVEN_UP:.2f} that goes with the repetition, or {MATTERS:g} nats that the "
+            "model loses without it."
+        )
+
     def ranking(self) -> list[tuple[int, int]]:
         """(layer, head) of all heads, the one that the model loses most without first."""
-        H = self.effect.mean.shape[1]
-        return [(int(i) // H, int(i) % H) for i in np.argsort(-self.effect.mean, axis=None, kind="stable")]
+        return ranked(self.effect.mean)
 
 
-def head_tests(model: Transformer, texts: Sequence[int] | torch.Tensor, *, seed: int = 0) -> HeadTests:
+def head_tests(
+    model: Transformer, texts: Sequence[int] | torch.Tensor, worth: RemovalMap | None = None, *, seed: int = 0
+) -> HeadTests:
     """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
+    `worth` says what the heads are worth on text like these, if that is known already; else it is measured on them.
     `seed` draws the model before training, the tokens that replace others and the random sequences. Raises ValueError
     where there are not two texts of five tokens.
     """
     windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
     weights, given_up, evenness, moved = _read(model, windows, seed)
     before = _read(Transformer(model.config, seed=seed), windows[:UNTRAINED_TEXTS], seed)
-    device = next(model.parameters()).device
-    worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
+    if worth is None:
+        device = next(model.parameters()).device
+        worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
     highest = {name: _highest(before[0][name].mean) for name in PLACES}
     highest |= {name: _highest(before[1][name].mean) for name in REPEATS}
     return HeadTests(

@@ -94,7 +94,9 @@ def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prom
     notice = updates[tab.frame.notice]
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
-        assert set(updates.values()) <= {notice, None, "", "walk"}
+        places = {tab.frame.query, tab.frame.key}
+        assert {v for c, v in updates.items() if c not in places} <= {notice, None, "", "walk"}
+        assert all(updates[place]["choices"] == [] for place in places)
         for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
             assert not updates[tab.component(name)]
         assert not {*tab.frame.pickers, tab.frame.seen, tab.component("inspect_steps")} & set(updates)

@@ -57,10 +57,39 @@ def describe_head_map(values: np.ndarray, name: str) -> str:
     """How many heads do it, and which does it most."""
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).any():
-        return f"These tokens cannot tell which heads {name}: none of them comes twice."
+        return f"These tokens cannot tell which heads {name}: too few of them come again with something between."
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     many = int(np.nansum(values >= 0.4))
     return (
         f"{many} of {values.size} heads {name} with a score of 0.40 or more; most of all layer {layer}, head {head} "
         f"({values[layer, head]:.2f})."
+    )
+
+
+def worth_map(values: np.ndarray, unit: str, *, chosen: tuple[int, int] | None = None) -> dict[str, Any]:
+    """What is lost without each head (L, H), on a scale about zero: below it the model is better off without."""
+    values = np.asarray(values, dtype=np.float64)
+    figure = head_map(values, "lost without it", chosen=chosen)
+    most = max(float(np.abs(values).max()), 1e-6)
+    figure["data"][0] |= {
+        "colorscale": colorscale(palette.DIVERGING_SCALE),
+        "zmin": -most,
+        "zmax": most,
+        "colorbar": colorbar(unit),
+    }
+    if "texttemplate" in figure["data"][0]:
+        figure["data"][0]["texttemplate"] = "%{z:.3f}"
+    return figure
+
+
+def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str) -> str:
+    """The head that is missed most, and how many matter beyond the interval where there is one."""
+    values = np.asarray(values, dtype=np.float64)
+    layer, head = np.unravel_index(int(values.argmax()), values.shape)
+    if margins is None:
+        return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
+    clear = int((values > margins).sum())
+    return (
+        f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} ± {margins[layer, head]:.4f} {unit}. "
+        f"{clear} of {values.size} are missed by more than their interval."
     )

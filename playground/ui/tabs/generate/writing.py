@@ -18,7 +18,7 @@ from ...chart import Chart
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import read_prompt, suggestions
+from ...prompts import chips, read_prompt, suggestions
 from ...theme import quiet
 from ...writers import seconds_between_updates
 from . import controls as sampling_controls
@@ -67,7 +67,7 @@ def build(page: Page) -> Desk:
             )
             ideas = gr.Dataset(
                 components=[prompt],
-                samples=[[s] for s in known],
+                **chips(known),
                 label="Beginnings this model knows",
                 show_label=True,
                 type="values",
@@ -203,7 +203,7 @@ def build(page: Page) -> Desk:
     def follow_model(visitor, model_id, request: gr.Request):
         known = suggestions(page, model_id, visitor)
         linked = linked_prompt(request, "generate", model_id)
-        return linked or known[0], gr.Dataset(samples=[[s] for s in known]), _no_mask(page, model_id, visitor)
+        return linked or known[0], gr.Dataset(**chips(known)), _no_mask(page, model_id, visitor)
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
     page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")

@@ -38,7 +38,7 @@ from ... import theme
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import suggestions
+from ...prompts import chips, suggestions
 from ...widgets.turns import Question, Slow, Turns
 from .looks import EXAMPLE_NOTE, Looks
 from .place import Place, best, last, watched, whole
@@ -63,8 +63,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; its buttons and columns, which the next drawing shows again, out of sight."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if isinstance(c, (gr.Button, gr.Column))}
 
 
 @dataclass
@@ -188,7 +189,7 @@ class Frame:
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
@@ -259,7 +260,8 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
+            return functools.partial(dict, {**cleared, **nowhere, self.notice: _refused(problem), self.view: view})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -314,7 +316,7 @@ def build(page: Page) -> Frame:
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )
