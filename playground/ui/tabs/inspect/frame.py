@@ -63,9 +63,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty; its buttons and columns, which the next drawing shows again, out of sight."""
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
         empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
-        return empty | {c: gr.update(visible=False) for c in self.outputs if isinstance(c, (gr.Button, gr.Column))}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
