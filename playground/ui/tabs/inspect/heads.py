@@ -6,12 +6,12 @@ from typing import Any
 
 import gradio as gr
 
+from ....figures.attention import describe_pattern, pattern_map
 from ....inspection import Look
 from ....inspection.heads import head_scores, lies_on
 from ....inspection.roles import ROLES
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_pattern, pattern_map
 from ...lenient import LenientDropdown
 from ...page import Page, sentence
 from ...widgets.clicks import cell_of

@@ -8,12 +8,13 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.heads import describe_head_map, describe_worth, head_map
+from ....figures.parts import part_map
 from ....inspection import Look, look
 from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
 from ....inspection.roles import REPEATS, ROLES, WHERE, Estimate, HeadTests
 from ... import theme
 from ...chart import Chart, show
-from ...figures.heads import describe_head_map, describe_worth, head_map, worth_map
 from ...page import QUIETLY, sentence
 from ...prompts import suggestions
 from ...widgets.clicks import cell_of
@@ -129,7 +130,7 @@ def head_picture(
         tests = known.tests
         if name == "effect":
             words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token")
-            picture = worth_map(tests.effect.mean, "nats", chosen=place.owner)
+            picture = worth_map(tests.effect.mean, place)
         else:
             values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
             picture, words = head_map(values, title, chosen=place.owner), describe_head_map(values, title)
@@ -139,11 +140,17 @@ def head_picture(
         found = moved(seen) if which == "prompt" else moves(measured) if moved(seen) is not None else None
         if found is None:
             return None, "This model is too large to read a prompt without each of its heads here."
-        return worth_map(found, "nats", chosen=place.owner), describe_worth(
+        return worth_map(found, place), describe_worth(
             found, None, "nats (Kullback–Leibler), the shift of the prediction after the last token"
         )
     values = getattr(head_scores(measured), name)
     return head_map(values, title, chosen=place.owner), describe_head_map(values, title)
+
+
+def worth_map(values: np.ndarray, place: Place) -> dict[str, Any]:
+    """What is lost without each head (L, H), in nats."""
+    names = [f"head {head}" for head in range(values.shape[1])]
+    return part_map(values, names, "without it: %{customdata:+.5f} nats", mark=place.owner)
 
 
 def census(tests: HeadTests) -> str:
@@ -184,7 +191,7 @@ def role_table(seen: Look, known: Tested | None) -> str:
         rows = [
             (*at, *(_number(head_scores(seen).of(*at)[name]) for name in columns)) for at in ranking(seen)
         ]  # fmt: skip
-        return theme.saved_table(theme.table(("layer", "head", *columns), rows), "head-scores")
+        return theme.table(("layer", "head", *columns), rows, save="head-scores")
     tests, columns = known.tests, (*HABITS, "evenness")
     rows = []
     for at in tests.ranking():
@@ -192,7 +199,7 @@ def role_table(seen: Look, known: Tested | None) -> str:
         rows.append((*at, ROLES[tests.role(*at)], _interval(tests.effect, at, digits=4),
                      *(_interval(found[name], at) for name in columns)))  # fmt: skip
     names = [TITLES.get(name, name) for name in columns]
-    return theme.saved_table(theme.table(("layer", "head", "role", "lost without it", *names), rows), "head-tests")
+    return theme.table(("layer", "head", "role", "lost without it", *names), rows, save="head-tests")
 
 
 def _interval(estimate: Estimate, at: tuple[int, int], digits: int = 2) -> str:
