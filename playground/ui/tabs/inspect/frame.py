@@ -201,7 +201,7 @@ class Frame:
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
             return None if linked else best
-        return last if before != now else None
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
