@@ -156,8 +156,9 @@ def build(frame: Frame) -> None:
             windows, _ = text_for(page, visitor, model_id, checkpoint)
             windows = windows[:COST_WINDOWS]
             layers = expert_layers(checkpoint.config)
-            plain, found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
-            return show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
+            found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
+            costs = found.costs.numpy()
+            return show(cost_map(costs, layers, found.before), describe_costs(costs, layers, found.before))
 
     drawn = [cards, chances, visited]
     inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]

@@ -27,7 +27,7 @@ from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import read_prompt, suggestions
+from ...prompts import chips, read_prompt, suggestions
 from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
@@ -58,9 +58,7 @@ def build(frame: Frame) -> None:
             elem_id="routing-token",
         )  # fmt: skip
     with gr.Row(equal_height=False):
-        ideas = gr.Dataset(
-            components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values"
-        )
+        ideas = gr.Dataset(components=[prompt], **chips(first), label="Texts this model knows", type="values")
         copy_link(page, "moe", model=frame.moe)
     gr.HTML(
         heading(
@@ -118,7 +116,7 @@ def build(frame: Frame) -> None:
             opening = layers[min(1, len(layers) - 1)]  # the first layer's router has read little but the token itself
         return {
             prompt: words,
-            ideas: gr.Dataset(samples=[[s] for s in known]),
+            ideas: gr.Dataset(**chips(known)),
             layer: gr.Radio([(str(n), n) for n in layers], value=opening),
             token: 0,
             **draw(visitor, model_id, words, opening, 0),
