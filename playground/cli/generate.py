@@ -7,12 +7,13 @@ import json
 import sys
 
 from ..decoding import SamplingConfig, stream
-from ..storage.opening import open_model
+from . import moments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
+    moments.add_arguments(parser)
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
     parser.add_argument("--temperature", type=float, default=0.8)
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Stream the prompt and its continuation to standard output."""
-    checkpoint = open_model(options.folder)
+    checkpoint = moments.opened(options)
     tokenizer = checkpoint.tokenizer
     sampling = SamplingConfig(
         temperature=options.temperature,
