@@ -1,4 +1,4 @@
-"""Own texts of ten lengths, read in three ways: what the page's defaults reach, and the best that another choice reaches in the same time.
+"""Own texts of ten lengths, read in three ways: what the defaults reach, and the best of other choices in that time.
 
 Time is the processor's, with one thread, so that a busy machine measures the same. Every run keeps its best weights, so
 a choice is judged by its lowest validation loss.
@@ -7,6 +7,7 @@ a choice is judged by its lowest validation loss.
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,9 +36,9 @@ class Course:
     def seconds(self) -> float:
         return self.points[-1][0]
 
-    def best(self, within: float = float("inf")) -> float:
+    def best(self, within: float = math.inf) -> float:
         """The lowest loss by then."""
-        return min((loss for seconds, loss in self.points if seconds <= 1.02 * within), default=float("inf"))
+        return min((loss for seconds, loss in self.points if seconds <= 1.02 * within), default=math.inf)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,15 +78,17 @@ def _row(thousand: int, tokenizer: str, corpus: Corpus, options: argparse.Namesp
     ]
     best = min((default, *others), key=lambda c: c.best(default.seconds))
     behind = default.best() - best.best(default.seconds)
-    tried = "; ".join(f"{c.size} {c.steps}: {c.best(default.seconds):.3f} ({c.best():.3f} in {c.seconds:.0f} s)" for c in others)
+    tried = "; ".join(
+        f"{c.size} {c.steps}: {c.best(default.seconds):.3f} ({c.best():.3f}, {c.seconds:.0f} s)" for c in others
+    )
     return (
-        f"| {thousand} K, {tokenizer} | {len(corpus.train):,} | {corpus.vocab_size:,} | {size}, {training.steps} steps "
+        f"| {thousand} K, {tokenizer} | {len(corpus.train):,} | {corpus.vocab_size:,} | {size}, {training.steps} "
         f"| {default.best():.3f} | {default.seconds:.1f} | {best.size}, {best.steps} | {best.best(default.seconds):.3f} "
         f"| {behind:.3f} | {tried}"
     )
 
 
-def course(corpus: Corpus, size: str, steps: int, options: argparse.Namespace, within: float = float("inf")) -> Course:
+def course(corpus: Corpus, size: str, steps: int, options: argparse.Namespace, within: float = math.inf) -> Course:
     """Train so, and note the loss along the way; not much longer than `within` or the bound that is asked for."""
     model = Transformer(PRESETS[size].config.replace(vocab_size=corpus.vocab_size))
     context = model.config.context_length

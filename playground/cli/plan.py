@@ -124,7 +124,7 @@ def resumed(options: argparse.Namespace) -> Plan:
         raise ValueError(
             f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
         )
-    if config.patience and risen_for(saved.history) >= config.patience:
+    if _risen(saved, config):
         raise ValueError(
             f"this run ended because validation had risen for {config.patience:,} evaluations: add --set patience=0 to "
             "train on all the same, or use its best weights with generate --step best"
@@ -137,8 +137,12 @@ def resumed(options: argparse.Namespace) -> Plan:
 def _ended(saved: SavedRun, config: TrainConfig) -> bool:
     """Whether the saved state is the run's last."""
     out_of_time = config.max_seconds is not None and saved.seconds >= config.max_seconds
-    risen = config.patience > 0 and risen_for(saved.history) >= config.patience
-    return saved.step >= config.steps or out_of_time or risen
+    return saved.step >= config.steps or out_of_time or _risen(saved, config)
+
+
+def _risen(saved: SavedRun, config: TrainConfig) -> bool:
+    """Whether its patience was at its end."""
+    return 0 < config.patience <= risen_for(saved.history, config.eval_every)
 
 
 def _as_saved(out: Path, shape: ModelConfig) -> Transformer:

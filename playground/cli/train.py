@@ -80,9 +80,7 @@ def run(options: argparse.Namespace) -> int:
         reason = _watch(events, plan, out, as_json=options.json)
     if not options.json:
         if best := load(out).best:
-            print(
-                f"Best: {best[1]:.4f} after step {best[0]:,}, kept: python -m playground generate {out} --step best …"
-            )
+            print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)

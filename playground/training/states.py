@@ -34,12 +34,12 @@ LITTLE = 0.01
 """Nats between the two halves of a stretch of evaluations, below which nothing worth a wait is going on."""
 FEWEST = 5
 """Evaluations, from which on there is something to be said about their course."""
-RECENT = 12
+RECENT = 24
 """Evaluations from which the jitter is read."""
-SURE_OF_RISE, SURE_OF_FALL, IN_A_ROW = 6.0, 3.0, 4
-"""Times the jitter that a change must have to be said, or how many evaluations must each be above the one before. Of
-flat curves with 5 to 24 evaluations about one in twenty is then called rising, and as few falling; a rise needs more
-because it is told from the lowest of all evaluations."""
+SURE_OF_FALL = 3.0
+"""Times the jitter that a fall must have to be said."""
+IN_A_ROW = 4
+"""Evaluations that are each above the one before, after which a rise is said whatever the jitter."""
 
 
 @dataclass(frozen=True)
@@ -111,28 +111,41 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
 
 
-def risen_for(history: History) -> int:
+def risen_for(history: History, every: int = 1) -> int:
     """How many of the last evaluations say, one after the other, that validation has risen while training went on
-    falling: further above the best one than jitter explains, at a training loss below that moment's."""
-    best, validation, training = history.best, history.evaluations["val_loss"], history.evaluations["train_loss"]
-    if best is None:
+    falling: above the best one, at a training loss below that moment's, and further than jitter explains.
+
+    Only those at multiples of `every` steps count: another one, made where a run was stopped, would tell a resumed run
+    from one that was not.
+    """
+    columns = (history.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    regular = [row for row in zip(*columns) if every and row[0] % every == 0 and math.isfinite(row[2])]
+    if not regular:
         return 0
-    at = history.evaluations["step"].index(best[0])
+    training, validation = [row[1] for row in regular], [row[2] for row in regular]
+    at = validation.index(min(validation))
     count = 0
     for here, learned in zip(reversed(validation[at + 1 :]), reversed(training[at + 1 :])):
-        if not (here > best[1] + RISEN and learned < training[at]):
+        if not (here > validation[at] + RISEN and learned < training[at]):
             break
         count += 1
     return count if _has_risen(validation, at) else 0
 
 
 def _has_risen(validation: Sequence[float], at: int) -> bool:
-    """Whether the evaluations have risen since the lowest, number `at`, further than their jitter explains."""
+    """Whether the evaluations have risen since the lowest, number `at`, further than their jitter explains.
+
+    The lowest of n jittering values lies √(2 ln n) times the jitter below their mean, risen or not, so that much is
+    taken off. Of flat curves with 5 to 100 evaluations one in twenty is called risen.
+    """
     after = validation[at + 1 :]
-    rise = _mean(after[-2:]) - validation[at] if after else 0.0
+    late = after[-max(2, -(-len(after) // 2)) :]
+    if not late or not _mean(late) - validation[at] > RISEN:
+        return False
     rows = validation[at:][-IN_A_ROW - 1 :]
     in_a_row = len(rows) > IN_A_ROW and all(a < b for a, b in pairwise(rows))
-    return rise > RISEN and (in_a_row or rise > SURE_OF_RISE * _jitter(validation))
+    certain = 0.5 + math.sqrt(2 * math.log(len(validation))) + 5 / math.sqrt(len(late))
+    return in_a_row or _mean(late) - validation[at] > certain * _jitter(validation)
 
 
 def _overfitting(history: History, step: int, lowest: float) -> State:

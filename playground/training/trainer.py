@@ -200,7 +200,7 @@ class Run:
         """Why this process would rather not make another step; "" if it would."""
         if should_stop():
             return "stopped"
-        if self.config.patience and risen_for(self.history) >= self.config.patience:
+        if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
             return "risen"
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 

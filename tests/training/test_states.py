@@ -89,8 +89,11 @@ def test_noise_alone_is_neither_a_rise_nor_a_fall():
 
 
 def test_a_rise_is_counted_by_evaluations_in_a_row():
-    rising = made_up([*FALLING, 1.05, 1.1, 0.995, 1.2, 1.3], [*FALLING, 0.9, 0.8, 0.7, 0.6, 0.5])
-    assert risen_for(rising) == 2
+    rises = [1.05, 1.1, 0.995, 1.2, 1.25, 1.3, 1.35]
+    history = made_up([*FALLING, *rises], [*FALLING, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
+    assert (
+        risen_for(history) == 4 and risen_for(history.until(500)) == 0
+    )  # the one that was nearly as good broke the row
     assert risen_for(made_up([*FALLING, 1.05, 1.1, 1.2, 1.3])) == 0  # training rose as well: not learned by heart
     assert risen_for(made_up([])) == 0 == risen_for(made_up([math.nan, math.nan]))
 
