@@ -56,8 +56,10 @@ def run(options: argparse.Namespace) -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
     text = Path(options.text).read_text(encoding="utf-8")
-    print("| characters | tokens | different | default | loss | processor s | best in that time | loss | behind |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(
+        "| characters | tokens | different | default, steps | loss | processor s | best in that time | loss | behind | tried |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for thousand in options.lengths:
         for tokenizer in options.tokenizers:
             try:
@@ -81,11 +83,12 @@ def _row(thousand: int, tokenizer: str, corpus: Corpus, options: argparse.Namesp
     tried = "; ".join(
         f"{c.size} {c.steps}: {c.best(default.seconds):.3f} ({c.best():.3f}, {c.seconds:.0f} s)" for c in others
     )
-    return (
-        f"| {thousand} K, {tokenizer} | {len(corpus.train):,} | {corpus.vocab_size:,} | {size}, {training.steps} "
-        f"| {default.best():.3f} | {default.seconds:.1f} | {best.size}, {best.steps} | {best.best(default.seconds):.3f} "
-        f"| {behind:.3f} | {tried}"
-    )
+    cells = (
+        f"{thousand} K, {tokenizer}", f"{len(corpus.train):,}", f"{corpus.vocab_size:,}", f"{size}, {training.steps}",
+        f"{default.best():.3f}", f"{default.seconds:.1f}", f"{best.size}, {best.steps}",
+        f"{best.best(default.seconds):.3f}", f"{behind:.3f}", tried,
+    )  # fmt: skip
+    return f"| {' | '.join(cells)} |"
 
 
 def course(corpus: Corpus, size: str, steps: int, options: argparse.Namespace, within: float = math.inf) -> Course:
