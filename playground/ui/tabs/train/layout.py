@@ -58,8 +58,17 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
             with gr.Accordion(title, open=False, elem_classes="settings"):
                 c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
                 c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
-    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
-        gr.HTML(quiet("A button sets the controls above to that system's architecture."), padding=False)
+    with gr.Accordion("Models of five walkthroughs (S1–S5) and two more", open=False, elem_id="systems"):
+        gr.HTML(
+            quiet(
+                "Five walkthroughs of transformers come with code of their own; their models are called S1 to S5 here. "
+                "A button sets the controls above to that model's architecture."
+            )
+            + '<ul class="changes quiet-line">'
+            + "".join(f"<li><strong>{PRESETS[n].title}</strong> {PRESETS[n].note}</li>" for n in form.SYSTEMS)
+            + "</ul>",
+            padding=False,
+        )
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
                 c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")
