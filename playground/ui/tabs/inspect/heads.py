@@ -12,7 +12,7 @@ from ....inspection.heads import head_scores, lies_on
 from ....inspection.roles import ROLES
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...page import Page, sentence
 from ...widgets.clicks import cell_of
 from . import receipt
