@@ -105,8 +105,11 @@ def _left(bits: np.ndarray, by_shift: Chance, factor: float) -> Left:
     """Bits (1 + G, 2 + 2R) of the learned router, the one before training, R functions of the place, R random ones."""
     learned = bits[:, 0]
     drawn = {"before": bits[:, 1:2], "position": bits[:, 2 : 2 + DRAWS], "random": bits[:, 2 + DRAWS :]}
+    # a text too short to shift has no luck to compare with, so that nothing is clear
+    few = not math.isfinite(by_shift.p95)
+    luck = Null(0.0, math.inf) if few else Null(by_shift.mean, (by_shift.p95 - by_shift.mean) / 1.645)
     nulls = {
-        "shuffled": Null(by_shift.mean, (by_shift.p95 - by_shift.mean) / 1.645),
+        "shuffled": luck,
         **{name: Null(float(b[0].mean()), float(b[0].std(ddof=min(b.shape[1] - 1, 1)))) for name, b in drawn.items()},
     }
     strongest = max(nulls, key=lambda name: nulls[name].bits)
@@ -114,7 +117,8 @@ def _left(bits: np.ndarray, by_shift: Chance, factor: float) -> Left:
     G, without = len(apart) - 1, apart[1:]
     of_text = (G - 1) / G * ((without - without.mean()) ** 2).sum()
     of_draws = nulls[strongest].spread ** 2 * (1 + 1 / DRAWS)
-    return Left(float(learned[0]), nulls, float(apart[0]), factor * math.sqrt(of_text + of_draws))
+    margin = math.inf if few else factor * math.sqrt(of_text + of_draws)
+    return Left(float(learned[0]), nulls, float(apart[0]), margin)
 
 
 @torch.no_grad()

@@ -222,7 +222,8 @@ def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
     if texts.ndim == 1:
         T = min(TEXT_TOKENS, context, len(texts) // 2)
         texts = texts[: len(texts) // max(T, 1) * T].view(-1, max(T, 1))
-    texts = texts[:, : min(TEXT_TOKENS, context)]
+    T = min(TEXT_TOKENS, context, texts.shape[1])
+    texts = texts[:, : texts.shape[1] // T * T].reshape(-1, T)
     if len(texts) < 2 or texts.shape[1] <= _FIRST_ROW:
         raise ValueError(
             f"Heads are tested on at least two texts of {_FIRST_ROW + 1} tokens: here are {len(texts)} of "

@@ -38,10 +38,10 @@ def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrain
     at = next(at for at in tests.ranking() if tests.role(*at) == "followed")
     card = roles.role_card(look, Place(*at, 5, 1), roles_of(copying.page, look))
     mean, margin = tests.effect.at(*at)
-    assert f"{mean:.4f} ± {margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
+    assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
     assert "rests on the first" not in card and "induction" not in card
     table = roles.role_table(look, roles_of(copying.page, look))
-    assert table.index(f"{tests.effect.mean.max():.4f} ±") < table.index(f"{tests.effect.mean.min():.4f} ±")
+    assert table.index(f"{tests.effect.mean.max():.4f}\u00a0±") < table.index(f"{tests.effect.mean.min():.4f}\u00a0±")
 
 
 def test_heads_are_tested_once_for_all_and_worth_the_same_wherever_they_are_shown(copying, monkeypatch):

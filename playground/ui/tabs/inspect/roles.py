@@ -10,6 +10,7 @@ import numpy as np
 
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
+from ....figures.wire import signed
 from ....inspection import Look, look
 from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
 from ....inspection.roles import REPEATS, ROLES, WHERE, Estimate, HeadTests
@@ -174,12 +175,13 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     for name in HABITS:
         before = "" if name in REPEATS else f"≤ {tests.untrained[name]:.2f}"
         rows.append((f"weight on {WHERE[name]}", _interval(tests.weights[name], at), before, _number(here[name])))
-    for name in REPEATS:
-        gone = f"the weight on {WHERE[name]} that goes when the copy is replaced"
-        rows.append((gone, _interval(tests.given_up[name], at), f"≤ {tests.untrained[name]:.2f}", ""))
+        if name in REPEATS:
+            gone = _interval(tests.given_up[name], at)
+            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained[name]:.2f}", ""))
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
-    owed = "" if shift is None else f"{shift[at]:.4f}"
-    rows.append(("lost without it, in nats", _interval(tests.effect, at, digits=4), "", owed))
+    rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
+    if shift is not None:
+        rows.append(("this prediction moves without it, nats", "", "", f"{shift[at]:.4f}"))
     words = f"It {ROLES[tests.role(*at)]}. {tests.reason(*at)} {on_prompt}"
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 
@@ -204,7 +206,8 @@ def role_table(seen: Look, known: Tested | None) -> str:
 
 def _interval(estimate: Estimate, at: tuple[int, int], digits: int = 2) -> str:
     mean, margin = estimate.at(*at)
-    return "–" if np.isnan(mean) else f"{mean:.{digits}f} ± {margin:.{digits}f}"
+    # no space that could break
+    return "–" if np.isnan(mean) else f"{signed(mean, digits)}\u00a0±\u00a0{margin:.{digits}f}"
 
 
 def _number(value: float) -> str:

@@ -13,13 +13,14 @@ from ....figures.routing import (
     describe_journey,
     describe_load,
     describe_routing,
+    describe_weights,
     journey_map,
     load_bars,
     load_lines,
     routing_map,
 )
 from ....figures.wire import signed
-from ....inspection.balance import evenness, load_over_training
+from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....service.kept import Kept
 from ....storage import Checkpoint
@@ -166,9 +167,12 @@ def _pictures(
     visited = np.array([s.experts for s in stations])
     chances = np.array([s.probabilities for s in stations])
     shares = np.array([s.weights for s in stations])
-    load = routing.load[i].numpy()
-    even = evenness(load.tolist())
-    words = describe_load(even.entropy, even.most, even.busiest, even.busiest_share, even.dead, "For this text, the")
+    load, weight = routing.load[i].numpy(), routing.weight[i].numpy()
+    even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
+    words = describe_weights(
+        len(ids), (even.effective, even.dead), (heard.effective, heard.dead),
+        [e for e, share in enumerate(routing.first[i].tolist()) if share == 0], routing.together()[i].numpy(),
+    )  # fmt: skip
     return [
         expert_text(tokens, routing.experts[:, 0, :, 0].tolist(), routing.layers, i, position),
         "".join(notice(n) for n in notes),
@@ -182,7 +186,7 @@ def _pictures(
             describe_journey(tokens[position], position, routing.layers, visited, shares),
         ),
         scores_table(stations),
-        show(load_bars(load), words),
+        show(load_bars(load, weight), words),
         *_over_training(checkpoint, routing, i, layer),
     ]
 
