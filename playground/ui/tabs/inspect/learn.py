@@ -20,6 +20,7 @@ from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
 from ...lenient import LenientDropdown, LenientNumber
+from ...slips import slips
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
 
@@ -75,6 +76,7 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             gr.HTML(theme.heading("Who is pushed hardest", "Length of the gradient, part by part."), padding=False)
             norms = Chart(height=300, save_name="gradient-norms", elem_id="learn-norms")
+    textbooks = gr.HTML(padding=False, elem_id="learn-slips")
     with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
         table = gr.HTML(padding=False, elem_id="learn-table")
     rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
@@ -100,6 +102,9 @@ def build(frame: Frame) -> None:
 
     outputs = [matrix, cards, before, gradient, difference, after, row, column, weight, norms, table]
     frame.follow(draw, outputs, extra=[rule, matrix, row, column], slow=True)
+    frame.follow(
+        lambda look, place: {textbooks: slips("padding", "loops", "dropout")}, [textbooks], per="head", slow=True
+    )
     for event, of in ((rule.input, rule), (matrix.input, matrix), (row.submit, row), (column.submit, column)):
         frame.redraws(event, of=of)
 
