@@ -185,12 +185,20 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
         f"±{typical:.2g}.",
         "step": f"The difference, after − before: typically ±{typical:.2g}, "
         f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight.",
-        "after": "After the step, on the scale of the first picture: the change is too small to see, which is why "
-        "training takes hundreds of steps.",
+        "after": f"After the step, on the scale of the first picture: {_seen(part, report)}.",
     }[name]
     if drawn.shape != values.shape:
         words += f" Drawn: the first {drawn.shape[0]} × {drawn.shape[1]}."
     return figure, words
+
+
+def _seen(part: Matrix, report: StepReport) -> str:
+    """Whether a step shows beside the weights that it changes."""
+    before, moved = part.of(report.before[part.name]), part.of(report.step(part.name))
+    share = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
+    if share < 0.05:
+        return f"no weight moved by more than {100 * share:.2g} % of it, which no eye sees: training takes many steps"
+    return f"the weight that moved farthest did so by {100 * share:.2g} % of the scale, which can be seen"
 
 
 def _percent(step: float, before: np.ndarray) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from ....figures.wire import bytes_text
 from ....inspection import Look
 from ....inspection.sizes import COMPARED, activations, compute
 from ....model import PRESETS, ModelConfig
@@ -26,7 +25,7 @@ def build(frame: Frame) -> None:
     for title, text, names in (
         ("Where the weights are", "Trainable numbers by component; of a tied output layer none are its own.",
          ("size", "words")),
-        ("What a training step keeps in memory", f"The largest parts of one block, {BATCH} texts at once, in 32 bits.",
+        ("What a training step keeps in memory", f"The largest parts of one block, for {BATCH} texts, in 32 bits.",
          ("bytes",)),
         ("What one token costs to compute", "Operations (a multiplication and an addition count as two) for the last "
          "token of a full context.", ("compute",)),
@@ -77,7 +76,7 @@ def memory(*models: tuple[str, ModelConfig, int]) -> str:
 
 
 def _numbers_and_bytes(count: int) -> str:
-    return f"{count:,} · {bytes_text(4 * count)}"
+    return f"{count:,} · {4 * count / 1e6:,.1f} MB"
 
 
 def operations(*models: tuple[str, ModelConfig, int]) -> str:
