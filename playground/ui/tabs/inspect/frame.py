@@ -36,7 +36,7 @@ import gradio as gr
 from ....inspection import Look
 from ....inspection.example import EXAMPLES
 from ... import theme
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...widgets.turns import Question, Slow, Turns

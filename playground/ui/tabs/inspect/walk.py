@@ -12,7 +12,7 @@ import gradio as gr
 from ....inspection import Look
 from ....inspection.walk import STEPS, Step, step, step_names
 from ...chart import Chart, show
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...slips import slips
 from ...widgets.clicks import cell_of, index_of
 from . import receipt, thumbnails
