@@ -81,7 +81,9 @@ def norm_after_the_sum() -> dict[str, Any]:
 def gpt2_sized() -> dict[str, Any]:
     """Parameters of S3's model, and of its blocks, in millions."""
     config = PRESETS["s3"].config
-    blocks = sum(config.block_parameters(layer) for layer in range(config.n_layers))
+    parts = config.parameters_by_component()
+    norms = parts["norms"] * 2 * config.n_layers // (2 * config.n_layers + 1)  # the last one stands after the blocks
+    blocks = parts["attention"] + parts["feed-forward"] + norms
     return {"all": config.n_parameters / 1e6, "blocks": blocks / 1e6}
 
 
