@@ -72,7 +72,7 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
     """Pairs of numbers (n, 2) as arrows from 0, dashed before and solid after turning by `angles` (n,) radians."""
     pairs = min(len(before), _MOST_PAIRS)
     reach_ = 1.08 * float(np.abs(np.concatenate((before[:pairs], after[:pairs]))).max(initial=1e-6))
-    traces = []
+    traces, named = [], _apart(after[:pairs], 0.14 * reach_)
     for i in range(pairs):
         start, end = before[i], after[i]
         size = float(np.linalg.norm(start))
@@ -85,7 +85,8 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
             {**common, "x": [0, float(start[0])], "y": [0, float(start[1])],
              "line": {"color": palette.FAINT, "dash": "dot", "width": 1.5}},
             {**common, "mode": "lines+markers+text", "x": [0, float(end[0])], "y": [0, float(end[1])],
-             "text": ["", str(i)], "textposition": "top center", "textfont": {"size": 10, "color": palette.MUTED},
+             "text": ["", str(i) if i in named else ""],
+             "textposition": "top center", "textfont": {"size": 10, "color": palette.MUTED},
              "line": {"color": palette.QUERY, "width": 2}, "marker": {"size": [0.1, 6], "color": palette.QUERY},
              "hoverinfo": "text", "hovertext": ["", f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°"]},
         ]  # fmt: skip
@@ -98,3 +99,12 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         yaxis=axis("second", scaleanchor="x", **span),
         uirevision=str(pairs),
     )
+
+
+def _apart(ends: np.ndarray, room: float) -> set[int]:
+    """Which of the points (n, 2) may bear a name without touching another's: the farthest from 0 first."""
+    kept: list[int] = []
+    for i in np.argsort(-np.linalg.norm(ends, axis=1)):
+        if np.linalg.norm(ends[i]) > room and all(np.linalg.norm(ends[i] - ends[j]) > room for j in kept):
+            kept.append(int(i))
+    return set(kept)

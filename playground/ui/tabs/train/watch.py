@@ -18,6 +18,7 @@ from ....service.views import RunView
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
+from ...slips import slips
 
 CANDIDATES = 8
 WORDS = 40
@@ -309,7 +310,7 @@ def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
             return theme.quiet("Drawn when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: words used alike end up alike.")
+        return theme.quiet("Cosine similarity of word vectors: do words used alike end up alike?") + slips("alike")
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )
