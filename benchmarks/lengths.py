@@ -56,9 +56,8 @@ def run(options: argparse.Namespace) -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
     text = Path(options.text).read_text(encoding="utf-8")
-    print(
-        "| characters | tokens | different | default, steps | loss | processor s | best in that time | loss | behind | tried |"
-    )
+    head = ("characters", "tokens", "different", "default, steps", "loss", "processor s")
+    print(f"| {' | '.join((*head, 'best in that time', 'loss', 'behind', 'tried'))} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for thousand in options.lengths:
         for tokenizer in options.tokenizers:
