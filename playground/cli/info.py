@@ -7,10 +7,11 @@ import json
 
 from ..data import Ladder
 from ..model import GPT2_SMALL_PARAMETERS
+from ..storage.card import shape_in_words
 from ..storage.opening import open_model
+from ..storage.values import finite
 from ..training.events import changed_in_words
 from ..training.states import DIVERGED, UNMASKED, state_of
-from .progress import finite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +51,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"{facts['name']}: {config.n_parameters:,} parameters, {facts['percent_of_gpt2_small']:.2f} % of GPT-2 small")
     for component, count in facts["parameters_by_component"].items():
         print(f"  {component:<20} {count:>12,}  {100 * count / config.n_parameters:5.1f} %")
-    print(
-        f"{config.n_layers} layers, d_model {config.d_model}, {config.n_heads} heads, context {config.context_length}; "
-        f"{checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}"
-    )
+    print(f"{shape_in_words(config)}; {checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}")
     print(
         f"{facts['flops_per_token']:,} FLOPs per token, three times that in training; "
         f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"

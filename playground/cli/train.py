@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..data import LANGUAGES, Ladder
+from ..data import Ladder
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
+from ..model.fast.process import alone_if_small
 from ..storage import load, save
 from ..storage.snapshots import drop_after, drop_best, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
@@ -20,7 +21,7 @@ from ..training.lock import owned
 from ..training.resume import SavedRun
 from ..training.states import UNMASKED, state_of
 from . import remote
-from .plan import PRESET, Plan, check, fresh, resumed
+from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
@@ -38,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `train`."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="FILE", help="a UTF-8 text file to learn")
-    source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGES)}, sentences")
+    source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGE_NAMES)}")
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default=None, help="what a token is (default: char)")
     parser.add_argument("--vocab-size", type=int, default=None, help="most tokens of a word or bpe tokenizer")
     parser.add_argument("--preset", help=f"where to start from: {', '.join(PRESETS)} (default: {PRESET})")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
     parser.add_argument("--steps", type=int, default=None, help="optimizer steps")
     parser.add_argument("--seed", type=int, help="of the weights, the batches and a language's text (default: 0)")
-    parser.add_argument("--prompt", default="", help="what the samples during training continue")
+    parser.add_argument("--prompt", help="what the samples during training continue")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run that DIR holds; --steps trains longer"
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
     if options.on == "hf-jobs":
         return remote.run(options, check=lambda: check(options))
+    remote.check_unasked(options)
     out = Path(options.out)
     plan = resumed(options) if options.resume else fresh(options)
     if plan.over:
@@ -70,7 +72,8 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    with workers(plan.config.device) as together:
+    numbers = plan.config.batch_size * plan.model.config.context_length * plan.model.config.d_model
+    with alone_if_small(numbers), workers(plan.config.device) as together:
         events = train(
             plan.model, plan.corpus, plan.config,
             folder=out, resume=plan.resume, should_stop=lambda: interrupted, workers=together,

@@ -83,28 +83,44 @@ def shifted_sources(
         found = [labels[(sentence + offset) % M] for offset in offsets]
     else:
         pairs, pair = np.unique(_numbered(given)[1] * M + sentence, return_inverse=True)
-        found = [labels[_donors(pairs, int(offset), M)][pair] for offset in offsets]
+        found = [labels[pairs[_donors(pairs, labels, int(offset))] % M][pair] for offset in offsets]
     return np.array(found, dtype=labels.dtype).reshape(len(offsets), len(sources))
 
 
-def _donors(pairs: np.ndarray, offset: int, M: int) -> np.ndarray:
-    """For each pair of a token and a sentence (token · M + sentence, sorted), the sentence that lends its source.
+def _donors(pairs: np.ndarray, labels: np.ndarray, offset: int) -> np.ndarray:
+    """For each pair of a token and a sentence (token · M + sentence, sorted), the pair that lends its source.
 
-    Those within `NEAR` of where they are looked for are matched to one another, the closest first, so that each lends
-    once; what is left takes the nearest.
+    Those of the speaker (labels, (M,)) who is looked for lend first, each once, the closest first; then those within
+    `NEAR` of where they are looked for, each once; what is left takes the nearest.
     """
-    wanted = pairs // M * M + (pairs + offset) % M
-    donors = pairs[_nearest(wanted, pairs, M)[0]] % M
-    left, offered = np.argsort(wanted), pairs
-    while len(left):
-        mine, away = _nearest(wanted[left], offered, M)
-        theirs, _ = _nearest(offered, wanted[left], M)
-        mutual = (theirs[mine] == np.arange(len(left))) & (away <= NEAR)
+    M, S = len(labels), labels.max() + 1
+    token, sentence = np.divmod(pairs, M)
+    place = (sentence + offset) % M
+    lender = _matched((token * S + labels[place]) * M + place, (token * S + labels[sentence]) * M + sentence, M)
+    wanted, left = token * M + place, np.flatnonzero(lender < 0)
+    free = np.setdiff1d(np.arange(len(pairs)), lender)
+    near = _matched(wanted[left], pairs[free], M, within=NEAR)
+    lender[left] = np.append(free, -1)[near]
+    left = np.flatnonzero(lender < 0)
+    lender[left] = _nearest(wanted[left], pairs, M)[0]
+    return lender
+
+
+def _matched(wanted: np.ndarray, offered: np.ndarray, M: int, within: int | None = None) -> np.ndarray:
+    """For each that is wanted, which of those offered lends to it, -1 where none does; the closest first, each once."""
+    found, left, free = np.full(len(wanted), -1), np.argsort(wanted), np.argsort(offered)
+    while True:
+        left = left[np.isin(wanted[left] // M, offered[free] // M)]
+        free = free[np.isin(offered[free] // M, wanted[left] // M)]
+        mine, away = _nearest(wanted[left], offered[free], M)
+        theirs, _ = _nearest(offered[free], wanted[left], M)
+        mutual = theirs[mine] == np.arange(len(left))
+        if within is not None:
+            mutual &= away <= within
         if not mutual.any():
-            break
-        donors[left[mutual]] = offered[mine[mutual]] % M
-        left, offered = left[~mutual], np.delete(offered, mine[mutual])
-    return donors
+            return found
+        found[left[mutual]] = free[mine[mutual]]
+        left, free = left[~mutual], np.delete(free, mine[mutual])
 
 
 def _nearest(wanted: np.ndarray, offered: np.ndarray, M: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,7 @@ best.safetensors       perhaps: those of its lowest validation loss, where that 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,65 +26,15 @@ from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
 from .errors import CheckpointError
 from .header import check_belongs, read_header, read_tensors
+from .held import Checkpoint
 from .record import line, sound_history, sound_notes
 from .shapes import expected_shapes
-from .snapshots import Snapshots, find_snapshots
+from .snapshots import find_snapshots
 from .values import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
 
 FORMAT = 1
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A model with all that belongs to it."""
-
-    model: Transformer
-    tokenizer: Tokenizer
-    history: History
-    name: str = "model"
-    """What to call it."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """How it was made: corpus, ladder, training settings, prompt. Plain values, any of them may be missing."""
-    snapshots: Snapshots | None = None
-    """The weights at many moments of the run, where they were kept."""
-
-    @property
-    def config(self) -> ModelConfig:
-        """The model's config."""
-        return self.model.config
-
-    @property
-    def best(self) -> tuple[int, float] | None:
-        """(step, validation loss) of kept weights that are better than the model's own; None where there are none."""
-        lowest, kept = self.history.best, self.snapshots.best if self.snapshots else None
-        if kept is None or lowest is None or kept >= self.history.last_step:
-            return None
-        losses = dict(zip(self.history.evaluations["step"], self.history.evaluations["val_loss"]))
-        # files hold six digits, and a run that was killed may have kept what it did not come to tell
-        return (kept, losses[kept]) if abs(losses.get(kept, math.inf) - lowest[1]) < 1e-4 else None
-
-    def at(self, step: int | str) -> Checkpoint:
-        """The same as it was after a step whose weights were kept, or after the "best"; its record ends there.
-
-        Raises CheckpointError that names the steps there are.
-        """
-        last = self.history.last_step
-        if step == "best":
-            step = self.best[0] if self.best else last
-        if step == last:
-            return self
-        if self.snapshots is None or step not in self.snapshots.steps:
-            kept = ", ".join(f"{kept:,}" for kept in (self.snapshots.steps if self.snapshots else ()))
-            others = (
-                f": there are those of {kept} and of the last, {last:,}" if kept else f", only after the last, {last:,}"
-            )
-            raise CheckpointError(f"no weights were kept after step {step:,}{others}")
-        history = self.history.until(step)
-        message = f"These are the weights of step {step:,} of {last:,}."
-        history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}
-        return replace(self, model=self.snapshots.model(step), history=history, snapshots=None)
 
 
 def save(
@@ -99,15 +47,20 @@ def save(
     about: dict[str, Any] | None = None,
     half: bool = False,
 ) -> Path:
+    """Write a checkpoint folder of these parts, named as the folder unless said otherwise; see `write_checkpoint`."""
+    parts = Checkpoint(model, tokenizer, history or History(), name or Path(folder).name, about or {})
+    return write_checkpoint(folder, parts, half=half)
+
+
+def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, half: bool = False) -> Path:
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
     that the folder held besides are kept. What is saved can be loaded: of a record too long for that every second entry
     is left out, a config too large for it raises CheckpointError.
     """
+    folder, model = Path(folder), checkpoint.model
     check_bounds(model.config)
-    folder = Path(folder)
-    checkpoint = Checkpoint(model, tokenizer, history or History(), name or folder.name, about or {})
 
     def fill(made: Path) -> None:
         dtype = torch.float16 if half else torch.float32
@@ -115,7 +68,7 @@ def save(
         tensors = {n: t.detach().to("cpu", dtype).contiguous() for n, t in model.state_dict().items() if n not in tied}
         save_file(tensors, made / "model.safetensors", metadata={"format": "pt"})
         write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
-        write_json(made / "tokenizer.json", tokenizer.to_dict())
+        write_json(made / "tokenizer.json", checkpoint.tokenizer.to_dict())
         (made / "history.json").write_bytes(_record(checkpoint))
         (made / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
 
@@ -160,8 +113,10 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
     values = read_json(record) if record.is_file() else {}
     try:
         history = sound_history(History.from_dict(values))
-    except (ValueError, AttributeError, TypeError, OverflowError) as problem:
+    except ValueError as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
+    except (AttributeError, TypeError, OverflowError) as problem:
+        raise CheckpointError("history.json cannot be used: its tables do not have the form of a history") from problem
     snapshots = find_snapshots(folder, config)
     tensors = read_tensors(weights, shapes)
     if config.tie_embeddings:

@@ -54,7 +54,7 @@ def save(run: Run, folder: Path) -> Saved:
                 kept[f"optimizer/{i}/{index}/{name}"] = value
     for name, generator in run.learner.generators.items():
         tensors[f"generator/{name}"] = generator.get_state()
-    best_note, best_tensors = best.noted(run)
+    best_note, best_tensors = best.noted(run.best, run.step)
     tensors |= best_tensors
     history = run.history.to_dict()
     for name, column in history.pop("steps").items():  # metadata has less room than a long run's curves need

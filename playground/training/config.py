@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from ..checks import Bounds, check_fields, check_names
+from ..checks import Bounds, Settings, check_fields
 from ..devices import PRECISIONS
 
 OPTIMIZERS = ("adamw", "muon")
@@ -30,8 +28,10 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """One training run. Frozen and validated; make variants with `replace`."""
+
+    OF = "training"
 
     steps: int = 1000
     """Optimizer steps."""
@@ -115,26 +115,6 @@ class TrainConfig:
             return [self.steps]
         spread = (i / (self.snapshots - 1) for i in range(self.snapshots))
         return sorted({round(self.steps * x * x) for x in spread})
-
-    def replace(self, **changes: Any) -> TrainConfig:
-        """A copy with some fields changed, validated again. Unknown names raise ValueError."""
-        check_names(TrainConfig, changes, "training")
-        return dataclasses.replace(self, **changes)
-
-    def differences(self, other: TrainConfig) -> dict[str, tuple[Any, Any]]:
-        """Fields in which the two differ: name → (here, there)."""
-        names = (field.name for field in dataclasses.fields(self))
-        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """The inverse of `to_dict`; missing fields take their defaults, unknown ones raise ValueError."""
-        check_names(TrainConfig, values, "training")
-        return cls(**values)
 
 
 NEVER, NOTED, NOTICED, FREELY = "never", "noted", "noticed", "freely"

@@ -110,7 +110,7 @@ def restore(run: Run, folder: Path) -> None:
     run.history.finished = None
     run.remember_good()
     try:
-        run.best = best.remembered(notes.get("best"), tensors, run)
+        run.best = best.remembered(notes.get("best"), tensors, run.step, run.good_weights)
     except (KeyError, TypeError) as problem:
         raise ValueError(f"{folder / autosave.FILE} is damaged and cannot be resumed: {problem}") from problem
 

@@ -40,7 +40,7 @@ from .events import (
 from .history import History
 from .learner import Learner
 from .lock import owned
-from .losses import evaluate
+from .losses import Interrupted, evaluate
 from .proof import device_for
 from .resume import restore
 from .samples import sampled, snapshotted
@@ -127,10 +127,13 @@ class Run:
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """The whole run; its end is always a Finished event."""
         self.began = time.perf_counter()
+        self.hurried = lambda: self._wish_to_end(should_stop)
         try:
             yield from self._all_steps(should_stop)
         except WorkerLost:
             yield from self._ending("lost")
+        except Interrupted:  # amid an evaluation, which nobody waits for
+            yield from self._ending(self.hurried() or "stopped", look=False)
 
     def _all_steps(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         config, forward = self.config, self.model
@@ -204,8 +207,9 @@ class Run:
             return "risen"
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
-    def _ending(self, reason: str) -> Iterator[TrainEvent]:
-        if reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
+    def _ending(self, reason: str, look: bool = True) -> Iterator[TrainEvent]:
+        self.hurried = lambda: ""
+        if look and reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
             yield from self._evaluate()
         message = ended_in_words(reason, self.step, self.config.steps, self.workers.size)
         yield Finished(self.step, self.seconds, reason=reason, message=message, val_loss=self.history.val_loss)
@@ -232,7 +236,8 @@ class Run:
         self.good_weights = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 
     def _evaluate(self) -> Iterator[TrainEvent]:
-        losses = {split: evaluate(self.model, *windows, self.workers) for split, windows in self.windows.items()}
+        losses = {split: evaluate(self.model, *windows, self.workers, self.hurried)
+                  for split, windows in self.windows.items()}  # fmt: skip
         if all(map(math.isfinite, losses.values())):
             self.remember_good()
             if self.best is None or losses["val"] < self.best.val_loss:

@@ -34,10 +34,13 @@ import gradio as gr
 from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
-from .lenient import LenientDropdown
+from .gradio_fixes.lenient import LenientDropdown
 
-# for handlers that only the page itself calls and that answer at once
-QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
+# gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
+UNSEEN = {"show_progress": "hidden", "show_progress_on": [], "api_visibility": "private"}
+# for those of them that answer at once
+QUIETLY = {"queue": False, **UNSEEN}
 
 
 @dataclass
@@ -80,12 +83,8 @@ class Page:
     def model_picker(self, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
         """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
         picker = model_dropdown(self.registry, label=label, value=value, **dropdown)
-
-        def renew(visitor: str | None, chosen: str | None) -> gr.Dropdown:
-            return self.model_list(visitor, chosen)
-
         # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
-        self.later(lambda: self.model.change(renew, [self.visitor, picker], picker, **QUIETLY))
+        self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
     def share(self, name: str, component: gr.components.Component) -> None:
@@ -121,12 +120,13 @@ class Page:
             wire()
 
 
-def model_dropdown(registry: Registry, *, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
-    """A drop-down of models that opens with the shipped ones."""
+def model_dropdown(
+    registry: Registry, *, value: str | None = None, experts: bool | None = None, **dropdown
+) -> gr.Dropdown:
+    """A drop-down of models that opens with the shipped ones: all, or those with or without experts."""
+    value = registry.default if value is None and experts is None else value
     # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    return LenientDropdown(
-        registry.choices(None), value=value or registry.default, label=label, filterable=False, **dropdown
-    )
+    return LenientDropdown(registry.choices(None, experts=experts), value=value, filterable=False, **dropdown)
 
 
 def scroll_to(selector: str) -> str:

@@ -124,6 +124,20 @@ def test_stopping_keeps_what_was_learned_and_is_quick():
     assert not all(torch.equal(a, b) for a, b in zip(model.parameters(), tiny().parameters()))
 
 
+def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
+    corpus, model, stopped, passes, told = corpus_from_text(TEXT * 20), tiny(), [], [], []
+    model.register_forward_hook(lambda *_: passes.append(bool(stopped)))
+    config = CONFIG.replace(steps=10, eval_every=2, eval_windows=192)
+    for event in train(model, corpus, config, should_stop=lambda: bool(stopped)):
+        told.append(event)
+        if isinstance(event, Stepped) and event.step == 4:
+            stopped.append(True)  # while the evaluation after this step is still to come
+    assert len(passes) - sum(passes) == 2 * 2 * 3 + 4 and sum(passes) == 1, "of the six passes that it takes"
+    assert [event.step for event in told if isinstance(event, Evaluated)] == [0, 2]
+    end = told[-1]
+    assert (end.event, end.reason, end.step) == ("finished", "stopped", 4) and math.isfinite(end.val_loss)
+
+
 def test_time_can_run_out():
     events = list(train(tiny(), CORPUS, CONFIG.replace(steps=100_000, eval_every=0, max_seconds=0.3)))
     assert events[-1].reason == "time" and 0 < events[-1].step < 100_000

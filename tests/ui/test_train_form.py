@@ -15,7 +15,9 @@ from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import History, TrainConfig
 from playground.ui import theme
-from playground.ui.tabs.train import form, watch
+from playground.ui.forms import run as form
+from playground.ui.forms import texts
+from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
 
 
@@ -25,12 +27,12 @@ def filled(size: str = "small", source: str = "stories", **changes) -> dict:
 
 
 @pytest.mark.parametrize("limits", [LOCAL, PUBLIC], ids=["local", "public"])
-@pytest.mark.parametrize("source", form.SOURCES)
+@pytest.mark.parametrize("source", texts.SOURCES)
 @pytest.mark.parametrize("size", form.SIZES)
 def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
     spec = form.run_spec(filled(size, source), Source(source, text="text"), limits)
     limits.check_training(spec.model, spec.training)
-    assert spec.tokenizer in form.TOKENIZERS_OF[source]
+    assert spec.tokenizer in texts.TOKENIZERS_OF[source]
 
 
 @pytest.mark.parametrize("name", form.SYSTEMS)
@@ -47,7 +49,7 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
 
 
 def test_s5_on_the_twenty_sentences_is_the_walkthroughs_model_to_the_last_parameter():
-    assert form.model_config(filled("tiny", form.SENTENCES)).n_parameters == 205_696
+    assert form.model_config(filled("tiny", texts.SENTENCES)).n_parameters == 205_696
 
 
 def test_fields_bear_the_names_of_the_configs_and_stand_once():
@@ -82,13 +84,16 @@ def test_only_what_differs_is_listed_with_its_effect():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"steps": None}, "Steps must be from"),
-        ({"steps": float("nan")}, "Steps must be from"),
+        ({"steps": None}, "Steps must be a whole number from 1 to 200,000, not None"),
+        ({"steps": float("nan")}, "Steps must be .* not nan"),
+        ({"steps": 1e6}, "not 1,000,000"),
+        ({"steps": 2.5}, "Steps must be a whole number .* not 2.5"),
+        ({"learning_rate": 2}, "Learning rate must be from 0.000001 to 1, not 2"),
         ({"dropout": 0.7}, "Dropout must be from 0 to 0.6"),
         ({"qk_norm": 1}, "must be on or off"),
         ({"positions": "vague"}, "Positions must be one of"),
-        ({"tokenizer": "bpe"}, "cannot be read in pieces"),
-        ({"n_layers": True}, "Layers must be from"),
+        ({"tokenizer": "bpe"}, "can only be read in characters or words"),
+        ({"n_layers": True}, "Layers must be a whole number from"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(changes, complaint):
@@ -106,7 +111,7 @@ def test_settings_that_make_no_sense_are_named(changes, complaint):
 )
 def test_a_missing_text_says_which(changes, complaint):
     with pytest.raises(ValueError, match=complaint):
-        form.source_of({"source": form.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
+        texts.source_of({"source": texts.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
 
 
 def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
@@ -114,12 +119,12 @@ def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
     good.write_text("Schöne Grüße", encoding="utf-8")
     bad.write_bytes(b"\x00\x01\x02")
     huge.write_bytes(b"x" * (PUBLIC.text_bytes + 1))
-    own = {"source": form.OWN_TEXT, "own_kind": "upload"}
-    assert form.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße")
+    own = {"source": texts.OWN_TEXT, "own_kind": "upload"}
+    assert texts.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße")
     with pytest.raises(ValueError, match="binary"):
-        form.source_of(own | {"upload": str(bad)}, PUBLIC)
+        texts.source_of(own | {"upload": str(bad)}, PUBLIC)
     with pytest.raises(ValueError, match="takes at most"):
-        form.source_of(own | {"upload": str(huge)}, PUBLIC)
+        texts.source_of(own | {"upload": str(huge)}, PUBLIC)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
@@ -149,15 +154,15 @@ def test_times_are_said_as_people_say_them(seconds, words):
     assert theme.duration(seconds).startswith(words)
 
 
-@pytest.mark.parametrize("source", [source for source in form.SOURCES if source != form.OWN_TEXT])
+@pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])
 def test_the_size_that_is_promised_for_our_own_texts_is_the_size_that_comes(source):
-    for tokenizer in form.TOKENIZERS_OF[source]:
+    for tokenizer in texts.TOKENIZERS_OF[source]:
         short = {"n_characters": 4000, "n_validation": 1000}  # the vocabulary is the language's, however long the text
-        ours = source == form.SENTENCES
+        ours = source == texts.SENTENCES
         corpus = corpus_from_sentences() if ours else corpus_from_language(source, unit=tokenizer, **short)
-        assert form.knows_vocabulary(source, tokenizer)
-        assert form.expected_vocabulary(source, tokenizer) == corpus.vocab_size
-    assert not form.knows_vocabulary(form.OWN_TEXT, "char")
+        assert texts.knows_vocabulary(source, tokenizer)
+        assert texts.expected_vocabulary(source, tokenizer) == corpus.vocab_size
+    assert not texts.knows_vocabulary(texts.OWN_TEXT, "char")
 
 
 def test_what_is_expected_now_is_dated_and_has_no_past_before_the_first_step():

@@ -14,7 +14,6 @@ drawn.py      which part of a long prompt is drawn
 from __future__ import annotations
 
 import importlib
-import importlib.util
 
 import gradio as gr
 
@@ -27,13 +26,9 @@ VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewal
 
 
 def build(page: Page) -> frames.Frame:
-    """Lay out the frame, then every view that exists, each in a tab of its own."""
+    """Lay out the frame, then every view, each in a tab of its own."""
     frame = frames.build(page)
-    modules = {
-        name: importlib.import_module(f"{__package__}.{name}")
-        for name in VIEWS
-        if importlib.util.find_spec(f"{__package__}.{name}")
-    }
+    modules = {name: importlib.import_module(f"{__package__}.{name}") for name in VIEWS}
     tabs = {}
     with gr.Tabs(elem_id="inspect-views") as views:
         for name, module in modules.items():

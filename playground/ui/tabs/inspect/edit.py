@@ -33,7 +33,8 @@ from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
+from ...page import QUIETLY
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
 from .drawn import window, window_words
@@ -151,7 +152,7 @@ def build(frame: Frame) -> None:
         number = gr.Number(label="New weight" if name == "set" else "Factor", value=0.5 if name == "set" else 2.0)
         return gr.Row(visible=name in CELLS), number
 
-    what.input(shape, what, [cell_row, value], queue=False, show_progress="hidden", api_visibility="private")
+    what.input(shape, what, [cell_row, value], **QUIETLY)
 
     def measured(look: Look, place: Place, question: Question) -> Callable[[], dict]:
         listed = parsed(question.values[edits])

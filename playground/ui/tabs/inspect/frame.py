@@ -34,18 +34,20 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look
+from ....inspection.example import EXAMPLES
 from ... import theme
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import suggestions
 from ...widgets.turns import Question, Slow, Turns
-from .looks import EXAMPLE_NOTE, Looks
+from .looks import Looks
 from .place import Place, best, last, watched, whole
 
-__all__ = ["EXAMPLE", "MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
+__all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
-MODEL, EXAMPLE = "model", "example"
+MODEL = "model"
+SUBJECTS = [("The chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -73,7 +75,7 @@ class Frame:
 
     page: Page
     subject: gr.Radio
-    """The chosen model, or the worked example."""
+    """The chosen model, or a worked example."""
     prompt: gr.Textbox
     ideas: gr.Dataset
     layer: gr.Dropdown
@@ -109,7 +111,7 @@ class Frame:
 
     def look(self, visitor: str | None, model_id: str | None, prompt: str, subject: str = MODEL) -> Look:
         """The model's own look at this prompt, from a small memory of the latest ones. Raises ValueError."""
-        return self._looks.look(visitor, model_id, prompt, example=subject == EXAMPLE)
+        return self._looks.look(visitor, model_id, prompt, example=subject)
 
     def read(self, values: dict[Any, Any]) -> tuple[Look, Place]:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
@@ -276,7 +278,8 @@ class Frame:
 
     def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
         shown: dict[Any, Any] = {}
-        notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
+        kind = "info" if values[self.subject] in EXAMPLES else "warning"
+        notes = [theme.notice(note, kind) for note in found.notes]
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
@@ -308,7 +311,7 @@ def build(page: Page) -> Frame:
                 prompt = gr.Textbox(
                     known[0],
                     label="Prompt",
-                    info="What the model reads; everything below follows as you type.",
+                    placeholder="What the model reads; everything below follows as you type.",
                     max_lines=4,
                     elem_id="inspect-prompt",
                 )
@@ -319,19 +322,16 @@ def build(page: Page) -> Frame:
                     type="values",
                 )
             with gr.Column(scale=2, min_width=300):
-                subject = gr.Radio(
-                    [("The chosen model", MODEL), ("A worked example", EXAMPLE)],
-                    value=MODEL,
-                    label="Look into",
-                    elem_classes="pills",
-                    elem_id="inspect-subject",
-                )
+                with gr.Row(equal_height=False, elem_id="inspect-subjects"):
+                    subject = gr.Radio(
+                        SUBJECTS, value=MODEL, label="Look into", elem_classes="pills", elem_id="inspect-subject"
+                    )
+                    copy_link(page, "inspect")
                 with gr.Row(elem_id="inspect-place"):
                     layer = _picker("Layer", "inspect-layer")
                     head = _picker("Head", "inspect-head")
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
-                copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}

@@ -11,7 +11,7 @@ from ....inspection import Look
 from ....inspection.heads import head_scores, role
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...page import sentence
 from ...widgets.clicks import cell_of
 from . import receipt

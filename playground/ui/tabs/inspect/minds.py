@@ -17,7 +17,7 @@ from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...widgets.clicks import cell_of, index_of
 from .drawn import window, window_words
 from .frame import Frame, Place

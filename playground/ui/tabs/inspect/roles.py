@@ -18,7 +18,7 @@ from ...page import QUIETLY
 from ...prompts import suggestions
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
-from .frame import EXAMPLE, Frame, Place
+from .frame import MODEL, Frame, Place
 
 TITLE = "What heads do"
 SEQUENCES = {"prompt": "This prompt", "repeated": "A random sequence, twice"}
@@ -81,7 +81,7 @@ def build(frame: Frame) -> None:
 
     def find(seen: Look, place: Place, question: Question) -> Callable[[], dict]:
         values = question.values
-        if values[frame.subject] == EXAMPLE:
+        if values[frame.subject] != MODEL:
             raise ValueError("The worked example knows only its own three tokens")
         prompts = candidates(frame, seen, values[frame.page.model], values[frame.page.visitor])
         return lambda: {} if question.stale else proposed(seen, place, prompts)

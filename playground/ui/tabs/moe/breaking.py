@@ -24,7 +24,7 @@ from ....model import Tap, Transformer
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ...chart import Chart, show
-from ...lenient import LenientCheckboxGroup, LenientRadio
+from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...theme import Cell, heading, notice, stat_cards, table

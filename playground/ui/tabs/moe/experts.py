@@ -24,7 +24,7 @@ from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....inspection.specialisation import MEASURES
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...page import QUIETLY, in_words
 from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge

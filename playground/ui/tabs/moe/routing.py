@@ -24,7 +24,7 @@ from ....inspection.routing import RoutedText, Station, expert_layers, routing_o
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions

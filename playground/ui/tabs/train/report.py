@@ -8,8 +8,8 @@ from typing import Any
 from ....figures.stills import colours_css, still
 from ....service.views import RunView
 from ... import theme
+from ...forms.run import setting_name
 from . import watch
-from .form import setting_name
 from .runs_table import setting
 
 # even if something slipped through: no script runs and nothing is fetched

@@ -9,7 +9,7 @@ from ....figures.wire import signed
 from ....service.limits import Limits
 from ....service.views import RunView
 from ... import theme
-from .form import setting_name
+from ...forms.run import setting_name
 from .watch import loss_text, seconds_of
 
 
