@@ -15,6 +15,7 @@ from ...service.limits import Limits
 from ...service.runs import SENTENCES, RunSpec, Source
 from ...training import RECIPES, TrainConfig
 from ...training.config import OPTIMIZERS, SCHEDULES
+from ..page import LABELS
 from . import texts
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, check_tokenizer, expected_vocabulary
@@ -89,6 +90,7 @@ FIELDS: tuple[Field, ...] = (
 )  # fmt: skip
 
 BY_NAME = {field.name: field for field in FIELDS}
+LABELS.update({name: f"“{field.label}”" for name, field in BY_NAME.items()})
 GROUPS = {
     "text": "Text",
     "shape": "Shape",
@@ -112,6 +114,15 @@ EVALUATION_TOKENS = 8192
 def setting_name(name: str) -> str:
     """What the page calls a setting: its control's label, or its name in words."""
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
+
+
+def setting_shown(name: str, value: Any) -> str:
+    """A setting's value as the page writes it."""
+    if value is None:
+        return "–"
+    if name in BY_NAME and BY_NAME[name].choices:
+        return BY_NAME[name].shown(value)
+    return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
 
 
 def size_values(size: str, source: str) -> dict[str, Any]:
@@ -151,10 +162,36 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
+def base_values(base: Any, source: str, limits: Limits) -> dict[str, Any]:
+    """The settings of a size or teaching system with this text; of the first size for anything else."""
+    if base in SYSTEMS:
+        return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
+    return size_values(base if base in SIZES else "small", source)
+
+
+def size_of(values: Mapping[str, Any]) -> str | None:
+    """The size whose shape this is; None where it is another."""
+    shape = [field.name for field in FIELDS if field.group == "shape"]
+    for size in SIZES:
+        known = size_values(size, values.get("source"))
+        if all(same(values[name], known[name]) for name in shape):
+            return size
+    return None
+
+
+def for_another_text(values: Mapping[str, Any], source: str, limits: Limits) -> dict[str, Any]:
+    """The settings when another text is chosen: those that texts bring along are its own, what was set by hand stays."""
+    usual = [base_values(values.get("base"), other, limits) for other in texts.SOURCES]
+    new = base_values(values.get("base"), source, limits)
+    kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
+    if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
+        kept.discard("tokenizer")
+    return {name: values[name] if name in kept else new[name] for name in BY_NAME}
+
+
 def nearest(values: Mapping[str, Any], source: str, limits: Limits) -> str:
     """The size or teaching system from which these settings differ least."""
-    bases = {size: size_values(size, source) for size in SIZES}
-    bases |= {name: bases["small"] | preset_values(PRESETS[name], limits)[0] for name in SYSTEMS}
+    bases = {name: base_values(name, source, limits) for name in (*SIZES, *SYSTEMS)}
     return min(bases, key=lambda name: len(changed(values, bases[name])))
 
 
@@ -206,7 +243,7 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
         **texts.values_of(spec.source),
     }
     base = nearest(values, values["source"], limits)
-    return values | {"base": base, "size": base if base in SIZES else "small"}
+    return values | {"base": base, "size": size_of(values)}
 
 
 def _settled(name: str, value: Any) -> Any:

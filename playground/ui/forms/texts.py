@@ -11,8 +11,9 @@ import gradio as gr
 from ...data import LANGUAGES, TextError, decode_upload
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
-from ..page import QUIETLY
-from ..theme import quiet
+from ..page import QUIETLY, sentence
+from ..theme import notice
+from .excerpts import contents_of, note_of
 from .fields import titled
 
 SOURCES = {
@@ -120,6 +121,22 @@ def values_of(source: Source) -> dict[str, Any]:
 # ---- its components --------------------------------------------------------------------------------------------------
 
 
+def note_html(source: str) -> str:
+    """What is said of a choice: why one would take it, and what it looks like."""
+    return note_of(source, NOTES[source])
+
+
+def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
+    """What one's own text holds, or why it cannot be read; empty as long as there is none."""
+    given = values["upload"] if values["own_kind"] == "upload" else values["text"]
+    if values["own_kind"] == "hub" or not given or not str(given).strip():
+        return ""
+    try:
+        return contents_of(source_of(values, limits).text)
+    except (ValueError, OSError) as problem:
+        return notice(sentence(str(problem)), "error")
+
+
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
     """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
     c: dict[str, Any] = {}
@@ -130,7 +147,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
         elem_classes="pills",
         elem_id=f"{prefix}source",
     )
-    c["source_note"] = gr.HTML(quiet(NOTES[first]), padding=False)
+    c["source_note"] = gr.HTML(note_html(first), padding=False, elem_id=f"{prefix}source-note")
     with gr.Column(visible=False, elem_id=f"{prefix}own-text") as c["own"]:
         c["own_kind"] = gr.Radio(
             [(title, name) for name, title in OWN_KINDS.items()], value="paste", show_label=False, container=False
@@ -149,8 +166,16 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
             c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
             c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+        c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
         c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
     c["own_kind"].input(lambda kind: shown_kind(c, kind), c["own_kind"], [c[n] for n in _KINDS], **QUIETLY)
+
+    def contents(kind: Any, text: Any, upload: Any) -> str:
+        return contents_html({"source": OWN_TEXT, "own_kind": kind, "text": text, "upload": upload}, limits)
+
+    asked = [c["own_kind"], c["text"], c["upload"]]
+    for listen in (c["text"].input, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
+        listen(contents, asked, c["contents"], trigger_mode="always_last", **QUIETLY)
     return c
 
 
@@ -171,7 +196,7 @@ def chosen(c: Mapping[str, Any], source: str, tokenizer: str) -> dict:
     allowed = TOKENIZERS_OF[source]
     return {
         c["own"]: gr.Column(visible=source == OWN_TEXT),
-        c["source_note"]: quiet(NOTES[source]),
+        c["source_note"]: note_html(source),
         c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], value=tokenizer),
     }
 
@@ -183,8 +208,9 @@ def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
         out |= shown_kind(c, values["own_kind"])
         out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
         out[c["text"]] = gr.Textbox(values["text"], visible=values["own_kind"] == "paste")
+        out[c["contents"]] = contents_of(values["text"])
     return out
 
 
-PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
+PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "contents", "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""

@@ -33,10 +33,10 @@ class Settings:
     def connect(self) -> None:
         """Bind them."""
         c, inputs = self.c, self.inputs
-        words = [c["outlook"], c["changes"]]
+        words = [c["outlook"], c["changes"], c["size"]]
         touched = [field.input for field in self.fields]
         gr.on(touched, self.outlook, inputs, words, trigger_mode="always_last", **QUIETLY)
-        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt", "base")]
+        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
         c["size"].input(self.choose_size, inputs, [*self.fields, *words, c["base"]], **QUIETLY)
         c["reset"].click(self.reset, inputs, [*self.fields, *words], **QUIETLY)
@@ -52,13 +52,10 @@ class Settings:
 
     def _base(self, named: dict[str, Any]) -> dict[str, Any]:
         """The settings that Reset goes back to."""
-        base = named.get("base")
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
-        size = named["size"] if named["size"] in form.SIZES else FIRST_SIZE
-        values = form.size_values(size, source)
-        if base in form.SYSTEMS:
-            values |= form.preset_values(PRESETS[base], self.limits)[0]
-        return values | {"source": source, "prompt": named.get("prompt") or ""}
+        return form.base_values(named.get("base"), source, self.limits) | {
+            "source": source, "prompt": named.get("prompt") or ""
+        }  # fmt: skip
 
     def _set(self, named: dict[str, Any], values: dict[str, Any]) -> dict:
         """Outputs that put these values into the form."""
@@ -71,6 +68,7 @@ class Settings:
         return {
             self.c["outlook"]: outlook_text(named, self.limits, self.pace),
             self.c["changes"]: changes_text(form.changes(named, base), named.get("base") or ""),
+            self.c["size"]: form.size_of(named),
         }
 
     def outlook(self, values: dict) -> dict:
@@ -78,20 +76,20 @@ class Settings:
         return self._outlook(self.named(values))
 
     def choose_source(self, values: dict) -> dict:
-        """Another text: its own prompt, pieces and settings."""
+        """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
         named = self.named(values)
-        source, size = named["source"], named["size"]
+        source = named["source"]
         if source not in texts.SOURCES:
             return gr.skip()
         prompt = texts.PROMPTS[source]
-        first = form.size_values(size if size in form.SIZES else FIRST_SIZE, source)
-        out = self._set(named | {"prompt": prompt, "base": size}, first)
-        return out | texts.chosen(self.c, source, first["tokenizer"]) | {self.c["prompt"]: prompt, self.c["base"]: size}
+        new = form.for_another_text(named, source, self.limits)
+        out = self._set(named | {"prompt": prompt}, new)
+        return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
 
     def load(self, named: dict[str, Any]) -> dict:
         """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
         out = self._set(named, {field.name: named[field.name] for field in form.FIELDS})
-        return out | {self.c[name]: named[name] for name in ("size", "base", "prompt")} | texts.put_back(self.c, named)
+        return out | {self.c[name]: named[name] for name in ("base", "prompt")} | texts.put_back(self.c, named)
 
     def choose_size(self, values: dict) -> dict:
         """Another position of the dial."""
