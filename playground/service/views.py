@@ -15,6 +15,7 @@ from ..storage import Checkpoint
 from ..training import History, Stepped
 from ..training.comparison import SIDES
 from ..training.losses import window_losses
+from ..training.states import State, state_of
 from ..training.verdict import Verdict, judge
 from .job import ACTIVE
 
@@ -73,6 +74,16 @@ class RunView(View):
     """The run of a link that this one was started to repeat."""
     lengthened: bool = False
     """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
+    kept: int | None = None
+    """A step whose weights are better than those of the model, and can be used instead."""
+    used: int | None = None
+    """The step whose weights are the model, where that is not the last."""
+
+    @property
+    def standing(self) -> State:
+        """What its losses say about it."""
+        causal = self.config is None or self.config.causal
+        return state_of(self.history, causal=causal, ladder=self.ladder)
 
     @property
     def learned(self) -> bool:

@@ -77,6 +77,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         c["preset_table"] = gr.HTML(padding=False)
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(FIRST_SIZE, visible=False)
+    c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     return c
 
 
@@ -88,6 +89,7 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
         r["match"] = gr.HTML(padding=False, elem_id="match")
         r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
         with gr.Row(elem_id="after-training"):
+            r["best"] = gr.Button("Use the best step", size="md", visible=False, elem_id="use-best", min_width=150)
             r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk", min_width=120)
             r["copy"] = gr.Button(
                 "Copy link",

@@ -61,6 +61,7 @@ class Running(Following):
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
+        r["best"].click(self.use_best, who, self.views, **QUIETLY)
         r["rename"].click(self.rename, [r["name"], *who], self.views, **QUIETLY)
         r["name"].submit(self.rename, [r["name"], *who], self.views, **QUIETLY)
         r["delete"].click(self.delete, [r["sure"], *who], self.views, js=SURE, **QUIETLY)
@@ -89,6 +90,13 @@ class Running(Following):
             more = int(steps) if isinstance(steps, (int, float)) else 1
             job = self.board.resume(self.page.known(visitor), model_id, more_steps=more)
         return self.follow(job, request, model_id, beside)
+
+    def use_best(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
+        """Press *Use step …*: the kept weights are the run's model from now on, on all tabs."""
+        with in_words():
+            job = self.board.use_best(self.page.known(visitor), model_id)
+        shown = self.look(request, visitor, model_id, beside)
+        return shown | {self.page.model: self.page.model_list(visitor, job.id)}
 
     def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Rename: the run that is shown gets another name, everywhere."""
@@ -195,6 +203,10 @@ class Running(Following):
             r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
             r["letters"]: (state, lambda: run_letters(view, spec)),
             r["copy"]: (state, lambda: gr.Button(visible=has_link(view, spec))),
+            r["best"]: (
+                (state, view.kept),
+                lambda: gr.Button(watch.use_label(view), visible=view.learned and bool(view.kept)),
+            ),
             r["talk"]: (state, lambda: gr.Button(visible=view.learned)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
