@@ -163,7 +163,7 @@ def head_grid(
     *,
     columns: int = 4,
     causal: bool = True,
-    quantised: bool = True,
+    exact: bool = False,
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
@@ -172,7 +172,7 @@ def head_grid(
     Args:
         titles: one short name per head, such as L0 H3.
         tokens: shown on hover where given.
-        quantised: send steps of 1/254 (one byte per weight); the page shows two decimals either way.
+        exact: full numbers instead of steps of 1/254 (one byte per weight), which are enough to look at.
         size: pixels of height per row of pictures, the title included.
         chosen: index of the head whose picture is framed.
     """
@@ -192,7 +192,7 @@ def head_grid(
         row, column = divmod(i, n_columns)
         top = 1 - title - row * (tall + title)
         x, y, blanked = nth("x", i), nth("y", i), _blanked(pattern, causal)
-        z, meta = packed(blanked, 0.0, 1.0) if quantised else (numbers(blanked), None)
+        z, meta = (numbers(blanked), None) if exact else packed(blanked, 0.0, 1.0)
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,

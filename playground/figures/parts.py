@@ -34,6 +34,7 @@ def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tu
         gap=2,
         text=written if C <= 16 else None,
         customdata=numbers(values),
+        saved={"": values},
     )
     return heatmap(
         trace,

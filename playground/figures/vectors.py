@@ -60,7 +60,7 @@ def vector_rows(
         trace,
         min(760, 84 + len(rows) * (30 if len(rows) <= 8 else 20 if len(rows) <= 24 else 13)),
         axis("number", showgrid=False, **({"dtick": 1} if width <= 16 else {})),
-        axis(showgrid=False, showticklabels=False, **UPSIDE_DOWN),
+        axis(showgrid=False, showticklabels=False, whole=[escaped(label) for label, _, _ in rows], **UPSIDE_DOWN),
         margin={"l": room, "r": 8, "t": 8, "b": 8},
         narrow={"margin.l": min(room, 96)},
         annotations=notes,
@@ -80,12 +80,14 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         swept = first + np.linspace(0, angles[i] % (2 * np.pi), 24)
         arc = {"x": numbers(0.8 * size * np.cos(swept)), "y": numbers(0.8 * size * np.sin(swept))}
         common = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
+        arc |= {"name": f"pair {i}, the way"}
         traces += [
             {**common, **arc, "line": {"color": palette.FAINT, "width": 1}},
-            {**common, "x": [0, float(start[0])], "y": [0, float(start[1])],
+            {**common, "name": f"pair {i}, before", "x": [0, float(start[0])], "y": [0, float(start[1])],
              "line": {"color": palette.FAINT, "dash": "dot", "width": 1.5}},
-            {**common, "mode": "lines+markers+text", "x": [0, float(end[0])], "y": [0, float(end[1])],
-             "text": ["", str(i)], "textposition": "top center", "textfont": {"size": 10, "color": palette.MUTED},
+            {**common, "name": f"pair {i}, after", "mode": "lines+markers+text",
+             "x": [0, float(end[0])], "y": [0, float(end[1])], "text": ["", str(i)],
+             "textposition": "top center", "textfont": {"size": 10, "color": palette.MUTED},
              "line": {"color": palette.QUERY, "width": 2}, "marker": {"size": [0.1, 6], "color": palette.QUERY},
              "hoverinfo": "text", "hovertext": ["", f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°"]},
         ]  # fmt: skip

@@ -34,11 +34,13 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look
+from ....inspection.example import PROMPT
 from ... import theme
 from ...lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import suggestions
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .looks import EXAMPLE_NOTE, Looks
 from .place import Place, best, last, watched, whole
@@ -221,7 +223,12 @@ class Frame:
         return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
     def _presser(self, press: Callable) -> Callable[[Question], Slow]:
-        return lambda question: Slow(press(*self.read(question.values), question))
+        def pressed(question: Question) -> Slow:
+            found, place = self.read(question.values)
+            answer = press(found, place, question)
+            return Slow(lambda: quoted(answer(), **self._facts(question.values, found, place)))
+
+        return pressed
 
     def update(self, values: dict, **change: Any) -> dict:
         """What `plan` draws, at once."""
@@ -280,7 +287,8 @@ class Frame:
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
-                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                    drawn = follower.draw(found, place, *(values[component] for component in follower.extra))
+                    shown |= quoted(drawn, **self._facts(values, found, place))
                 except ValueError as mistake:
                     shown |= follower.cleared()
                     notes.append(_refused(mistake))
@@ -289,6 +297,15 @@ class Frame:
                 shown[component] = {"value": value, **update}
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
+        """What a saved picture or table has to say of itself."""
+        where = {"layer": place.layer, "head": place.head}
+        if values[self.subject] == EXAMPLE:
+            return {"model": "a worked example", "prompt": PROMPT, **where}
+        page = self.page
+        known = model_facts(page.registry, values[page.visitor], values[page.model])
+        return {**known, "prompt": values[self.prompt], **where}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import gradio as gr
@@ -35,7 +36,12 @@ def build(frame: Frame) -> None:
     grid = Chart(height=420, save_name="heads", clickable=True, elem_id="inspect-heads-grid")
 
     def draw(look: Look, place: Place) -> dict[Any, Any]:
-        return {grid: show(*thumbnails(look, place))}
+        known = weakref.ref(look)
+
+        def exact() -> dict[str, Any] | None:
+            return (still := known()) and thumbnails(still, place, exact=True)[0]
+
+        return {grid: show(*thumbnails(look, place), exact=exact)}
 
     def clicked(look: Look, place: Place, event: gr.EventData) -> Place:
         ranking = head_scores(look).ranking()[:MOST_HEADS]
@@ -46,7 +52,7 @@ def build(frame: Frame) -> None:
     frame.moves(grid.select, clicked)
 
 
-def thumbnails(look: Look, place: Place) -> tuple[dict[str, Any], str]:
+def thumbnails(look: Look, place: Place, *, exact: bool = False) -> tuple[dict[str, Any], str]:
     """The grid and its sentence."""
     scores = head_scores(look)
     ranking = scores.ranking()
@@ -57,7 +63,7 @@ def thumbnails(look: Look, place: Place) -> tuple[dict[str, Any], str]:
     titles = [f"L{la}H{h} {TAGS.get(role(scores.of(la, h)), '')}".rstrip() for la, h in drawn]
     chosen = drawn.index((place.layer, place.head)) if (place.layer, place.head) in drawn else None
     figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=112, chosen=chosen
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, exact=exact, size=112, chosen=chosen
     )
     more = f" {len(drawn)} of {len(ranking)} heads are drawn, the most telling." if len(drawn) < len(ranking) else ""
     return figure, f"{words(scores, place)}{more}{window_words(look, part)}"

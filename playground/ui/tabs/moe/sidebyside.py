@@ -17,6 +17,7 @@ from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...page import Page
 from ...prompts import read_prompt, suggestions
+from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
 from .frame import Frame
@@ -49,7 +50,8 @@ def build(frame: Frame) -> None:
         pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
         page.limits.check_generation(_whole("new tokens", length))
         sampling = SamplingConfig(temperature=temperature, seed=_whole("seed", seed))
-        return answers(page, *pair, prompt, sampling, int(length))
+        about = model_facts(page.registry, visitor, dense_id, moe_id)
+        return quoted(answers(page, *pair, prompt, sampling, int(length)), **about, prompt=prompt)
 
     turns = Turns("moe-sidebyside")
     for event in (ask.click, prompt.submit):
