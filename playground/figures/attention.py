@@ -180,8 +180,12 @@ def head_grid(
     count = len(patterns)
     n_columns = max(1, min(columns, count))
     n_rows = max(1, -(-count // n_columns))
-    height = 16 + size * n_rows
-    across, title = panels(n_columns), 26 / height
+    long = max(map(len, titles), default=0) > 8
+    # a head's name and, below it, what it does
+    titles = [title.replace(" ", "<br>", 1) if long else title for title in map(escaped, titles)]
+    lines = 1 + any("<br>" in title for title in titles)
+    height = 16 + (size + 13 * (lines - 1)) * n_rows
+    across, title = panels(n_columns), (13 + 13 * lines) / height
     tall = (1 - title * n_rows) / n_rows
     named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
     where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
@@ -196,8 +200,8 @@ def head_grid(
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
-                "name": escaped(titles[i]), **({"meta": meta} if meta else {}),
-                "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
+                "name": titles[i].replace("<br>", " "), **({"meta": meta} if meta else {}),
+                "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
         )  # fmt: skip
         axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain"}
@@ -205,7 +209,7 @@ def head_grid(
             **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
         }  # fmt: skip
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
-        notes.append(note(escaped(titles[i]), x=across[column][0], y=top, color=color))
+        notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))
         if i == chosen:
             line = {"color": palette.HIGHLIGHT, "width": 3}
             edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}

@@ -42,7 +42,6 @@ def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tu
         names(columns, side="top", **FIXED),
         layers_down(range(L)),
         frames=framed(mark),
-        narrow={"data.0.textfont.size": 8},
         uirevision=f"{L} {C}",
     )
 

@@ -77,6 +77,46 @@
     return joined;
   }
 
+  // ---- room for words -------------------------------------------------------------------------------------------
+
+  const ruler = document.createElement("canvas").getContext("2d");
+  function wide(text, size, family) {
+    ruler.font = `${size}px ${family}`;
+    return ruler.measureText(text).width;
+  }
+
+  // The ticks that can be read beside each other, and their angle: names lie slanted where they do not fit, and every
+  // n-th is left out where even that is too much. `axis` as plotly has drawn it.
+  function readable(axis, upright) {
+    const size = axis.tickfont.size, texts = Array.from(axis.ticktext, bare);
+    const places = Array.from(axis.tickvals, (value) => axis.l2p(axis.d2l(value)));
+    const widths = texts.map((text) => wide(text, size, axis.tickfont.family));
+    const keep = (room) => places.reduce((kept, place, i) => {
+      const last = kept.at(-1);
+      return last === undefined || Math.abs(place - places[last]) >= room(i, last) ? [...kept, i] : kept;
+    }, []);
+    const lines = 1.2 * size, slant = typeof axis.tickangle === "number" ? axis.tickangle : 0;
+    let kept = keep(upright ? () => lines : slant ? () => lines / Math.sin(Math.abs(slant) * Math.PI / 180) : (i, j) => (widths[i] + widths[j]) / 2 + 6);
+    let angle = slant;
+    if (kept.length < texts.length && !upright && !slant && texts.some((text) => /[^\d\s.,−-]/.test(text))) {
+      angle = -60;
+      kept = keep(() => lines / Math.sin(Math.PI / 3));
+    }
+    return kept.length < texts.length || angle !== slant
+      ? { tickvals: kept.map((i) => axis.tickvals[i]), ticktext: kept.map((i) => axis.ticktext[i]), ...(angle ? { tickangle: angle } : {}) } : null;
+  }
+
+  // The size at which the words of a map's cells fit into them, or no words; null where they do as they are.
+  function legible(trace, x, y) {
+    if (trace.type !== "heatmap" || !trace.texttemplate) return null;
+    const across = Math.abs(x.l2p(1) - x.l2p(0)), down = Math.abs(y.l2p(1) - y.l2p(0));
+    const words = trace.texttemplate === "%{text}" ? trace.text.flat().map(bare)
+      : Array.from(grid(trace.z), (row) => Array.from(row, (value) => (Number.isFinite(value) ? value.toFixed(2) : ""))).flat();
+    const wanted = trace.textfont.size, widest = Math.max(...words.map((text) => wide(text, wanted, x.tickfont.family))) / wanted;
+    const most = Math.min(wanted, Math.floor((across - 4) / widest), Math.floor(down / 1.15));
+    return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
+  }
+
   // ---- numbers as tables ----------------------------------------------------------------------------------------
 
   // The fewest digits that name this number of 32 bits (of 64 where it is one), and no more: 0.1, not 0.10000000149.
@@ -160,6 +200,7 @@
     let figure = null; // the whole figure as the server has it, in light colours
     let stream = null;
     let drawn = false;
+    let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
     let fetching = null;
 
@@ -169,8 +210,23 @@
       layout.autosize = true;
       if (width < 440) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
-      return { data: figure.data.map((trace) => widened(tinted(trace, dark))), layout };
+      const data = figure.data.map((trace) => widened(tinted(trace, dark)));
+      data.forEach((trace, i) => Object.assign(trace, fitting?.traces[i]));
+      for (const [axis, change] of Object.entries(fitting?.axes ?? {})) Object.assign(layout[axis], change);
+      return { data, layout };
     };
+
+    // What has to give way for the words of what is drawn now to be read; null where nothing has.
+    function unfit(data) {
+      const full = plot._fullLayout, changed = {};
+      for (const axis of axes()) {
+        const drawn = full[axis];
+        const change = drawn.ticktext?.length && drawn.showticklabels && readable(drawn, axis.startsWith("y"));
+        if (change) changed[axis] = change;
+      }
+      const traces = data.map((trace) => legible(trace, full[(trace.xaxis ?? "x").replace("x", "xaxis")], full[(trace.yaxis ?? "y").replace("y", "yaxis")]));
+      return Object.keys(changed).length || traces.some(Boolean) ? { axes: changed, traces } : null;
+    }
 
     async function draw() {
       scheduled = false;
@@ -183,11 +239,15 @@
         return;
       }
       if (!figure) return;
+      const calm = { displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize" };
+      fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
-      await Plotly.react(plot, data, layout, {
-        displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize",
-      });
+      await Plotly.react(plot, data, layout, calm);
+      if (figure && (fitting = unfit(data))) {
+        const again = themed(isDark(), plot.clientWidth);
+        await Plotly.react(plot, again.data, again.layout, calm);
+      }
       if (!drawn) {
         drawn = true;
         plot.on("plotly_click", clicked);
