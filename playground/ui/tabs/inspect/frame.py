@@ -40,6 +40,7 @@ from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
 from ...prompts import chips
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, opening, prompts
 from .looks import Looks
@@ -227,7 +228,12 @@ class Frame:
         return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
     def _presser(self, press: Callable) -> Callable[[Question], Slow]:
-        return lambda question: Slow(press(*self.read(question.values), question))
+        def pressed(question: Question) -> Slow:
+            found, place = self.read(question.values)
+            answer = press(found, place, question)
+            return Slow(lambda: quoted(answer(), **self._facts(question.values, found, place)))
+
+        return pressed
 
     def update(self, values: dict, **change: Any) -> dict:
         """What `plan` draws, at once."""
@@ -289,7 +295,8 @@ class Frame:
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
-                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                    drawn = follower.draw(found, place, *(values[component] for component in follower.extra))
+                    shown |= quoted(drawn, **self._facts(values, found, place))
                 except ValueError as mistake:
                     shown |= follower.cleared()
                     notes.append(_refused(mistake))
@@ -299,6 +306,15 @@ class Frame:
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
         drawn[self.hint] = theme.notice(words) if (words := hint(found)) else ""
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
+        """What a saved picture or table has to say of itself."""
+        where = {"layer": place.layer, "head": place.head}
+        if example := EXAMPLES.get(values[self.subject]):
+            return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
+        page = self.page
+        known = model_facts(page.registry, values[page.visitor], values[page.model])
+        return {**known, "prompt": values[self.prompt], **where}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)

@@ -27,6 +27,11 @@ SAMPLES = 12
 # ---- the curve -------------------------------------------------------------------------------------------------------
 
 
+def facts(view: RunView | None) -> dict[str, Any]:
+    """What a saved picture has to say of the run."""
+    return {} if view is None else {"model": view.name, "step": view.history.last_step}
+
+
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
     """The loss figure of a run, other runs beside it, and its sentence."""
     rungs = view.ladder.rungs() if view and view.ladder else []
