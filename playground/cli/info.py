@@ -64,4 +64,4 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _standing(ladder: dict | None, loss: float) -> str:
-    return Ladder(**ladder).in_words(loss) if ladder else ""
+    return Ladder.from_dict(ladder).in_words(loss) if ladder else ""

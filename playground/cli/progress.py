@@ -9,7 +9,7 @@ import os
 import sys
 from typing import Any
 
-from ..data import Corpus
+from ..data import Corpus, Ladder
 from ..training import TrainEvent
 
 
@@ -35,9 +35,9 @@ def finite(value: Any) -> Any:
 class Progress:
     """Prints events for people."""
 
-    def __init__(self, steps: int, corpus: Corpus, ladder: dict):
+    def __init__(self, steps: int, corpus: Corpus, ladder: Ladder):
         self.steps, self.live = steps, sys.stderr.isatty()
-        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.items() if loss is not None)
+        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.rungs())
         print(
             f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
         )

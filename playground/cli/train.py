@@ -88,8 +88,9 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     history = SavedRun.of(out).history if plan.resume else History()
     if not plan.resume:
         keep()
-    about["ladder"] = corpus.ladder(model.config.context_length, plan.config.eval_windows).to_dict()
-    show = json_line if as_json else Progress(plan.config.steps, corpus, about["ladder"]).show
+    ladder = corpus.ladder(model.config.context_length, plan.config.eval_windows)
+    about["ladder"] = ladder.to_dict()
+    show = json_line if as_json else Progress(plan.config.steps, corpus, ladder).show
 
     def tell(event: TrainEvent) -> None:
         try:

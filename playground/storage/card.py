@@ -6,6 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from ..data import Ladder
 from ..model import GPT2_SMALL_PARAMETERS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         lines.append(f"Its run went wrong: the validation loss is no number after {history.last_step:,} steps.")
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
-        ladder = {k: v for k, v in (about.get("ladder") or {}).items() if v is not None}
+        ladder = dict(Ladder.from_dict(about["ladder"]).rungs()) if about.get("ladder") else {}
         if ladder:
             lines += ["", "| rung | nats per token |", "|---|---|"]
             lines += [f"| {name} | {loss:.4f} |" for name, loss in ladder.items()]

@@ -13,8 +13,8 @@ LEFT, RIGHT, TOP, BOTTOM = 70, 150, 30, 60
 TRAIN, VALIDATION, RUNG, INK, GRID = "#9db4e8", "#2f4fb8", "#b7791f", "#333333", "#e6e6e6"
 
 
-def curve_png(history: History, ladder: dict[str, float | None] | None = None) -> bytes | None:
-    """Validation (dots) and training loss in nats per token over steps, the ladder's rungs as named dashes.
+def curve_png(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
+    """Validation (dots) and training loss in nats per token over steps, the ladder's `rungs` (name, loss) as dashes.
 
     None where the history holds fewer than two points to draw.
     """
@@ -24,8 +24,7 @@ def curve_png(history: History, ladder: dict[str, float | None] | None = None) -
     validation = _finite(history.evaluations["step"], history.evaluations["val_loss"])
     if max(len(training), len(validation)) < 2:
         return None
-    rungs = {name: loss for name, loss in (ladder or {}).items() if loss is not None and math.isfinite(loss)}
-    losses = [loss for _, loss in (*training, *validation)] + list(rungs.values())
+    losses = [loss for _, loss in (*training, *validation)] + [loss for _, loss in rungs]
     low, high = min(losses), max(losses)
     pad = 0.05 * (high - low) or 0.1
     low, high, last = max(low - pad, 0.0), high + pad, max(step for step, _ in (*training, *validation)) or 1
@@ -45,7 +44,7 @@ def curve_png(history: History, ladder: dict[str, float | None] | None = None) -
     draw.text(((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 22), "step", fill=INK, font=font, anchor="mt")
     draw.text((LEFT, 6), "loss, nats per token", fill=INK, font=font)
     below = -math.inf
-    for name, loss in sorted(rungs.items(), key=lambda rung: -rung[1]):  # from the top downwards
+    for name, loss in sorted(rungs, key=lambda rung: -rung[1]):  # from the top downwards
         y = place(0, loss)[1]
         for x in range(LEFT, WIDTH - RIGHT, 10):
             draw.line([(x, y), (x + 5, y)], fill=RUNG)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_NAME = 80
 MAX_TEXT = 20_000
+MAX_GUESSED = 2000
 MAX_POINTS = 4000
 MAX_RECORDS = 500
 
@@ -119,13 +120,10 @@ def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
 
 def _ladder(values: Any) -> dict[str, Any] | None:
     try:
-        ladder = Ladder(**values)
-    except TypeError:
+        ladder = Ladder.from_dict(values)
+    except ValueError:
         return None
-    rungs = ladder.to_dict()
-    floor = rungs.pop("floor")
-    fine = all(map(_is_number, rungs.values())) and (floor is None or (_is_number(floor) and floor < ladder.uniform))
-    return ladder.to_dict() if fine else None
+    return ladder.to_dict() | {"texts": {name: _text(text[:MAX_GUESSED]) for name, text in ladder.texts.items()}}
 
 
 def _training(values: dict[str, Any]) -> dict[str, Any] | None:

@@ -250,7 +250,7 @@ def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
 def test_the_picture_shows_the_curve_where_it_is(checkpoint):
     history = History()
     history.evaluations |= {"step": [0, 50, 100], "train_loss": [3, 1, 1], "val_loss": [4.0, 2.0, 2.0]}
-    image = Image.open(io.BytesIO(curve_png(history, {"uniform": 4.0, "floor": None}))).convert("RGB")
+    image = Image.open(io.BytesIO(curve_png(history, [("uniform", 4.0)]))).convert("RGB")
     blue = (np.asarray(image) == (47, 79, 184)).all(axis=-1)  # (y, x)
     left, right = (blue[40:420, low:high].nonzero()[0].mean() for low, high in ((80, 200), (600, 800)))
     assert left < right - 50, "a falling loss falls, and y grows downwards"
