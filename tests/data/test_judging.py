@@ -60,7 +60,7 @@ PLANTED = {
     ("addition", "free choices"): (r"\n(\d\d)\+", "times 10"),
     ("copy", copy.COPIED): (r" (\w+)\n", "last letter"),
     ("brackets", brackets.CLOSING): (r"[([{]([)\]}])", {")": "]", "]": "}", "}": ")"}),
-    ("dialects", dialects.VERB): (r"the ship (\w+)", {"sails": "boils", "turns": "grows", "waits": "cools", "rises": "boils"}),
+    ("dialects", dialects.VERB): (r"the ship (\w+)", {"sails": "boils", "turns": "grows", "waits": "cools"}),
     ("dialects", dialects.WHERE): (r"the ship \w+ (at|in|for)", {"at": "on", "in": "on", "for": "on"}),
     ("dialects", dialects.SUBJECT): (r"the (ship)", {"ship": "sails"}),
 }  # fmt: skip
@@ -174,7 +174,7 @@ def test_texts_are_held_against_the_one_learned():
         "the",
         "grey",
         "sky",
-        "with",
+        "and",
         "salt",
         "for",
         "his",
