@@ -21,6 +21,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from tests.ui.raw import RawCaller
 
@@ -63,13 +64,14 @@ def run(options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def served() -> Iterator[tuple[str, float, subprocess.Popen]]:
-    """`python app.py` on a free port: its address, seconds to its first answer, its process."""
+def served(*options: str, log: IO[str] | None = None) -> Iterator[tuple[str, float, subprocess.Popen]]:
+    """`python app.py` on a free port: its address, seconds to its first answer, its process; its words go to log."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     address, began = f"http://127.0.0.1:{port}", time.perf_counter()
-    process = subprocess.Popen([sys.executable, "app.py", "--port", str(port)], cwd=ROOT, stdout=subprocess.DEVNULL)
+    command = [sys.executable, "app.py", "--port", str(port), *options]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=log or subprocess.DEVNULL, stderr=log)
     try:
         while True:
             try:

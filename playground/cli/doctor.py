@@ -24,7 +24,7 @@ from ..training.proof import fault
 from . import speed
 
 LIBRARIES = (
-    "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "pillow",
+    "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "matplotlib",
     "transformers",
 )  # fmt: skip
 COMPILERS = ("c++", "g++", "clang++", "cl")

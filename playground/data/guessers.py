@@ -16,8 +16,8 @@ import numpy as np
 
 LONGEST = 5
 """Tokens of the longest n-gram tried."""
-TUNED_ON = 20_000
-"""Of the training text's last tenth, at most so many tokens choose n and m."""
+TUNED_ON, TOO_FEW = 20_000, 100
+"""Of the training text's last tenth, at most so many tokens choose n and m; with fewer it is a bigram with m = 1."""
 WORTH = 0.01
 """Nats by which looking back one token more must help."""
 _STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
@@ -120,6 +120,8 @@ def tuned(tokens: np.ndarray, vocab_size: int) -> list[float]:
     Tokens below 0 separate documents.
     """
     cut = len(tokens) - len(tokens) // 10
+    if (tokens[cut:] >= 0).sum() < TOO_FEW:
+        return [1.0]
     return [order.strength for order in _tuned(tokens[:cut], tokens[cut:][:TUNED_ON], vocab_size).orders]
 
 

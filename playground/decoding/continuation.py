@@ -47,17 +47,13 @@ class DecodeStep:
     """Time this step took."""
     stopped: tuple[bool, ...]
     """Which samples have met a stop string."""
+    model_probability: tuple[float, ...]
+    """The model's own probability of each chosen token, before any sampling rule."""
 
     @property
     def probability(self) -> tuple[float, ...]:
         """The drawn-from probability of each chosen token."""
         return tuple(self.distribution[i, t].item() for i, t in enumerate(self.tokens))
-
-    @property
-    def model_probability(self) -> tuple[float, ...]:
-        """The model's own probability of each chosen token, before any sampling rule."""
-        raw = self.logits.softmax(dim=-1)
-        return tuple(raw[i, t].item() for i, t in enumerate(self.tokens))
 
     def candidates(self, n: int = 5, sample: int = 0) -> list[tuple[int, float]]:
         """The n likeliest tokens and the model's probabilities of them."""
@@ -124,12 +120,17 @@ class Continuation:
     @property
     def full(self) -> bool:
         """Whether the text with its newest token is longer than the context."""
-        return self.text.shape[1] - self._first > self.config.context_length
+        return self._seen > self.config.context_length
+
+    @property
+    def _seen(self) -> int:
+        """How long the window is."""
+        return self.text.shape[1] - self._first
 
     @property
     def rereads(self) -> bool:
         """Whether the next window fills the context, so that its cache would be of no use to a further token."""
-        return self.window.shape[1] == self.config.context_length and (self._slide_by == 1 or self._ends_when_full)
+        return self._seen == self.config.context_length and (self._slide_by == 1 or self._ends_when_full)
 
     @property
     def rules(self) -> tuple:
@@ -139,23 +140,26 @@ class Continuation:
     def begin(self) -> None:
         """A step begins."""
         self._began = time.perf_counter()
-        self._without_cache += 3 * self.window.numel()
+        self._without_cache += 3 * self.n_samples * self._seen
         self._rebuilt = False
 
     def has_read_window(self, logits: torch.Tensor) -> None:
         """The model has read `window`; logits (N, V) after it."""
         self.logits = logits
         self._rebuilt = self.cached and self._index > 0
-        self._done += 3 * self.window.numel()
+        self._done += 3 * self.n_samples * self._seen
 
     def has_read_newest(self, logits: torch.Tensor) -> None:
         """The model has read `newest` from a cache; logits (N, V) after it."""
         self.logits = logits
         self._done += 3 * self.n_samples
 
-    def take(self, scores: torch.Tensor, distribution: torch.Tensor, chosen: torch.Tensor) -> None:
-        """The next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V)."""
-        self._scores, self._distribution, self.tokens = scores, distribution, chosen.tolist()
+    def take(
+        self, scores: torch.Tensor, distribution: torch.Tensor, chosen: torch.Tensor, chances: list[float]
+    ) -> None:
+        """Next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V) that gave them `chances`."""
+        self._scores, self._distribution, self._chances = scores, distribution, chances
+        self.tokens = chosen.tolist()
         self.text = torch.cat((self.text, chosen[:, None].to(self.text.device)), dim=1)
         self.logits = None
 
@@ -164,8 +168,9 @@ class Continuation:
         if self._stop:
             for i in range(self.n_samples):
                 self._stopped[i] = self._stopped[i] or self._met_stop(i)
-        held = self.window.shape[1] if self.logits is not None else 0
-        if self.full and self.cached:
+        full = self.full
+        held = self._seen if self.logits is not None else 0
+        if full and self.cached:
             held = self.config.context_length
         step = DecodeStep(
             index=self._index,
@@ -180,9 +185,9 @@ class Continuation:
             rebuilt=self._rebuilt,
             seconds=time.perf_counter() - self._began,
             stopped=tuple(self._stopped),
+            model_probability=tuple(self._chances),
         )
         self._index += 1
-        full = self.full
         self.over = self._index == self.max_new_tokens or all(self._stopped) or (full and self._ends_when_full)
         if full:
             self._first += self._slide_by
@@ -206,9 +211,11 @@ def choose(continuations: Sequence[Continuation]) -> None:
         history = torch.cat([continuation.text for continuation in members]).cpu() if members[0].reads_history else None
         distribution = probabilities(scores, history, members[0].sampling)
         chosen = draw(distribution, [rng for continuation in members for rng in continuation.randomness])
-        sizes = [continuation.n_samples for continuation in members]
+        chances = scores.softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
+        sizes, begin = [continuation.n_samples for continuation in members], 0
         for continuation, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
-            continuation.take(*parts)
+            continuation.take(*parts, chances[begin : begin + continuation.n_samples])
+            begin += continuation.n_samples
 
 
 def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:

@@ -40,8 +40,8 @@ import gradio as gr
 import numpy as np
 import plotly
 
-from .figures import palette
-from .figures.wire import numbers_of
+from ..figures import palette
+from ..figures.wire import numbers_of
 
 ASSETS = Path(__file__).parent / "assets"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
-from .figures import palette
+from ..figures import palette
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -198,12 +200,6 @@ def notice(text: str, kind: str = "info") -> str:
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
-def saved_table(table: str, name: str) -> str:
-    """A table (HTML that is escaped already) with a button that saves it as `name`.csv."""
-    button = f'<button type="button" class="save-csv" data-csv="{html.escape(name, quote=True)}">Save as CSV</button>'
-    return f'<div class="table-box"><div class="scroll-x">{table}</div>{button}</div>'
-
-
 def heading(title: str, text: str = "") -> str:
     """A section's title with a quiet line under it. Escaped."""
     line = f"<p>{html.escape(text)}</p>" if text else ""
@@ -225,20 +221,6 @@ def progress(share: float, text: str) -> str:
     )
 
 
-def token_chips(tokens: Sequence[str], weights: Sequence[float] | None = None, chosen: int | None = None) -> str:
-    """Tokens as small tiles, shaded by `weights` (0 … 1, for example their probability); `chosen` is outlined.
-
-    Each tile carries its place as `data-index`, its weight as a tooltip; texts are escaped.
-    """
-    tiles = []
-    for i, token in enumerate(tokens):
-        weight = "" if weights is None else f' style="--weight: {min(1.0, max(0.0, float(weights[i]))):.3f}"'
-        tip = "" if weights is None else f' title="{100 * float(weights[i]):.1f} %"'
-        mark = ' aria-current="true"' if i == chosen else ""
-        tiles.append(f'<span class="chip" data-index="{i}"{weight}{tip}{mark}>{html.escape(token)}</span>')
-    return f'<div class="chips">{"".join(tiles)}</div>'
-
-
 def _card(label: str, value: str, note: str) -> str:
     small = f'<dd class="stat-note">{note}</dd>' if note else ""
     return f'<div class="stat"><dt>{label}</dt><dd class="stat-value">{value}</dd>{small}</div>'
@@ -255,15 +237,54 @@ def _variables() -> str:
     return f":root {{ {rules(light)} }}\n.dark {{ {rules(dark)} }}"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, total: bool = False) -> str:
-    """A quiet HTML table; everything is escaped."""
-    cells = "".join(f'<th scope="col">{html.escape(h)}</th>' for h in head)
-    body = ""
-    for i, row in enumerate(rows):
-        mark = ' class="total"' if total and i == len(rows) - 1 else ""
-        body += f"<tr{mark}>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
-    inside = f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody>"
-    return f'<div class="scroll-x"><table class="plain-table">{inside}</table></div>'
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table that is more than its words."""
+
+    text: str = ""
+    value: float | None = None
+    """The exact number behind the words, which the saved table holds instead of them."""
+    html: str = ""
+    """Shown instead of the text; escaped already."""
+    title: str = ""
+    """What hovering says."""
+    kind: str = ""
+    """A class of the style sheet: chosen, now, or a role (q, k, v, s)."""
+
+
+def table(
+    head: Sequence[str | Cell],
+    rows: Sequence[Sequence[Any]],
+    *,
+    total: bool = False,
+    save: str = "",
+    caption: str = "",
+    classes: str = "",
+) -> str:
+    """A quiet HTML table; everything is escaped. `save` is the file name (without ending) of a button that saves it."""
+    marks = {len(rows) - 1: ' class="total"'} if total else {}
+    body = "".join(
+        f"<tr{marks.get(i, '')}>" + "".join(_cell("td", c) for c in row) + "</tr>" for i, row in enumerate(rows)
+    )
+    above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
+    above = f"<caption>{html.escape(caption)}</caption>{above}" if caption else above
+    shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
+    return saved_table(shown, save) if save else f'<div class="scroll-x">{shown}</div>'
+
+
+def saved_table(table: str, name: str) -> str:
+    """A table (HTML that is escaped already) with a button that saves it as `name`.csv."""
+    button = f'<button type="button" class="save-csv" data-csv="{html.escape(name, quote=True)}">Save as CSV</button>'
+    return f'<div class="table-box"><div class="scroll-x">{table}</div>{button}</div>'
+
+
+def _cell(tag: str, cell: Any) -> str:
+    cell = cell if isinstance(cell, Cell) else Cell(str(cell))
+    exact = "" if cell.value is None else repr(float(cell.value))
+    said = {"class": cell.kind, "title": cell.title, "data-value": exact}
+    more = "".join(f' {name}="{html.escape(value, quote=True)}"' for name, value in said.items() if value)
+    scope = ' scope="col"' if tag == "th" else ""
+    return f"<{tag}{scope}{more}>{cell.html or html.escape(cell.text)}</{tag}>"
 
 
 def quiet(text: str) -> str:

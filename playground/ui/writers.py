@@ -7,7 +7,7 @@ from ..model import Transformer
 
 UPDATES_PER_SECOND = 15
 """Of one text alone: smooth to the eye, and little work for a browser."""
-UPDATES_OF_ALL = 90
+UPDATES_OF_ALL = 60
 """Of all texts of a model together: each costs the server as much as writing some tokens does."""
 
 

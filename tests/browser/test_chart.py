@@ -6,9 +6,9 @@ import gradio as gr
 import numpy as np
 import pytest
 
+from playground.figures import attention, palette
+from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui.chart import Chart, Feed, show
-from playground.ui.figures import attention, palette
-from playground.ui.figures.loss import Run, describe_loss, loss_curve
 
 STEPS = 120
 TOKENS = ["the", "␣", "cat", "⏎"]

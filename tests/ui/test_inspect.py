@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from playground.data.tokenizers import CharTokenizer
+from playground.figures.wire import numbers_of
 from playground.inspection import look
 from playground.inspection.receipts import receipt
 from playground.inspection.walk import step, step_names
@@ -16,7 +17,6 @@ from playground.model import ModelConfig, Transformer
 from playground.service.limits import PUBLIC
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.figures.wire import numbers_of
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
 from playground.ui.tabs.inspect.frame import EXAMPLE, Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT

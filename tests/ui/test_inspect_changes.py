@@ -10,14 +10,14 @@ import torch
 
 from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
+from playground.figures.replay import step_at
+from playground.figures.wire import numbers_of
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.model import Transformer
 from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
-from playground.ui.figures.replay import step_at
-from playground.ui.figures.wire import numbers_of
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import EXAMPLE, Place
 from tests.model.configs import TINY, VARIANTS

@@ -129,7 +129,7 @@
     const button = event.target.closest?.("[data-csv]");
     const found = button?.closest(".table-box")?.querySelector("table");
     if (!found) return;
-    const cell = (td) => td.innerText.trim().replace(/^\u2212(?=[\d.])/, "-"); // a proper minus sign is no number elsewhere
+    const cell = (td) => td.dataset.value ?? td.innerText.trim().replace(/^\u2212(?=[\d.])/, "-"); // a proper minus sign is no number elsewhere
     download(lines(Array.from(found.rows, (row) => Array.from(row.cells, cell))), button.dataset.csv);
   });
 

@@ -8,9 +8,7 @@ from typing import Any
 import gradio as gr
 
 from ....decoding import count_projections, with_and_without_cache
-from ....model import PRESETS, ModelConfig
-from ...chart import Chart, Feed, show
-from ...figures.kv_cache import (
+from ....figures.kv_cache import (
     cache_growth,
     describe_cache_growth,
     describe_projections,
@@ -18,6 +16,8 @@ from ...figures.kv_cache import (
     projection_bars,
     token_times,
 )
+from ....model import PRESETS, ModelConfig
+from ...chart import Chart, Feed, show
 from ...page import Page, in_words
 from ...prompts import read_prompt
 from .writing import Desk

@@ -10,11 +10,11 @@ import torch
 
 from ....data import Tokenizer, visible
 from ....decoding import explain
+from ....figures.candidates import describe_sampling_steps, sampling_steps
+from ....figures.wire import percent
 from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import show
-from ...figures.candidates import describe_sampling_steps, sampling_steps
-from ...figures.wire import percent
 from .written import Written
 
 TABLE_ROWS = 12

@@ -11,8 +11,8 @@ import torch
 from ....data import visible
 from ....decoding import generate
 from ....decoding.sampling import probabilities
+from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
-from ...figures.candidates import describe_temperatures, temperature_comparison
 from ...page import Page, in_words
 from ...prompts import read_prompt
 from .writing import Desk

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import gradio as gr
 from numpy import ndarray
 
+from ....figures.cachewalk import cache_panels, describe_cache
+from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.wire import bytes_text
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
 from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
-from ...figures.cachewalk import cache_panels, describe_cache
-from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.wire import bytes_text
 from ...lenient import LenientSlider
 from .frame import Frame, Place
 
@@ -150,18 +149,13 @@ def step_table(look: Look, steps: list[WalkStep], index: int) -> str:
     """All steps, this one stressed, and the proof that the cache changes nothing."""
     rows = []
     for step in steps:
-        read = "the prompt" if step.index == 0 else html.escape(look.token_label(step.read[0]))
+        read = "the prompt" if step.index == 0 else look.token_label(step.read[0])
         shape = f"({look.config.kv_heads}, {step.held}, {look.config.d_head})"
         cells = [step.index, read, 3 * len(step.read), 2 * step.held_before, shape, f"{step.nbytes:,}",
                  step.projections, step.projections_without_cache,
-                 html.escape(look.token_label(step.chosen))]  # fmt: skip
-        mark = ' class="now"' if step.index == index else ""
-        rows.append(f"<tr>{''.join(f'<td{mark}>{cell}</td>' for cell in cells)}</tr>")
+                 look.token_label(step.chosen)]  # fmt: skip
+        rows.append([theme.Cell(str(cell), kind="now" if step.index == index else "") for cell in cells])
     heads = ("step", "reads", "made", "reused", "K per layer", "bytes", "made so far", "without cache", "writes")
-    table = (
-        '<table class="plain-table"><thead><tr>' + "".join(f"<th>{name}</th>" for name in heads)
-        + f"</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )  # fmt: skip
     worst = max(step.difference for step in steps)
     proof = theme.notice(
         f"Every step was also run without a cache, on the whole text: the largest difference between any two scores "
@@ -175,4 +169,4 @@ def step_table(look: Look, steps: list[WalkStep], index: int) -> str:
             "token would have to fall out and the whole cache be made anew.",
             "warning",
         )
-    return theme.saved_table(table, "cache-walk") + proof + full
+    return theme.table(heads, rows, save="cache-walk") + proof + full

@@ -11,6 +11,10 @@ from typing import Any
 import gradio as gr
 import torch
 
+from ....figures.attention import pattern_map
+from ....figures.candidates import next_tokens
+from ....figures.parts import describe_removal, removal_figure
+from ....figures.wire import percent, signed
 from ....inspection import Look
 from ....inspection.cost import RemovalMap, edit_cost, removal_map, removed_part
 from ....inspection.edits import (
@@ -29,10 +33,6 @@ from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import pattern_map
-from ...figures.candidates import next_tokens
-from ...figures.parts import describe_removal, removal_figure
-from ...figures.wire import percent, signed
 from ...lenient import LenientDropdown, LenientNumber
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question

@@ -6,11 +6,11 @@ from typing import Any
 
 import gradio as gr
 
+from ....figures.attention import describe_pattern, pattern_map
 from ....inspection import Look
 from ....inspection.heads import head_scores, role
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_pattern, pattern_map
 from ...lenient import LenientDropdown
 from ...page import sentence
 from ...widgets.clicks import cell_of

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import gradio as gr
 import numpy as np
 import torch
 
+from ....figures.attention import signed_map
+from ....figures.bars import named_bars
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
@@ -18,8 +19,6 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import signed_map
-from ...figures.bars import named_bars
 from ...lenient import LenientDropdown, LenientNumber
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
@@ -242,10 +241,9 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     lines.append(("weight after, in the model", f"{after:.8f}"))
     if expected is not None:
         lines.append(("by hand − in the model", f"{expected - after:.1e}"))
-    rows = "".join(f"<tr><td>{html.escape(name)}</td><td>{value}</td></tr>".replace("-", "−") for name, value in lines)
-    head = f"<thead><tr><th>{html.escape(part.title)}, row {i}, column {j}</th><th></th></tr></thead>"
-    table = f'<table class="plain-table">{head}<tbody>{rows}</tbody></table>'
-    return theme.saved_table(table, "one-weight") + theme.quiet(note)
+    rows = [(name, value.replace("-", "−")) for name, value in lines]
+    head = (f"{part.title}, row {i}, column {j}", "")
+    return theme.table(head, rows, save="one-weight") + theme.quiet(note)
 
 
 def muon_note(part: Matrix, report: StepReport) -> str:
@@ -279,17 +277,16 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
 def parameter_table(report: StepReport) -> str:
     """Every parameter with its shape, its share and what the step did."""
     rows = report.table()
-    body = "".join(
-        f"<tr><td>{html.escape(row.name)}</td><td>{html.escape(str(row.shape))}</td><td>{row.count:,}</td>"
-        f"<td>{100 * row.share:.2f} %</td><td>{RULES[row.rule]}</td><td>{row.weight_norm:.4f}</td>"
-        f"<td>{row.gradient_norm:.4g}</td><td>{row.step_norm:.4g}</td></tr>"
+    body = [
+        (
+            row.name, row.shape, f"{row.count:,}", theme.Cell(f"{100 * row.share:.2f} %", row.share), RULES[row.rule],
+            theme.Cell(f"{row.weight_norm:.4f}", row.weight_norm),
+            theme.Cell(f"{row.gradient_norm:.4g}", row.gradient_norm),
+            theme.Cell(f"{row.step_norm:.4g}", row.step_norm),
+        )
         for row in rows[:MOST_ROWS]
-    )
+    ]  # fmt: skip
     heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖", "‖step‖")
-    table = (
-        '<table class="plain-table"><thead><tr>' + "".join(f"<th>{name}</th>" for name in heads)
-        + f"</tr></thead><tbody>{body}</tbody></table>"
-    )  # fmt: skip
     total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
     more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
-    return theme.saved_table(table, "parameters") + f'<p class="quiet-line">{total}{more}</p>'
+    return theme.table(heads, body, save="parameters") + theme.quiet(total + more)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import functools
-import html
 from typing import Any
 
 import gradio as gr
 import torch
 
+from ....figures.attention import describe_signed
+from ....figures.lens import describe_lens, describe_norms, lens_map, norm_lines
+from ....figures.parts import part_map
+from ....figures.wire import signed
 from ....inspection import Look
 from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_signed
-from ...figures.lens import describe_lens, describe_norms, lens_map, norm_lines
-from ...figures.parts import part_map
-from ...figures.wire import signed
 from ...lenient import LenientDropdown
 from ...widgets.clicks import cell_of, index_of
 from .drawn import window, window_words
@@ -162,21 +161,18 @@ def receipt_table(look: Look, found: Attribution) -> str:
     for part in found.parts:
         sums[part.kind] = sums.get(part.kind, 0.0) + part.value
     names = {"head": "all heads", "feed-forward": "all feed-forward layers", "position": "its position"}
-    rows = [
-        f"<tr><td>{html.escape(names.get(kind, kind))}</td><td>{_plus(value)}</td></tr>" for kind, value in sums.items()
-    ]
-    shown = f"“{html.escape(look.token_label(found.token))}”"
-    against = "" if found.against is None else f" minus that of “{html.escape(look.token_label(found.against))}”"
+    rows = [(names.get(kind, kind), theme.Cell(_plus(value), value)) for kind, value in sums.items()]
+    shown = f"“{look.token_label(found.token)}”"
+    against = "" if found.against is None else f" minus that of “{look.token_label(found.against)}”"
     strongest = sorted(found.parts, key=lambda part: -abs(part.value))[:6]
-    most = ", ".join(f"{html.escape(part.name)} {_plus(part.value, digits=2)}" for part in strongest)
-    table = (
-        f'<table class="plain-table"><thead><tr><th>part</th><th>adds</th></tr></thead><tbody>{"".join(rows)}'
-        f"<tr><td><strong>sum of all parts</strong></td><td><strong>{_plus(found.total)}</strong></td></tr>"
-        f"<tr><td>the model's own score of {shown}{against}</td><td>{_plus(found.logit)}</td></tr>"
-        f"<tr><td>difference (rounding)</td><td>{found.difference:.1e}</td></tr></tbody></table>"
-    )
+    most = ", ".join(f"{part.name} {_plus(part.value, digits=2)}" for part in strongest)
+    rows += [
+        ("sum of all parts", theme.Cell(_plus(found.total), found.total)),
+        (f"the model's own score of {shown}{against}", theme.Cell(_plus(found.logit), found.logit)),
+        ("difference (rounding)", theme.Cell(f"{found.difference:.1e}", found.difference)),
+    ]
     note = (
         "Every norm on the way is held at the scale it had in this pass, which makes the way from each part to the "
         "score linear."
     )
-    return f'{theme.saved_table(table, "attribution")}<p class="quiet-line">Strongest: {most}. {note}</p>'
+    return theme.table(("part", "adds"), rows, save="attribution") + theme.quiet(f"Strongest: {most}. {note}")

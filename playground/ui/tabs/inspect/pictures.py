@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ....figures.attention import pattern_map, signed_map
+from ....figures.bars import named_bars, token_bars
+from ....figures.candidates import next_tokens
+from ....figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from ....inspection import Look
 from ....inspection.walk import Step
-from ...figures.attention import pattern_map, signed_map
-from ...figures.bars import named_bars, token_bars
-from ...figures.candidates import next_tokens
-from ...figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from .drawn import cell, window
 from .frame import Place
 

@@ -13,11 +13,11 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.wire import signed
 from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
 from ....inspection.takehome import take_home
 from ... import theme
-from ...figures.wire import signed
 from ...widgets.turns import Question
 from .frame import Frame, Place
 
@@ -77,7 +77,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
-    rows = "".join(f"<tr><td>{what}</td><td>{value}</td></tr>" for what, value in lines)
+    sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")
     proof = (
         f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). The receipt was "
         "made in NumPy with 64-bit numbers from the layer's input and this head's weights; the model computes with "
@@ -85,8 +85,8 @@ def receipt_html(r: Receipt, look: Look) -> str:
     )
     return (
         f"{theme.heading(html.unescape(title), how)}"
-        f'<div class="receipt"><div class="receipt-terms">{theme.saved_table(_terms(r), "receipt")}</div>'
-        f'<table class="plain-table receipt-sums"><tbody>{rows}</tbody></table></div>'
+        f'<div class="receipt"><div class="receipt-terms">{_terms(r)}</div>'
+        f"{sums}</div>"
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
     )
 
@@ -96,11 +96,8 @@ def _terms(r: Receipt) -> str:
     heads = ["number", *(["q", "q turned", "k", "k turned"] if turned else ["q", "k"]), "q · k", "v", "weight × v", "z"]
     columns: list[np.ndarray] = [r.q_unturned, r.q, r.k_unturned, r.k] if turned else [r.q, r.k]
     columns += [r.products, r.v, r.part, r.z]
-    body = "".join(
-        f"<tr><td>{i}</td>{''.join(f'<td>{_full(column[i])}</td>' for column in columns)}</tr>" for i in range(len(r.q))
-    )
-    names = "".join(f'<th class="{_role(name)}">{name}</th>' for name in heads)
-    return f'<table class="plain-table"><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>'
+    body = [(i, *(theme.Cell(_full(column[i]), column[i]) for column in columns)) for i in range(len(r.q))]
+    return theme.table([theme.Cell(name, kind=_role(name)) for name in heads], body, save="receipt")
 
 
 def _role(column: str) -> str:

@@ -7,6 +7,9 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.attention import describe_pattern, pattern_map
+from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
 from ....inspection.heads import HABITS, TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
@@ -15,9 +18,6 @@ from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import describe_pattern, pattern_map
-from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.replay import describe_appearance, step_at, timeline
 from ...lenient import LenientSlider
 from ...widgets.clicks import number_of
 from .drawn import window, window_words

@@ -9,11 +9,11 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.heads import describe_head_map, head_map
 from ....inspection import Look, look
 from ....inspection.heads import HABITS, TITLES, HeadScores, head_scores, repeated_sequence, role, sleeps, wake
 from ... import theme
 from ...chart import Chart, show
-from ...figures.heads import describe_head_map, head_map
 from ...page import QUIETLY
 from ...prompts import suggestions
 from ...widgets.clicks import cell_of

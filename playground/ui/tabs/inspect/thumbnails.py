@@ -7,11 +7,11 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.attention import head_grid
 from ....inspection import Look
 from ....inspection.heads import HeadScores, head_scores, role
 from ... import theme
 from ...chart import Chart, show
-from ...figures.attention import head_grid
 from ...widgets.clicks import trace_of
 from .drawn import MOST_HEADS, window, window_words
 from .frame import Frame, Place, watched

@@ -8,6 +8,9 @@ import gradio as gr
 import torch
 
 from ....data import visible
+from ....figures.breaking import cost_map, describe_costs
+from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.wire import signed
 from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.effect import effect
 from ....inspection.rerouting import (
@@ -21,13 +24,10 @@ from ....model import Tap, Transformer
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ...chart import Chart, show
-from ...figures.breaking import cost_map, describe_costs
-from ...figures.candidates import describe_next_tokens, next_tokens
-from ...figures.wire import signed
 from ...lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
-from ...theme import heading, notice, saved_table, stat_cards
+from ...theme import Cell, heading, notice, stat_cards, table
 from ...widgets.clicks import cell_of
 from . import unbalanced
 from .frame import Frame
@@ -196,24 +196,18 @@ def edit_for(model: Transformer, how: str, layer: Any, experts: Any, positions: 
 def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
     """Value and gradient length of each term, as an HTML table with a sentence on what it shows."""
     names = {"loss": "cross-entropy", "switch": "Switch loss", "constant": "the constant"}
-    head = "".join(f"<th>layer {layer}</th>" for layer in layers)
-    rows = "".join(
-        f"<tr><td>{names[name]}</td><td>{pull.value:.4f}</td>"
-        + "".join(f"<td>{norm:.1e}</td>" for norm in pull.gradient_norms)
-        + "</tr>"
+    rows = [
+        (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
         for name, pull in pulls.items()
-    )
+    ]
     constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
     words = (
         f"The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is {pulls['constant'].value:.4f} "
         f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. "
         f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
     )
-    shown = (
-        '<table class="plain-table"><thead><tr><th>term</th><th>its value</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-    return saved_table(shown, "balance-gradients") + notice(words)
+    head = ("term", "its value", *(f"layer {layer}" for layer in layers))
+    return table(head, rows, save="balance-gradients") + notice(words)
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:

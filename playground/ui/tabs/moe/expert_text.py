@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import gradio as gr
 
-from ...figures import palette
-from ...figures.routing import expert_color
+from ....figures import palette
+from ....figures.routing import expert_color
 
 # 'select' is named for gr.HTML, which looks up the events of a component in this text.
 _ON_LOAD = """

@@ -9,13 +9,7 @@ import gradio as gr
 import numpy as np
 
 from ....data import visible
-from ....inspection.chance import SHIFTS
-from ....inspection.favourites import favourites
-from ....inspection.routing import RoutedText, expert_layers, routing_of
-from ....inspection.specialisation import MEASURES
-from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...figures.specialisation import (
+from ....figures.specialisation import (
     MEASURE_NAMES,
     describe_information,
     describe_information_lines,
@@ -24,9 +18,15 @@ from ...figures.specialisation import (
     information_lines,
     source_map,
 )
+from ....inspection.chance import SHIFTS
+from ....inspection.favourites import favourites
+from ....inspection.routing import RoutedText, expert_layers, routing_of
+from ....inspection.specialisation import MEASURES
+from ....storage import Checkpoint
+from ...chart import Chart, show
 from ...lenient import LenientRadio
 from ...page import QUIETLY, in_words
-from ...theme import heading, notice, saved_table
+from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge
 from .frame import Frame
 from .measured import Found, found_in, has_sources, over_training
@@ -165,17 +165,19 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
             f"<small>×{f.lift:.1f}</small></span>"
             for f in liked
         )
+        share = routing.load[i, expert]
+        nothing = "nothing: this expert is not visited"
         rows.append(
-            f"<tr><td>{expert_badge(expert)}</td><td>{100 * routing.load[i, expert]:.1f} %</td>"
-            f'<td style="text-align: left">{words or "nothing: this expert is not visited"}</td></tr>'
+            (
+                Cell(str(expert), html=expert_badge(expert)),
+                Cell(f"{100 * share:.1f} %", share),
+                Cell(html=words or nothing, kind="words"),
+            )
         )
-    shown = (
-        '<table class="plain-table"><thead><tr><th>expert</th><th>share of visits</th>'
-        f'<th style="text-align: left">takes most, and how much more often than its share (lift)</th></tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
-    )
+    takes = Cell("takes most, and how much more often than its share (lift)", kind="words")
+    shown = table(("expert", "share of visits", takes), rows, save="favourite-tokens")
     words = f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times."
-    return f"<p>{words}</p>{saved_table(shown, 'favourite-tokens')}"
+    return f"<p>{words}</p>{shown}"
 
 
 def _bars(found: Found) -> Any:

@@ -9,12 +9,7 @@ import numpy as np
 import torch
 
 from ....data import LANGUAGES, visible
-from ....inspection.balance import evenness, load_over_training
-from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
-from ....service.kept import Kept
-from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...figures.routing import (
+from ....figures.routing import (
     describe_journey,
     describe_load,
     describe_routing,
@@ -23,11 +18,17 @@ from ...figures.routing import (
     load_lines,
     routing_map,
 )
+from ....figures.wire import signed
+from ....inspection.balance import evenness, load_over_training
+from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
+from ....service.kept import Kept
+from ....storage import Checkpoint
+from ...chart import Chart, show
 from ...lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import read_prompt, suggestions
-from ...theme import heading, notice, saved_table
+from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
 from .expert_text import ExpertText, expert_badge, expert_text
@@ -204,20 +205,19 @@ def _over_training(checkpoint: Checkpoint, routing: RoutedText, i: int, layer: i
 def scores_table(stations: list[Station]) -> str:
     """The router's scores as numbers, one row per layer; visited experts stand out, full precision as tooltips."""
     E = len(stations[0].logits)
-    head = "".join(f"<th>{e}</th>" for e in range(E))
     rows = []
     for s in stations:
         visits = " ".join(f"{expert_badge(e)} {w:.2f}" for e, w in zip(s.experts, s.weights))
         margin = "all" if s.margin == float("inf") else f"{s.margin:.2f}"
-        scores = "".join(
-            f'<td{" class=chosen" if e in s.experts else ""} title="{x!r}">{x:.2f}</td>'.replace("-", "−")
+        scores = [
+            Cell(signed(x), x, title=repr(x).replace("-", "−"), kind="chosen" if e in s.experts else "")
             for e, x in enumerate(s.logits)
-        )
-        rows.append(f"<tr><td>{s.layer}</td><td>{visits}</td><td>{margin}</td>{scores}</tr>")
-    return saved_table(
-        '<table class="plain-table"><caption>The router’s scores (logits) of this token'
-        "</caption><thead><tr><th>layer</th><th>visits, weight</th>"
-        f'<th title="by how much the last one chosen beat the best one left out">margin</th>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>",
-        "router-scores",
+        ]
+        rows.append((s.layer, Cell(html=visits), margin, *scores))
+    beat = Cell("margin", title="by how much the last one chosen beat the best one left out")
+    return table(
+        ("layer", "visits, weight", beat, *range(E)),
+        rows,
+        caption="The router’s scores (logits) of this token",
+        save="router-scores",
     )

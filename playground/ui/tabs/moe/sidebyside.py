@@ -11,10 +11,10 @@ import torch
 
 from ....data import visible
 from ....decoding import SamplingConfig, generate
+from ....figures.side_by_side import both_expect, describe_both
 from ....service.runs import predict
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...figures.side_by_side import both_expect, describe_both
 from ...page import Page
 from ...prompts import read_prompt, suggestions
 from ...theme import badge, notice, quiet

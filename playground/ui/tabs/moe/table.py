@@ -12,6 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ....decoding import SamplingConfig, generate
+from ....figures.wire import bytes_text, signed
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
 from ....service.limits import training_memory
@@ -19,7 +20,6 @@ from ....service.views import PairView, SideView
 from ....training import loss_of
 from ....training.comparison import SIDES
 from ... import theme
-from ...figures.wire import bytes_text, signed
 from ...theme import duration, table
 
 DECODED = 24
@@ -65,7 +65,7 @@ def pair_table(
     ]
     rows += _losses(view)
     whose = "" if apart else f"{view.name}, under way" if view.active else view.name
-    return theme.saved_table(table((whose, "Dense", "MoE", "MoE ÷ dense"), rows), "dense-vs-moe")
+    return table((whose, "Dense", "MoE", "MoE ÷ dense"), rows, save="dense-vs-moe")
 
 
 def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 
+from ....figures.breaking import describe_losses, describe_runs, evenness_lines, loss_lines
 from ....model import ModelConfig
 from ....service.balance import BalanceJob, BalanceRun, BalanceView
 from ....service.limits import BALANCE_STEPS
 from ...chart import Chart
-from ...figures.breaking import describe_losses, describe_runs, evenness_lines, loss_lines
 from ...followers import Follower, in_line
 from ...following import Following
 from ...page import QUIETLY, Page, in_words, sentence

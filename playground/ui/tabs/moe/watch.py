@@ -6,12 +6,12 @@ import html
 import math
 from typing import Any
 
+from ....figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
 from ....model.twins import Twins
 from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
 from ... import theme
-from ...figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
 from ...followers import in_line
 from ...page import sentence
 from ...theme import duration, quiet, table

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from ....figures.stills import colours_css, still
 from ....service.views import RunView
 from ... import theme
-from ...figures.still import colours_css, still
 from . import watch
 from .form import setting_name
 from .runs_table import setting

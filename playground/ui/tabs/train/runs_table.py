@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ....figures.wire import signed
 from ....service.limits import Limits
 from ....service.views import RunView
 from ... import theme
-from ...figures.wire import signed
 from .form import setting_name
 from .watch import loss_text, seconds_of
 

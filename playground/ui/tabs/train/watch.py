@@ -12,10 +12,10 @@ import torch
 
 from ....data import visible
 from ....data.ladder import NO_MASK
+from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ....service.views import RunView
 from ... import theme
-from ...figures import candidates, embeddings, gradients, loss, parameters
 from ...followers import in_line
 from ...page import sentence
 

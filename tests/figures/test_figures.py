@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.ui.figures import (
+from playground.figures import (
     attention,
     candidates,
     embeddings,
@@ -19,13 +19,12 @@ from playground.ui.figures import (
     kv_cache,
     palette,
     parameters,
-    sparkline,
     wire,
 )
-from playground.ui.figures.candidates import describe_next_tokens
-from playground.ui.figures.loss import Run, describe_loss, loss_curve
-from playground.ui.figures.side_by_side import both_expect
-from playground.ui.figures.wire import signed
+from playground.figures.candidates import describe_next_tokens
+from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.figures.side_by_side import both_expect
+from playground.figures.wire import signed
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -68,8 +67,6 @@ FIGURES = {
     "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": gradients.gradient_map(RECORDS),
     "gradient map, nothing yet": gradients.gradient_map([]),
-    "gradient lines": gradients.gradient_lines(RECORDS),
-    "sparkline": sparkline.sparkline([1.0, math.nan, 3.0]),
     "similarity": embeddings.similarity_map(np.eye(6), TOKENS),
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
@@ -241,14 +238,14 @@ def test_cosines_agree_with_the_definition():
 
 def test_candidates_keep_their_rows_and_probabilities():
     before, after = candidates.next_tokens(["a", "a", "b"], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])["data"]
-    np.testing.assert_array_equal(wire.numbers_of(after["x"]), np.float32([0.5, 0.3, 0.2]))
-    np.testing.assert_array_equal(wire.numbers_of(before["x"]), np.float32([0.1, 0.2, 0.7]))
+    np.testing.assert_array_equal(wire.numbers_of(after["x"]), [0.5, 0.3, 0.2])
+    np.testing.assert_array_equal(wire.numbers_of(before["x"]), [0.1, 0.2, 0.7])
     assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
     words = candidates.describe_next_tokens(["a", "b"], [0.6, 0.4], [0.1, 0.9])
     assert words == "Most probable now: “a” with 60.0 %, up from 10.0 %; before, “b” was ahead of it."
     steps = candidates.sampling_steps(ROWS, chosen=0)["data"]
     for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
-        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), np.float32([row[key] for row in ROWS]))
+        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), [row[key] for row in ROWS])
     assert "✕ top-k" in steps[2]["text"]
     assert "top-k cut off 1" in candidates.describe_sampling_steps(ROWS, chosen=0)
 

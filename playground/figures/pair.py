@@ -11,7 +11,9 @@ import numpy as np
 
 from . import palette
 from .loss import rung_labels, rung_line
-from .wire import axis, escaped, layout, numbers, signed
+from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
+from .shapes import recorded as label
+from .wire import escaped, signed
 
 X_TITLES = {
     "step": "optimizer steps",
@@ -45,7 +47,7 @@ def pair_curves(
     above_floor: bool = False,
     recorded: bool = False,
     height: int = 380,
-) -> dict[str, Any]:
+) -> Figure:
     """Validation curves of both models over a common axis.
 
     Args:
@@ -66,35 +68,24 @@ def pair_curves(
     x_axis = axis(X_TITLES[x], **({"tickformat": "~s"} if x in ("tokens", "flops") else {}))
     if end:
         x_axis["range"] = [0, end]
-    annotations = [] if above_floor else rung_labels(rungs, height, False)
-    if recorded:
-        annotations.append({
-            "text": "recorded", "xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left",
-            "yanchor": "bottom", "yshift": 8, "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
-            "bgcolor": palette.BAND, "borderpad": 4,
-        })  # fmt: skip
     y_axis = (
         axis("nats above the floor", type="log", dtick="D2", tickformat=".2~g")
         if above_floor
         else axis("nats per token")
     )
-    drawing = layout(
+    return lines(
+        traces,
         height,
-        narrow={"margin.l": 42, "margin.r": 8, "legend.font.size": 10},
+        x_axis,
+        y_axis,
+        narrow={"margin.r": 8, "legend.font.size": 10},
         margin={"l": 56, "r": 20, "t": 36, "b": 44},
-        xaxis=x_axis,
-        yaxis=y_axis,
         shapes=[] if above_floor else [rung_line(name, value) for name, value in rungs],
-        annotations=annotations,
-        showlegend=True,
-        legend={
-            "orientation": "h", "x": 1, "xanchor": "right", "y": 1.02, "yanchor": "bottom",
-            "font": {"size": 11, "color": palette.MUTED},
-        },
+        annotations=[*([] if above_floor else rung_labels(rungs, height, False)), *([label()] if recorded else [])],
+        **legend("right"),
         hovermode="closest",
         uirevision=f"{x} {above_floor} {end}",
-    )  # fmt: skip
-    return {"data": traces, "layout": drawing}
+    )
 
 
 def describe_pair(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = ()) -> str:
@@ -115,51 +106,34 @@ def describe_pair(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = 
 
 def verdict_figure(
     differences: Sequence[float], mean: float | None, margin: float | None, *, height: int = 132
-) -> dict[str, Any]:
+) -> Figure:
     """Mixture minus dense, a mark per seed, the mean with its 95 % interval, and the line of no difference."""
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": numbers(differences),
-            "y": [0] * len(differences),
-            "name": "one seed",
-            "marker": {"size": 9, "symbol": "line-ns-open", "color": palette.MUTED, "line": {"width": 2}},
-            "hovertemplate": "%{x:.4f}<extra></extra>",
-        }
-    ]
+    tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
+    hover, one, both = "%{x:.4f}<extra></extra>", "one seed", "mean, 95 % interval"
+    places = {"mode": "markers", "hovertemplate": hover}
+    traces = [line(differences, [0] * len(differences), one, palette.MUTED, marks=tick, **places)]
     reach = max([abs(d) for d in differences] + [1e-3])
     if mean is not None and margin is not None:
         reach = max(reach, abs(mean) + margin)
         color = palette.FAINT if abs(mean) <= margin else palette.MOE if mean < 0 else palette.DENSE
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": numbers([mean]),
-                "y": [1],
-                "name": "mean, 95 % interval",
-                "marker": {"size": 10, "symbol": "diamond", "color": color},
-                "error_x": {"type": "data", "array": [margin], "color": color, "thickness": 2, "width": 6},
-                "hovertemplate": f"%{{x:.4f}} ± {margin:.4f}<extra></extra>",
-            }
-        )
-    drawing = layout(
+        around = {"type": "data", "array": [margin], "color": color, "thickness": 2, "width": 6}
+        places["hovertemplate"] = f"%{{x:.4f}} ± {margin:.4f}<extra></extra>"
+        diamond = {"size": 10, "symbol": "diamond"}
+        traces.append(line([mean], [1], both, color, marks=diamond, error_x=around, **places))
+    return figure(
+        traces,
         height,
         narrow={"margin.l": 8},
         margin={"l": 8, "r": 8, "t": 20, "b": 40},
         xaxis=axis("MoE − dense, nats per token", range=[-1.15 * reach, 1.15 * reach], nticks=7),
-        yaxis=axis(range=[-0.7, 1.7], showticklabels=False, showgrid=False, fixedrange=True),
-        shapes=[{
-            "type": "line", "x0": 0, "x1": 0, "yref": "paper", "y0": 0, "y1": 1,
-            "line": {"color": palette.INK, "width": 1, "dash": "dot"},
-        }],
+        yaxis=hidden(range=[-0.7, 1.7]),
+        shapes=[rule(x=0, color=palette.INK, dash="dot")],
         annotations=[
-            _side("← MoE better", 0, palette.MOE), _side("dense better →", 1, palette.DENSE),
+            note("← MoE better", color=palette.MOE),
+            note("dense better →", color=palette.DENSE, x=1, xanchor="right"),
         ],
         uirevision=f"{reach:.2g}",
-    )  # fmt: skip
-    return {"data": traces, "layout": drawing}
+    )
 
 
 def describe_verdict(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
@@ -175,25 +149,10 @@ def describe_verdict(differences: Sequence[float], mean: float | None, margin: f
 def _trace(curve: Curve, y: np.ndarray) -> dict[str, Any]:
     color = palette.MOE if curve.kind == "moe" else palette.DENSE
     dash = "dash" if curve.kind == "moe" else "solid"
-    trace: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers" if curve.is_first else "lines",
-        "x": numbers(curve.x, "f8"),
-        "y": numbers(y),
-        "name": escaped(curve.name),
-        "line": {"color": color, "width": 2.6 if curve.is_first else 1.1, "dash": dash},
-        "opacity": 1.0 if curve.is_first else 0.5,
-        "showlegend": curve.is_first,
-        "hovertemplate": f"%{{y:.4f}}<extra>{escaped(curve.name)}</extra>",
-    }
-    if curve.is_first:
-        symbol = "diamond" if curve.kind == "moe" else "circle"
-        trace["marker"] = {"size": 6, "color": color, "symbol": symbol}
+    trace = line(
+        curve.x, y, curve.name, color, width=2.6 if curve.is_first else 1.1, dash=dash, exact=True,
+        opacity=1.0 if curve.is_first else 0.5, showlegend=curve.is_first,
+        hover=f"%{{y:.4f}}<extra>{escaped(curve.name)}</extra>",
+        marks={"size": 6, "symbol": "diamond" if curve.kind == "moe" else "circle"} if curve.is_first else None,
+    )  # fmt: skip
     return trace
-
-
-def _side(text: str, x: float, color: str) -> dict[str, Any]:
-    return {
-        "text": text, "xref": "paper", "yref": "paper", "x": x, "y": 1, "xanchor": "left" if x == 0 else "right",
-        "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": color},
-    }  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened, signed
+from .shapes import UPSIDE_DOWN, Figure, cells, heatmap, names, slanted
+from .wire import escaped, signed
 
 
 def cosine_similarity(vectors: np.ndarray) -> np.ndarray:
@@ -19,43 +19,31 @@ def cosine_similarity(vectors: np.ndarray) -> np.ndarray:
     return unit @ unit.T
 
 
-def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int | None = None) -> dict[str, Any]:
+def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int | None = None) -> Figure:
     """Heat map of `similarity` (V, V) from −1 to 1 with the words on both axes; the diagonal is blank.
 
     Words are drawn in the given order; `similarity_order` gives one that puts words used alike side by side.
     """
     values = np.array(similarity, dtype=np.float64)
     np.fill_diagonal(values, np.nan)
-    places = list(range(len(words)))
-    labels = [escaped(shortened(word)) for word in words]
-    ticks = {"tickvals": places, "ticktext": labels, "showgrid": False, "tickfont": {"size": 11}}
-    cells = {
-        "type": "heatmap",
-        "z": numbers(values),
-        "customdata": [[f"{escaped(a)} · {escaped(b)}" for b in words] for a in words] if len(words) <= 24 else None,
-        "colorscale": colorscale(palette.DIVERGING_SCALE),
-        "zmin": -1,
-        "zmax": 1,
-        "xgap": 1,
-        "ygap": 1,
-        "hoverongaps": False,
-        "hovertemplate": "%{customdata}<br>cosine %{z:.2f}<extra></extra>"
-        if len(words) <= 24
-        else "cosine %{z:.2f}<extra></extra>",
-        "colorbar": colorbar("cosine", tickvals=[-1, -0.5, 0, 0.5, 1]),
-    }
-    cells = {key: value for key, value in cells.items() if value is not None}
-    return {
-        "data": [cells],
-        "layout": layout(
-            height or max(260, 90 + 20 * len(words)),
-            narrow={"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9},
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
-            xaxis=axis(side="bottom", tickangle=-60, **ticks),
-            yaxis=axis(autorange="reversed", **ticks),
-            uirevision=str(len(words)),
-        ),
-    }
+    few = len(words) <= 24
+    pairs = [[f"{escaped(a)} · {escaped(b)}" for b in words] for a in words] if few else None
+    trace = cells(
+        values,
+        "%{customdata}<br>cosine %{z:.2f}" if few else "cosine %{z:.2f}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-1, 1),
+        bar="cosine",
+        ticks={"tickvals": [-1, -0.5, 0, 0.5, 1]},
+        customdata=pairs,
+    )
+    return heatmap(
+        trace,
+        height or max(260, 90 + 20 * len(words)),
+        slanted(words),
+        names(words, **UPSIDE_DOWN),
+        uirevision=str(len(words)),
+    )
 
 
 def similarity_order(similarity: np.ndarray) -> list[int]:

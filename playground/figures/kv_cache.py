@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, bytes_text, layout, numbers
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, bar, figure, hidden, legend, line, lines, note, rule
+from .wire import bytes_text
 
 
 def token_times(
@@ -19,63 +20,34 @@ def token_times(
     *,
     context: int | None = None,
     height: int = 280,
-) -> dict[str, Any]:
+) -> Figure:
     """Milliseconds per token against the sequence's length, with the cache (solid) and without (dashed).
 
     `lengths_without` defaults to the first of `lengths`. A line marks where the model's `context` is full.
     """
     if lengths_without is None:
         lengths_without = lengths[: len(without_cache)]
-    curves = (
-        ("without the cache", lengths_without, without_cache, palette.MUTED, "dash"),
-        ("with the cache", lengths, with_cache, palette.DENSE, "solid"),
-    )
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": name,
-            "x": numbers(x),
-            "y": numbers(y),
-            "line": {"color": color, "width": 2.2, "dash": dash},
-            "hovertemplate": "%{y:.2f} ms",
-        }
-        for name, x, y, color, dash in curves
+    curves = [
+        line(lengths_without, without_cache, "without the cache", palette.MUTED, dash="dash", hover="%{y:.2f} ms"),
+        line(lengths, with_cache, "with the cache", palette.DENSE, hover="%{y:.2f} ms"),
     ]
-    return {
-        "data": lines,
-        "layout": layout(
-            height,
-            margin={"l": 52, "r": 12, "t": 30, "b": 44},
-            narrow={"margin.l": 42},
-            showlegend=True,
-            legend={
-                "orientation": "h",
-                "x": 0,
-                "y": 1.02,
-                "yanchor": "bottom",
-                "traceorder": "reversed",
-                "font": {"size": 11, "color": palette.MUTED},
-            },
-            hovermode="x unified",
-            xaxis=axis("tokens so far"),
-            yaxis=axis("ms per token", rangemode="tozero"),
-            **_full_at(context, lengths),
-        ),
-    }
+    return lines(
+        curves,
+        height,
+        axis("tokens so far"),
+        axis("ms per token", rangemode="tozero"),
+        margin={"l": 52, "r": 12, "t": 30, "b": 44},
+        **legend(traceorder="reversed"),
+        **_full_at(context, lengths),
+    )
 
 
 def _full_at(context: int | None, lengths: Sequence[int]) -> dict[str, Any]:
     """A mark in a chart over lengths where the context is full; nothing where it never is."""
     if context is None or not len(lengths) or lengths[-1] <= context:
         return {}
-    line = {"color": palette.MUTED, "width": 1, "dash": "dot"}
-    mark = {"type": "line", "x0": context, "x1": context, "yref": "paper", "y0": 0, "y1": 1, "line": line}
-    words = {"x": context, "xanchor": "right", "yref": "paper", "y": 0.02, "yanchor": "bottom", "showarrow": False}
-    return {
-        "shapes": [mark],
-        "annotations": [{**words, "text": "context full ", "font": {"size": 11, "color": palette.MUTED}}],
-    }
+    words = note("context full ", x=context, xref="x", xanchor="right", y=0.02)
+    return {"shapes": [rule(x=context, dash="dot")], "annotations": [words]}
 
 
 def describe_token_times(
@@ -109,27 +81,15 @@ def describe_token_times(
     return f"{words}.{beyond}"
 
 
-def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> dict[str, Any]:
+def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> Figure:
     """The cache's size in KiB or MiB against the length of the text."""
     top = max([*nbytes, 1])
     unit, divisor = ("MiB", 2**20) if top >= 2**20 else ("KiB", 2**10)
-    area = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": numbers(lengths),
-        "y": numbers(np.asarray(nbytes, dtype=np.float64) / divisor),
-        "line": {"color": palette.VALUE, "width": 2.2, "shape": "hv"},
-        "hovertemplate": f"%{{x:,.0f}} tokens: %{{y:.4~g}} {unit}<extra></extra>",
-    }
-    return {
-        "data": [area],
-        "layout": layout(
-            height,
-            xaxis=axis("tokens so far"),
-            yaxis=axis(unit, rangemode="tozero"),
-            uirevision=unit,
-        ),
-    }
+    sizes = np.asarray(nbytes, dtype=np.float64) / divisor
+    hover = f"%{{x:,.0f}} tokens: %{{y:.4~g}} {unit}<extra></extra>"
+    area = line(lengths, sizes, "the cache", palette.VALUE, hover=hover)
+    area["line"]["shape"] = "hv"
+    return figure([area], height, xaxis=axis("tokens so far"), yaxis=axis(unit, rangemode="tozero"), uirevision=unit)
 
 
 def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: int | None = None) -> str:
@@ -145,30 +105,18 @@ def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: i
     return words + "."
 
 
-def projection_bars(with_cache: int, without_cache: int) -> dict[str, Any]:
+def projection_bars(with_cache: int, without_cache: int) -> Figure:
     """Q, K and V projections counted so far, with and without the cache."""
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": ["with the cache", "without"],
-        "x": numbers([with_cache, without_cache], "f8"),
-        "text": [f"{with_cache:,}", f"{without_cache:,}"],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "textfont": {"size": 12, "color": palette.MUTED},
-        "marker": {"color": [palette.DENSE, palette.FAINT]},
-        "hovertemplate": "%{y}: %{x:,} projections<extra></extra>",
-    }
-    return {
-        "data": [bars],
-        "layout": layout(
-            112,
-            margin={"l": 8, "r": 72, "t": 8, "b": 8},
-            bargap=0.4,
-            xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, rangemode="tozero"),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6),
-        ),
-    }
+    counts, places = [with_cache, without_cache], ["with the cache", "without"]
+    colors, hover = [palette.DENSE, palette.FAINT], "%{y}: %{x:,} projections<extra></extra>"
+    return figure(
+        [bar(counts, places, colors, hover, lying=True, text=[f"{count:,}" for count in counts])],
+        112,
+        margin={"l": 8, "r": 72, "t": 8, "b": 8},
+        bargap=0.4,
+        xaxis=hidden(rangemode="tozero"),
+        yaxis=axis(showgrid=False, ticklabelstandoff=6, **UPSIDE_DOWN, **FIXED),
+    )
 
 
 def describe_projections(with_cache: int, without_cache: int) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 
 from . import palette
-from .wire import axis, escaped, layout, numbers
+from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
 
 NEXT_TO_NOTHING = 0.005
 """Nats above the floor, or below it, that no longer count."""
@@ -45,7 +46,7 @@ def loss_curve(
     log_x: bool = False,
     log_y: bool = False,
     height: int = 360,
-) -> dict[str, Any]:
+) -> Figure:
     """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the ladder.
 
     Args:
@@ -57,71 +58,43 @@ def loss_curve(
         log_y: spreads out what happens close to a low floor.
     """
     traces = [
-        _line(
-            other.evaluations[x],
-            other.evaluations["val_loss"],
-            f"{other.name}, validation",
-            palette.OTHERS[i % len(palette.OTHERS)],
-            width=1.8,
-        )
-        for i, other in enumerate(others)
+        line(other.evaluations[x], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
+        for other, color in zip(others, cycle(palette.OTHERS))
     ]
     if run is not None:
         color = palette.MOE if run.kind == "moe" else palette.DENSE
         bucket = _bucket(planned_steps or len(run.steps["step"]))
         at, means = _bucket_means(run.steps[x], bucket), _bucket_means(run.steps["loss"], bucket)
+        of = "" if bucket == 1 else f" (mean of {bucket})"
+        points, training, validation = (run.evaluations[name] for name in (x, "train_loss", "val_loss"))
         traces += [
-            _line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, note=_note(bucket)),
-            _line(run.evaluations[x], run.evaluations["train_loss"], "training", color, width=1.6, dash="dot"),
-            _line(run.evaluations[x], run.evaluations["val_loss"], "validation", color, width=2.6, markers=True),
+            line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
+            line(points, training, "training", color, width=1.6, dash="dot"),
+            line(points, validation, "validation", color, width=2.6, marks=5),
         ]
     x_axis = axis("optimizer steps" if x == "step" else "seconds of training")
     if log_x:
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
-    annotations = rung_labels(rungs, height, log_y)
-    narrow = {"margin.l": 42, "margin.r": 8, "legend.font.size": 10}
+    notes, narrow = rung_labels(rungs, height, log_y), {"margin.r": 8, "legend.font.size": 10}
     if run is not None and run.recorded:
-        narrow |= {"margin.t": 62, f"annotations.{len(annotations)}.yshift": 32}  # over the legend
-        annotations.append(
-            {
-                "text": "recorded",
-                "xref": "paper",
-                "yref": "paper",
-                "x": 0,
-                "y": 1,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "yshift": 8,
-                "showarrow": False,
-                "font": {"size": 11, "color": palette.MUTED},
-                "bgcolor": palette.BAND,
-                "borderpad": 4,
-            }
-        )
-    drawing = layout(
+        narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
+        notes.append(recorded())
+    return lines(
+        traces,
         height,
+        x_axis,
+        axis("nats per token", tickformat=".2~f", **_heights(run, rungs, log_y)),
         narrow=narrow,
         margin={"l": 52, "r": 20, "t": 36, "b": 44},
-        xaxis=x_axis,
-        yaxis=axis("nats per token", tickformat=".2~f", **_heights(run, rungs, log_y)),
         shapes=[rung_line(name, value) for name, value in rungs],
-        annotations=annotations,
-        showlegend=True,
-        legend={
-            "orientation": "h",
-            "x": 1,
-            "xanchor": "right",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "font": {"size": 11, "color": palette.MUTED},
-        },
+        annotations=notes,
+        **legend("right"),
         hovermode="x unified" if run is not None else "closest",
         # Another run or another axis is another picture: the zoom starts anew.
         uirevision=f"{run and run.name} {x} {log_x} {log_y} {planned_steps}",
     )
-    return {"data": traces, "layout": drawing}
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
@@ -171,35 +144,6 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     return f"{where}.{trend}"
 
 
-def _line(
-    x: Sequence[float],
-    y: Sequence[float],
-    name: str,
-    color: str,
-    *,
-    width: float,
-    dash: str = "solid",
-    opacity: float = 1.0,
-    markers: bool = False,
-    note: str = "",
-) -> dict[str, Any]:
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers" if markers else "lines",
-        "x": numbers(x),
-        "y": numbers(y),
-        "name": escaped(name),
-        "line": {"color": color, "width": width, "dash": dash},
-        "opacity": opacity,
-        "hovertemplate": f"%{{y:.4f}}{note}",
-    }
-    return {**trace, "marker": {"size": 5, "color": color}} if markers else trace
-
-
-def _note(bucket: int) -> str:
-    return "" if bucket == 1 else f" (mean of {bucket})"
-
-
 def _bucket(n_steps: int) -> int:
     return max(1, -(-n_steps // _POINTS))
 
@@ -211,23 +155,11 @@ def _bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
     return array[:whole].reshape(-1, bucket).mean(axis=1)
 
 
-def rung_line(name: str, value: float) -> dict[str, Any]:
+def rung_line(name: str, value: float) -> Figure:
     """A line of the ladder across the whole chart."""
-    is_floor = name == "floor"
-    return {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "y0": value,
-        "y1": value,
-        "layer": "below",
-        "line": {
-            "color": palette.HIGHLIGHT if is_floor else palette.FAINT,
-            "width": 1.4 if is_floor else 1,
-            "dash": "solid" if is_floor else "dash",
-        },
-    }
+    if name == "floor":
+        return rule(y=value, color=palette.HIGHLIGHT, width=1.4, dash="solid", layer="below")
+    return rule(y=value, color=palette.FAINT, layer="below")
 
 
 def rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) -> list[dict[str, Any]]:
@@ -244,19 +176,10 @@ def rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) ->
         # 15 pixels of text on an axis whose ladder fills most of the height
         touching = last is not None and abs(last - place) / span * (height - 100) < 15
         shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
-        labels.append(
-            {
-                "text": text,
-                "xref": "paper",
-                "x": 1,
-                "xanchor": "right",
-                "xshift": shift,
-                "y": place,
-                # curves come down to the floor, so its label stands under it
-                "yanchor": "top" if name == "floor" else "bottom",
-                "showarrow": False,
-                "font": {"size": 11, "color": palette.HIGHLIGHT if name == "floor" else palette.MUTED},
-            }
-        )
+        floor = name == "floor"
+        color, side = (palette.HIGHLIGHT, "top") if floor else (palette.MUTED, "bottom")
+        # curves come down to the floor, so its label stands under it
+        place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side}
+        labels.append(note(text, y=place, color=color, **place_of))
         last = place
     return labels

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import palette
-from .wire import axis, escaped, layout, numbers, percent, shortened
+from .shapes import FIXED, Figure, axis, bar, figure, legend, note, nth, panels
+from .shapes import names as named
+from .wire import escaped, numbers, percent, shortened
 
 _ROW = 26
 """Pixels per candidate."""
@@ -19,7 +21,7 @@ def next_tokens(
     *,
     names: tuple[str, str] = ("before training", "after training"),
     chosen: int | None = None,
-) -> dict[str, Any]:
+) -> Figure:
     """Horizontal bars, one candidate per row in the given order, with the probability before as a second, pale bar.
 
     Args:
@@ -28,32 +30,22 @@ def next_tokens(
         before: the same tokens' probabilities earlier; None draws one bar each.
         chosen: row of the token that was drawn; marked with ▸ and the highlight colour.
     """
-    traces = [] if before is None else [_bars(before, names[0], palette.FAINT, labels, opacity=0.7)]
-    colors = [palette.HIGHLIGHT if row == chosen else palette.DENSE for row in range(len(labels))]
-    traces.append(_bars(probabilities, names[1] if before is not None else "probability", colors, labels))
     top = max([*probabilities, *(before or ()), 0.01])
-    row = _ROW if before is None else _ROW + 10
-    return {
-        "data": traces,
-        "layout": layout(
-            (44 if before is None else 72) + row * max(1, len(labels)),
-            margin={"l": 8, "r": 16, "t": 8 if before is None else 34, "b": 28},
-            bargap=0.3,
-            bargroupgap=0.08,
-            showlegend=before is not None,
-            legend={
-                "orientation": "h",
-                "x": 0,
-                "y": 1.0,
-                "yanchor": "bottom",
-                "font": {"size": 11, "color": palette.MUTED},
-                "traceorder": "normal",
-            },
-            xaxis=axis(range=[0, min(1.18 * top, 1.12)], tickformat=".0%", nticks=6, fixedrange=True),
-            yaxis=_rows(labels, chosen),
-            uirevision="rows",
-        ),
-    }
+    colors = [palette.HIGHLIGHT if row == chosen else palette.DENSE for row in range(len(labels))]
+    traces = [_bars(probabilities, "probability" if before is None else names[1], colors, labels)]
+    if before is not None:
+        traces.insert(0, _bars(before, names[0], palette.FAINT, labels, opacity=0.7))
+    return figure(
+        traces,
+        (44 if before is None else 72) + (_ROW if before is None else _ROW + 10) * max(1, len(labels)),
+        margin={"l": 8, "r": 16, "t": 8 if before is None else 34, "b": 28},
+        bargap=0.3,
+        bargroupgap=0.08,
+        xaxis=axis(range=[0, min(1.18 * top, 1.12)], tickformat=".0%", nticks=6, **FIXED),
+        yaxis=_rows(labels, chosen),
+        **({} if before is None else legend(traceorder="normal")),
+        uirevision="rows",
+    )
 
 
 def describe_next_tokens(
@@ -78,50 +70,13 @@ def describe_next_tokens(
     return words + "."
 
 
-def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> dict[str, Any]:
+def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> Figure:
     """The same candidates at each temperature, as panels side by side on one probability axis."""
-    temperatures = sorted(by_temperature)
-    count = max(1, len(temperatures))
-    gap = 0.03
-    width = (1 - gap * (count - 1)) / count
-    traces, axes, titles = [], {}, []
-    for i, temperature in enumerate(temperatures):
-        suffix = "" if i == 0 else str(i + 1)
-        start = i * (width + gap)
-        bars = _bars(by_temperature[temperature], f"temperature {temperature:g}", palette.SCORES, labels)
-        traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
-        axes[f"xaxis{suffix}"] = axis(
-            domain=[start, min(1.0, start + width)],
-            range=[0, 2],
-            tickvals=[0, 1],
-            ticktext=["0", "100 %"],
-            fixedrange=True,
-        )
-        titles.append(
-            {
-                "text": f"T = {temperature:g}",
-                "xref": "paper",
-                "yref": "paper",
-                "x": start,
-                "y": 1,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 12, "color": palette.INK},
-            }
-        )
-    return {
-        "data": traces,
-        "layout": layout(
-            64 + _ROW * max(1, len(labels)),
-            margin={"l": 8, "r": 8, "t": 28, "b": 26},
-            bargap=0.3,
-            annotations=titles,
-            yaxis=_rows(labels),
-            uirevision="rows",
-            **axes,
-        ),
-    }
+    stages = [
+        (f"T = {t:g}", _bars(by_temperature[t], f"temperature {t:g}", palette.SCORES, labels))
+        for t in sorted(by_temperature)
+    ]
+    return _side_by_side(stages, {"range": [0, 2], "tickvals": [0, 1], "ticktext": ["0", "100 %"]}, _rows(labels))
 
 
 def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
@@ -138,7 +93,7 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
     )
 
 
-def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> dict[str, Any]:
+def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> Figure:
     """The step table as bars: raw, tempered and final probability per candidate.
 
     Args:
@@ -153,51 +108,18 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
         ("+ temperature", "tempered_probability", palette.SCORES),
         ("+ cut-offs", "probability", palette.DENSE),
     )
-    gap, width = 0.03, (1 - 0.06) / 3
     top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])
     mark = next(m for m in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01) if m <= top + 1e-9)
-    traces, axes, titles = [], {}, []
+    drawn = []
     for i, (title, key, color) in enumerate(stages):
-        suffix = "" if i == 0 else str(i + 1)
-        start = i * (width + gap)
         colors = [palette.HIGHLIGHT if i == 2 and row == chosen else color for row in range(len(rows))]
         bars = _bars([float(row[key]) for row in rows], title, colors, labels)
         bars["marker"]["opacity"] = [0.35 if rule else 1.0 for rule in removed]
         if i == 2:
             bars["text"] = [f"✕ {escaped(rule)}" if rule else text for rule, text in zip(removed, bars["text"])]
-        traces.append({**bars, "xaxis": f"x{suffix}", "yaxis": "y"})
-        axes[f"xaxis{suffix}"] = axis(
-            domain=[start, min(1.0, start + width)],
-            range=[0, 1.8 * top],
-            tickvals=[0, mark],
-            ticktext=["0", f"{100 * mark:.0f} %"],
-            fixedrange=True,
-        )
-        titles.append(
-            {
-                "text": title,
-                "xref": "paper",
-                "yref": "paper",
-                "x": start,
-                "y": 1,
-                "xanchor": "left",
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 12, "color": palette.INK},
-            }
-        )
-    return {
-        "data": traces,
-        "layout": layout(
-            64 + _ROW * max(1, len(labels)),
-            margin={"l": 8, "r": 8, "t": 28, "b": 28},
-            bargap=0.3,
-            annotations=titles,
-            yaxis=_rows(labels, chosen),
-            uirevision="rows",
-            **axes,
-        ),
-    }
+        drawn.append((title, bars))
+    ticks = {"tickvals": [0, mark], "ticktext": ["0", f"{100 * mark:.0f} %"]}
+    return _side_by_side(drawn, {"range": [0, 1.8 * top], **ticks}, _rows(labels, chosen))
 
 
 def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> str:
@@ -216,35 +138,33 @@ def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | 
     return words + "."
 
 
+def _side_by_side(stages: Sequence[tuple[str, dict[str, Any]]], x: dict[str, Any], rows: dict[str, Any]) -> Figure:
+    """Bars of the same candidates in panels with titles, each on an axis such as `x`."""
+    domains, ink = panels(max(1, len(stages))), {"color": palette.INK, "size": 12}
+    return figure(
+        [{**bars, "xaxis": nth("x", i), "yaxis": "y"} for i, (_, bars) in enumerate(stages)],
+        64 + _ROW * max(1, len(rows["tickvals"])),
+        margin={"l": 8, "r": 8, "t": 28, "b": 28},
+        bargap=0.3,
+        annotations=[note(title, x=start, **ink) for (title, _), (start, _) in zip(stages, domains)],
+        yaxis=rows,
+        uirevision="rows",
+        **{nth("xaxis", i): axis(domain=domain, **x, **FIXED) for i, domain in enumerate(domains)},
+    )
+
+
 def _bars(
     values: Sequence[float], name: str, color: str | list[str], labels: Sequence[str], opacity: float = 1.0
 ) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": name,
-        "y": numbers(range(len(values)), "i2"),
-        "x": numbers(values),
-        "text": [percent(value) for value in values],
-        "textposition": "outside",
-        "textangle": 0,
-        "cliponaxis": False,
-        "textfont": {"size": 11, "color": palette.MUTED},
-        "customdata": [escaped(label) for label in labels],
-        "marker": {"color": color, "line": {"width": 0}, "opacity": opacity},
-        "hovertemplate": f"%{{customdata}}<br>{name}: %{{x:.4f}}<extra></extra>",
-    }
+    hover = f"%{{customdata}}<br>{name}: %{{x:.4f}}<extra></extra>"
+    rows, texts = numbers(range(len(values)), "i2"), [percent(value) for value in values]
+    bars = bar(values, rows, color, hover, name=name, lying=True, text=texts)
+    bars["marker"]["opacity"] = opacity
+    return {**bars, "customdata": [escaped(label) for label in labels]}
 
 
 def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
     """The axis of candidates: one place per row, so that equal texts stay apart; the first on top."""
-    texts = [("▸ " if i == chosen else "") + escaped(shortened(label)) for i, label in enumerate(labels)]
-    return axis(
-        tickvals=list(range(len(labels))),
-        ticktext=texts,
-        range=[len(labels) - 0.5, -0.5],
-        showgrid=False,
-        fixedrange=True,
-        ticklabelstandoff=6,
-        tickfont={"size": 12, "color": palette.INK},
-    )
+    texts = [("▸ " if i == chosen else "") + shortened(label) for i, label in enumerate(labels)]
+    ink = {"size": 12, "color": palette.INK}
+    return named(texts, length=16, range=[len(labels) - 0.5, -0.5], ticklabelstandoff=6, tickfont=ink, **FIXED)

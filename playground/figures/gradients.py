@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, heatmap
+from .wire import escaped, numbers
 
 
-def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = None) -> dict[str, Any]:
+def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = None) -> Figure:
     """Heat map, part of the model × step, colour on a log scale; records are `History.gradients` ({step, norms})."""
     parts, steps, norms = _table(records)
     with np.errstate(divide="ignore"):
@@ -21,60 +21,26 @@ def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = N
     if high - low < 0.1:
         low, high = low - 0.5, high + 0.5
     ticks = [t for t in range(-12, 13) if low <= t <= high] or [low, high]
-    cells = {
-        "type": "heatmap",
-        "z": numbers(exponents.reshape(len(parts), len(steps))),
-        "x": numbers(steps),
-        "y": [escaped(part) for part in parts],
-        "customdata": numbers(norms.reshape(len(parts), len(steps))),
-        "colorscale": colorscale(palette.SEQUENTIAL_SCALE),
-        "zmin": low,
-        "zmax": high,
-        "ygap": 2,
-        "hovertemplate": "%{y}<br>step %{x:,.0f}: gradient norm %{customdata:.4g}<extra></extra>",
-        "colorbar": colorbar("norm", tickvals=ticks, ticktext=[f"{10**t:.3g}" for t in ticks]),
-    }
-    return {
-        "data": [cells],
-        "layout": layout(
-            height or 84 + 24 * max(1, len(parts)),
-            narrow={"margin.r": 4},
-            margin={"l": 8, "r": 8, "t": 8, "b": 44},
-            xaxis=axis("optimizer steps", showgrid=False),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6, type="category"),
-        ),
-    }
-
-
-def gradient_lines(records: Sequence[Mapping[str, Any]], *, height: int = 280) -> dict[str, Any]:
-    """The same as one line per part, on a log axis."""
-    parts, steps, norms = _table(records)
-    colors = (palette.DENSE, palette.SCORES, palette.MOE, *palette.OTHERS)
-    dashes = ("solid", "dash", "dot", "dashdot")
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": escaped(part),
-            "x": numbers(steps),
-            "y": numbers(row),
-            "line": {"width": 1.8, "color": colors[i % len(colors)], "dash": dashes[i // len(colors) % len(dashes)]},
-            "hovertemplate": "%{y:.4g}",
-        }
-        for i, (part, row) in enumerate(zip(parts, norms))
-    ]
-    return {
-        "data": lines,
-        "layout": layout(
-            height,
-            showlegend=True,
-            legend={"font": {"size": 11, "color": palette.MUTED}},
-            narrow={"legend.orientation": "h", "legend.y": -0.3},
-            xaxis=axis("optimizer steps"),
-            yaxis=axis("gradient norm", type="log", dtick=1),
-            hovermode="x unified",
-        ),
-    }
+    trace = cells(
+        exponents.reshape(len(parts), len(steps)),
+        "%{y}<br>step %{x:,.0f}: gradient norm %{customdata:.4g}",
+        ends=(low, high),
+        bar="norm",
+        ticks={"tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]},
+        gap=0,
+        ygap=2,
+        x=numbers(steps),
+        y=[escaped(part) for part in parts],
+        customdata=numbers(norms.reshape(len(parts), len(steps))),
+    )
+    return heatmap(
+        trace,
+        height or 84 + 24 * max(1, len(parts)),
+        axis("optimizer steps", showgrid=False),
+        axis(**UPSIDE_DOWN, **FIXED, showgrid=False, ticklabelstandoff=6, type="category"),
+        margin={"l": 8, "r": 8, "t": 8, "b": 44},
+        narrow={"margin.r": 4},
+    )
 
 
 def describe_gradients(records: Sequence[Mapping[str, Any]]) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import palette
 from .attention import written
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers, shortened
+from .shapes import UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, note, reach
+from .wire import escaped, numbers, shortened
 
 MOST_NUMBERS = 128
 """Numbers of a vector that are drawn; the caller's sentence says how many there are."""
@@ -22,7 +22,7 @@ def vector_rows(
     *,
     chosen: int | Sequence[int] | None = None,
     limit: float | None = None,
-) -> dict[str, Any]:
+) -> Figure:
     """One row of cells per vector, on one diverging scale centred on 0; vectors may differ in length.
 
     Args:
@@ -32,61 +32,46 @@ def vector_rows(
     """
     marked = {chosen} if isinstance(chosen, int) else set(chosen or ())
     width = min(MOST_NUMBERS, max(len(vector) for _, vector, _ in rows))
-    cells = np.full((len(rows), width), np.nan)
+    numbers_ = np.full((len(rows), width), np.nan)
     for row, (_, vector, _) in enumerate(rows):
         drawn = np.asarray(vector, dtype=np.float64)[:width]
-        cells[row, : len(drawn)] = drawn
-    largest = np.nanmax(np.abs(cells), initial=0.0)
-    ends = float(limit or largest or 1.0)
-    names = [shortened(label, 22) for label, _, _ in rows]
+        numbers_[row, : len(drawn)] = drawn
+    ends = float(limit or reach(numbers_))
+    labels = [("▸ " if row in marked else "") + shortened(label, 22) for row, (label, _, _) in enumerate(rows)]
+    place = {"yref": "y", "yanchor": "auto", "xanchor": "right", "xshift": -6}
     notes = [
-        {
-            "text": ("▸ " if row in marked else "") + escaped(name),
-            "xref": "paper",
-            "x": 0,
-            "y": row,
-            "xanchor": "right",
-            "xshift": -6,
-            "showarrow": False,
-            "font": {"size": 11, "color": ROLES[role]},
-        }
-        for row, (name, (_, _, role)) in enumerate(zip(names, rows))
+        note(escaped(label), y=row, color=ROLES[role], **place)
+        for row, (label, (_, _, role)) in enumerate(zip(labels, rows))
         if len(rows) <= 48 or row % 2 == 0
     ]
-    room = 18 + int(6.6 * max(len(name) + 2 * (row in marked) for row, name in enumerate(names)))
-    return {
-        "data": [
-            {
-                "type": "heatmap",
-                "z": numbers(cells),
-                "y": list(range(len(rows))),
-                "colorscale": colorscale(palette.DIVERGING_SCALE),
-                "zmin": -ends,
-                "zmax": ends,
-                "xgap": 1 if width <= 64 else 0,
-                "ygap": 2,
-                "hoverongaps": False,
-                "hovertemplate": "row %{y}, number %{x}: %{z:.4f}<extra></extra>",
-                **written(cells.size),
-                "colorbar": colorbar("value"),
-            }
-        ],
-        "layout": layout(
-            int(min(760, 84 + len(rows) * (30 if len(rows) <= 8 else 20 if len(rows) <= 24 else 13))),
-            margin={"l": room, "r": 8, "t": 8, "b": 8},
-            narrow={"margin.l": min(room, 96)},
-            annotations=notes,
-            xaxis=axis("number", showgrid=False, **({"dtick": 1} if width <= 16 else {})),
-            yaxis=axis(autorange="reversed", showgrid=False, showticklabels=False),
-            uirevision=f"{len(rows)} {width}",
-        ),
-    }
+    room = 18 + int(6.6 * max(map(len, labels)))
+    trace = cells(
+        numbers_,
+        "row %{y}, number %{x}: %{z:.4f}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-ends, ends),
+        bar="value",
+        text=written(numbers_.size),
+        y=list(range(len(rows))),
+        xgap=1 if width <= 64 else 0,
+        ygap=2,
+    )
+    return heatmap(
+        trace,
+        min(760, 84 + len(rows) * (30 if len(rows) <= 8 else 20 if len(rows) <= 24 else 13)),
+        axis("number", showgrid=False, **({"dtick": 1} if width <= 16 else {})),
+        axis(showgrid=False, showticklabels=False, **UPSIDE_DOWN),
+        margin={"l": room, "r": 8, "t": 8, "b": 8},
+        narrow={"margin.l": min(room, 96)},
+        annotations=notes,
+        uirevision=f"{len(rows)} {width}",
+    )
 
 
-def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> dict[str, Any]:
+def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figure:
     """Pairs of numbers (n, 2) as arrows from 0, dashed before and solid after turning by `angles` (n,) radians."""
     pairs = min(len(before), _MOST_PAIRS)
-    reach = 1.08 * float(np.abs(np.concatenate((before[:pairs], after[:pairs]))).max(initial=1e-6))
+    reach_ = 1.08 * float(np.abs(np.concatenate((before[:pairs], after[:pairs]))).max(initial=1e-6))
     traces = []
     for i in range(pairs):
         start, end = before[i], after[i]
@@ -104,13 +89,12 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> dict[
              "line": {"color": palette.QUERY, "width": 2}, "marker": {"size": [0.1, 6], "color": palette.QUERY},
              "hoverinfo": "text", "hovertext": ["", f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°"]},
         ]  # fmt: skip
-    return {
-        "data": traces,
-        "layout": layout(
-            380,
-            margin={"l": 44, "r": 8, "t": 8, "b": 36},
-            xaxis=axis("first number of the pair", range=[-reach, reach], zeroline=True, zerolinecolor=palette.GRID),
-            yaxis=axis("second", range=[-reach, reach], zeroline=True, zerolinecolor=palette.GRID, scaleanchor="x"),
-            uirevision=str(pairs),
-        ),
-    }
+    span = {"range": [-reach_, reach_], "zeroline": True, "zerolinecolor": palette.GRID}
+    return figure(
+        traces,
+        380,
+        margin={"l": 44, "r": 8, "t": 8, "b": 36},
+        xaxis=axis("first number of the pair", **span),
+        yaxis=axis("second", scaleanchor="x", **span),
+        uirevision=str(pairs),
+    )

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from . import palette
-from .wire import axis, escaped, layout, numbers, percent, size
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, bar, figure, hidden
+from .wire import escaped, percent, size
 
 GPT2_SMALL = 124_439_808
 
 
-def parameter_bars(components: Mapping[str, int]) -> dict[str, Any]:
+def parameter_bars(components: Mapping[str, int]) -> Figure:
     """One horizontal bar per component that has parameters (`ModelConfig.parameters_by_component()`)."""
     kept = {name: count for name, count in components.items() if count}
     total = sum(kept.values()) or 1
     names, counts = list(kept), list(kept.values())
     labels = [f"{size(count)} · {percent(count / total)}" for count in counts]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [escaped(name) for name in names],
-        "x": numbers(counts, "f8"),
-        "text": labels,
-        "textposition": "outside",
-        "cliponaxis": False,
-        "textfont": {"size": 11, "color": palette.MUTED},
-        "marker": {"color": [_color(name) for name in names], "line": {"width": 0}},
-        "hovertemplate": "%{y}: %{x:,} parameters<extra></extra>",
-    }
-    return {
-        "data": [bars],
-        "layout": layout(
-            56 + 34 * max(1, len(names)),
-            narrow={"margin.r": 96},
-            margin={"l": 8, "r": 120, "t": 8, "b": 8},
-            bargap=0.42,
-            xaxis=axis(showgrid=False, showticklabels=False, fixedrange=True, range=[0, max(counts, default=1)]),
-            yaxis=axis(autorange="reversed", showgrid=False, fixedrange=True, ticklabelstandoff=6),
-            uirevision=str(names),
-        ),
-    }
+    colors, hover = [_color(name) for name in names], "%{y}: %{x:,} parameters<extra></extra>"
+    return figure(
+        [bar(counts, [escaped(name) for name in names], colors, hover, lying=True, text=labels)],
+        56 + 34 * max(1, len(names)),
+        narrow={"margin.r": 96},
+        margin={"l": 8, "r": 120, "t": 8, "b": 8},
+        bargap=0.42,
+        xaxis=hidden(range=[0, max(counts, default=1)]),
+        yaxis=axis(showgrid=False, ticklabelstandoff=6, **UPSIDE_DOWN, **FIXED),
+        uirevision=str(names),
+    )
 
 
 def parameter_rows(components: Mapping[str, int]) -> list[list[str]]:

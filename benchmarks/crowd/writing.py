@@ -1,8 +1,4 @@
-"""A crowd: many visitors of one server at once, against one visitor alone, on this machine only.
-
-Each visitor calls the page's own API over HTTP, as gradio's clients do, all from one process beside the server's.
-Every loop here is bounded in count and time, and nothing but 127.0.0.1 is ever asked.
-"""
+"""Forty-six visitors write with one model at once, by the page's own API."""
 
 from __future__ import annotations
 
@@ -11,11 +7,13 @@ import asyncio
 import json
 import statistics
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import httpx
 
-from .page import served
+from ..page import served
+from .visitor import connected
 
 TOKENS = 100
 PROMPT = "Mia lived by the sea."
@@ -33,29 +31,27 @@ class Seen:
     tokens: int = 0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this benchmark."""
-    parser.add_argument("--visitors", type=int, default=46)
-    parser.add_argument("--rounds", type=int, default=3, help="calls of each visitor, one after the other")
-
-
-def run(options: argparse.Namespace) -> None:
-    """Measure and print the table."""
-    assert 1 <= options.visitors <= 100 and 1 <= options.rounds <= 20, "a crowd here has at most 100 visitors"
-    print("| what | one alone | all at once | ratio |\n|---|---|---|---|")
+def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
+    """First text, whole text, tokens per second, errors."""
     with served() as (address, _, _):
         asyncio.run(_crowd(address, 1, 3))  # the model is loaded, the lanes are open
         alone, alone_rate = _rate(address, 1, 3 * options.rounds)
         crowd, rate = _rate(address, options.visitors, options.rounds)
     for name, one, many in (
         ("first text, median s", statistics.median(alone.first), statistics.median(crowd.first)),
-        ("first text, 95 % s", _p95(alone.first), _p95(crowd.first)),
+        ("first text, 95 % s", p95(alone.first), p95(crowd.first)),
         ("whole text, median s", statistics.median(alone.whole), statistics.median(crowd.whole)),
         ("tokens/s of all together", alone_rate, rate),
     ):
-        print(f"| {name} | {one:,.2f} | {many:,.2f} | {many / one:.2f}× |")
-    print(f"| errors of {len(crowd.whole) + len(crowd.errors)} calls | {len(alone.errors)} | {len(crowd.errors)} | |")
-    print(*sorted(set(crowd.errors))[:5], sep="\n")
+        yield f"{options.visitors} write {TOKENS} tokens: {name}", f"{one:,.2f}", f"{many:,.2f}", f"{many / one:.2f}×"
+    calls = len(crowd.whole) + len(crowd.errors)
+    said = "; ".join(sorted(set(crowd.errors))[:3])
+    yield f"errors of {calls} calls", str(len(alone.errors)), f"{len(crowd.errors)} {said}".strip(), ""
+
+
+def p95(values: list[float]) -> float:
+    """What 95 % of the values do not pass."""
+    return sorted(values)[max(int(0.95 * len(values)) - 1, 0)]
 
 
 def _rate(address: str, visitors: int, rounds: int) -> tuple[Seen, float]:
@@ -64,14 +60,9 @@ def _rate(address: str, visitors: int, rounds: int) -> tuple[Seen, float]:
     return seen, seen.tokens / (time.perf_counter() - began)
 
 
-def _p95(values: list[float]) -> float:
-    return sorted(values)[max(int(0.95 * len(values)) - 1, 0)]
-
-
 async def _crowd(address: str, visitors: int, rounds: int) -> Seen:
     seen = Seen()
-    limits = httpx.Limits(max_connections=2 * visitors + 4)
-    async with httpx.AsyncClient(base_url=address, timeout=300, limits=limits) as client:
+    async with connected(address, visitors) as client:
         await asyncio.gather(*(_visitor(client, number, rounds, seen) for number in range(visitors)))
     return seen
 

@@ -8,7 +8,25 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .wire import axis, colorbar, colorscale, escaped, layout, numbers
+from .shapes import (
+    DASHES,
+    FIXED,
+    UPSIDE_DOWN,
+    Figure,
+    axis,
+    bar,
+    cells,
+    counted,
+    figure,
+    heatmap,
+    legend,
+    line,
+    lines,
+    names,
+    note,
+    rule,
+)
+from .wire import numbers
 
 MEASURE_NAMES = {
     "total": "the expert alone",
@@ -19,63 +37,33 @@ _COLORS = {"total": palette.FAINT, "beyond": palette.MOE, "remembered": palette.
 _PATTERNS = {"total": "", "beyond": "/", "remembered": "x"}
 
 
-def information_bars(
-    layers: Sequence[int], bits: Mapping[str, Sequence[float]], p95: Mapping[str, float]
-) -> dict[str, Any]:
+def information_bars(layers: Sequence[int], bits: Mapping[str, Sequence[float]], p95: Mapping[str, float]) -> Figure:
     """Bits about the source per layer, one bar per measure, with a mark at what chance exceeds once in twenty."""
-    names = [f"layer {layer}" for layer in layers]
-    bars = [
-        {
-            "type": "bar",
-            "name": MEASURE_NAMES[measure],
-            "x": names,
-            "y": numbers(values),
-            "text": [f"{value:.2f}" for value in values],
-            "textposition": "outside",
-            "textfont": {"size": 10},
-            "cliponaxis": False,
-            "marker": {
-                "color": _COLORS[measure],
-                "pattern": {"shape": _PATTERNS[measure], "size": 5, "solidity": 0.25},
-            },
-            "customdata": numbers([p95[measure]] * len(layers)),
-            "hovertemplate": "%{x}: %{y:.4f} bits<br>chance below %{customdata:.4f}<extra>%{fullData.name}</extra>",
-            "offsetgroup": measure,
-        }
-        for measure, values in bits.items()
-    ]
-    marks = [
-        {
-            "type": "bar",  # a bar without a body, so that it stands on its own bar: only its error bar is drawn
-            "name": "chance (the best layer's 95th percentile)",
-            "showlegend": i == 0,
-            "legendgroup": "chance",
-            "x": names,
-            "y": numbers([p95[measure]] * len(layers)),
-            "marker": {"color": "rgba(0,0,0,0)", "line": {"color": palette.INK, "width": 1.5}},
-            "hoverinfo": "skip",
-            "offsetgroup": measure,
-        }
-        for i, measure in enumerate(bits)
-    ]
-    return {
-        "data": [*bars, *marks],
-        "layout": layout(
-            320,
-            margin={"l": 52, "r": 12, "t": 44, "b": 40},
-            narrow={"margin.l": 40, "legend.font.size": 9},
-            xaxis=axis(fixedrange=True, showgrid=False),
-            yaxis=axis("bits about the source", rangemode="tozero", fixedrange=True),
-            barmode="group",
-            bargap=0.25,
-            showlegend=True,
-            legend={
-                "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom",
-                "font": {"size": 11, "color": palette.MUTED},
-            },
-            uirevision=str(len(layers)),
-        ),
-    }  # fmt: skip
+    groups = [f"layer {layer}" for layer in layers]
+    hover = "%{x}: %{y:.4f} bits<br>chance below %{customdata:.4f}<extra>%{fullData.name}</extra>"
+    bars, marks = [], []
+    for i, (measure, values) in enumerate(bits.items()):
+        chance, group = [p95[measure]] * len(layers), {"offsetgroup": measure}
+        texts = [f"{value:.2f}" for value in values]
+        drawn = bar(values, groups, _COLORS[measure], hover, name=MEASURE_NAMES[measure], text=texts, **group)
+        drawn["marker"]["pattern"] = {"shape": _PATTERNS[measure], "size": 5, "solidity": 0.25}
+        bars.append({**drawn, "textfont": {"size": 10}, "customdata": numbers(chance)})
+        # a bar without a body, so that it stands on its own bar: only its edge is drawn
+        mark = bar(chance, groups, "rgba(0,0,0,0)", "", name="chance (the best layer's 95th percentile)", **group)
+        mark["marker"]["line"] = {"color": palette.INK, "width": 1.5}
+        marks.append({**mark, "showlegend": i == 0, "legendgroup": "chance", "hoverinfo": "skip"})
+    return figure(
+        [*bars, *marks],
+        320,
+        margin={"l": 52, "r": 12, "t": 44, "b": 40},
+        narrow={"margin.l": 40, "legend.font.size": 9},
+        xaxis=axis(showgrid=False, **FIXED),
+        yaxis=axis("bits about the source", rangemode="tozero", **FIXED),
+        barmode="group",
+        bargap=0.25,
+        **legend(),
+        uirevision=str(len(layers)),
+    )
 
 
 def describe_information(
@@ -117,55 +105,27 @@ def describe_information(
     )
 
 
-def information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float
-) -> dict[str, Any]:
+def information_lines(records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float) -> Figure:
     """One measure over training, a line per layer; the dashed line is what the best layer at the end has by chance."""
-    dashes = ("solid", "dash", "dot", "dashdot")
-    colors = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:])
-    lines = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": f"layer {layer}",
-            "x": numbers([record["step"] for record in records]),
-            "y": numbers([record[measure][i] for record in records]),
-            "line": {"width": 2, "color": colors[i % len(colors)], "dash": dashes[i % len(dashes)]},
-            "marker": {"size": 4},
-            "hovertemplate": "%{y:.4f} bits",
-        }
+    colors, steps = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:]), [r["step"] for r in records]
+    curves = [
+        line(
+            steps, [record[measure][i] for record in records], f"layer {layer}", colors[i % len(colors)],
+            dash=DASHES[i % 4], marks=4, hover="%{y:.4f} bits",
+        )
         for i, layer in enumerate(layers)
-    ]
-    return {
-        "data": lines,
-        "layout": layout(
-            300,
-            showlegend=True,
-            margin={"l": 52, "r": 12, "t": 36, "b": 44},
-            legend={
-                "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom",
-                "font": {"size": 11, "color": palette.MUTED},
-            },
-            xaxis=axis("optimizer steps"),
-            yaxis=axis("bits", rangemode="tozero"),
-            **(_chance_line(p95) if np.isfinite(p95) else {}),
-            hovermode="x unified",
-            uirevision=f"{measure} {len(layers)}",
-        ),
-    }  # fmt: skip
-
-
-def _chance_line(p95: float) -> dict[str, Any]:
-    return {
-        "annotations": [{
-            "text": f"chance, the best layer: {p95:.3f}", "xref": "paper", "x": 1, "xanchor": "right", "y": p95,
-            "yanchor": "bottom", "showarrow": False, "font": {"size": 11, "color": palette.MUTED},
-        }],
-        "shapes": [{
-            "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": p95, "y1": p95,
-            "line": {"color": palette.MUTED, "width": 1, "dash": "dash"},
-        }],
-    }  # fmt: skip
+    ]  # fmt: skip
+    known = np.isfinite(p95)
+    words = note(f"chance, the best layer: {p95:.3f}", x=1, xanchor="right", y=p95, yref="y")
+    return lines(
+        curves,
+        300,
+        axis("optimizer steps"),
+        axis("bits", rangemode="tozero"),
+        annotations=[words] if known else [],
+        shapes=[rule(y=p95)] if known else [],
+        uirevision=f"{measure} {len(layers)}",
+    )
 
 
 def describe_information_lines(
@@ -187,44 +147,35 @@ def describe_information_lines(
     return f"{words} It has been above chance ({p95:.3f}) since step {records[below + 1]['step']:,}."
 
 
-def source_map(table: np.ndarray, sources: Sequence[str]) -> dict[str, Any]:
+def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:
     """Counts (E, S) as a heat map of lift: how much more often than the average a source chooses an expert first."""
     E, S = table.shape
     lift = lift_of(table)
     with np.errstate(divide="ignore"):
         shown = np.clip(np.log2(lift), -2, 2)
     shown = np.where(np.isnan(lift), np.nan, shown)
-    cells = {
-        "type": "heatmap",
-        "z": numbers(shown),
-        "text": [
-            ["" if np.isnan(value) else f"{int(table[e, s]):,} · ×{value:.2f}" for s, value in enumerate(lift[e])]
-            for e in range(E)
-        ],
-        "texttemplate": "%{text}",
-        "textfont": {"size": 11},
-        "colorscale": colorscale(palette.DIVERGING_SCALE),
-        "zmin": -2,
-        "zmax": 2,
-        "xgap": 2,
-        "ygap": 2,
-        "hoverongaps": False,
-        "hovertemplate": "expert %{y}, %{x}<br>%{text}<extra></extra>",
-        "colorbar": colorbar("lift", tickvals=[-2, -1, 0, 1, 2], ticktext=["×¼", "×½", "×1", "×2", "×4"]),
-    }
-    return {
-        "data": [cells],
-        "layout": layout(
-            76 + 30 * E,
-            margin={"l": 8, "r": 8, "t": 8, "b": 36},
-            narrow={"xaxis.tickfont.size": 9},
-            xaxis=axis(
-                tickvals=list(range(S)), ticktext=[escaped(s) for s in sources], showgrid=False, fixedrange=True
-            ),
-            yaxis=axis("expert", tickvals=list(range(E)), autorange="reversed", showgrid=False, fixedrange=True),
-            uirevision=f"{E} {S}",
-        ),
-    }
+    written = [
+        ["" if np.isnan(value) else f"{int(table[e, s]):,} · ×{value:.2f}" for s, value in enumerate(lift[e])]
+        for e in range(E)
+    ]
+    trace = cells(
+        shown,
+        "expert %{y}, %{x}<br>%{text}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-2, 2),
+        gap=2,
+        bar="lift",
+        ticks={"tickvals": [-2, -1, 0, 1, 2], "ticktext": ["×¼", "×½", "×1", "×2", "×4"]},
+        text=written,
+    )
+    return heatmap(
+        trace,
+        76 + 30 * E,
+        names(sources, **FIXED),
+        counted(E, "expert", **UPSIDE_DOWN),
+        margin={"l": 8, "r": 8, "t": 8, "b": 36},
+        uirevision=f"{E} {S}",
+    )
 
 
 def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from . import palette
 from .candidates import next_tokens
+from .shapes import Figure
 from .wire import percent
 
 
-def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> dict[str, Any]:
+def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> Figure:
     """Two bars per candidate: the dense model's probability above, the mixture's below it, hatched.
 
     Args:

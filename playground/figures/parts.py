@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from . import palette
 from .attention import framed
-from .wire import axis, colorscale, layout, numbers, signed
+from .shapes import FIXED, Figure, cells, heatmap, layers_down, names, reach
+from .wire import numbers, signed
 
 
-def part_map(
-    values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tuple[int, int] | None = None
-) -> dict[str, Any]:
+def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tuple[int, int] | None = None) -> Figure:
     """Signed numbers of the parts of every layer (L, C), written in their cells; a click gives [layer, column].
 
     Colour goes with the square root, so that small numbers can be told apart beside large ones.
@@ -26,43 +24,29 @@ def part_map(
     values = np.asarray(values, dtype=np.float64)
     L, C = values.shape
     shade = np.sign(values) * np.sqrt(np.abs(values))
-    limit = float(np.abs(shade).max()) or 1.0
-    cells = {
-        "type": "heatmap",
-        "z": numbers(shade),
-        "customdata": numbers(values),
-        "text": [[signed(value, 3 if abs(value) < 0.995 else 2) for value in row] for row in values],
-        "texttemplate": "%{text}" if C <= 16 else "",
-        "textfont": {"size": 11},
-        "colorscale": colorscale(palette.DIVERGING_SCALE),
-        "zmin": -limit,
-        "zmax": limit,
-        "xgap": 2,
-        "ygap": 2,
-        "showscale": False,
-        "hovertemplate": f"%{{y}}, %{{x}}<br>{hover}<extra></extra>",
-    }
-    return {
-        "data": [cells],
-        "layout": layout(
-            80 + 34 * max(2, L),
-            margin={"l": 8, "r": 8, "t": 8, "b": 8},
-            narrow={"data.0.textfont.size": 8, "xaxis.tickfont.size": 9},
-            xaxis=axis(tickvals=list(range(C)), ticktext=list(columns), showgrid=False, side="top", fixedrange=True),
-            yaxis=axis(
-                tickvals=list(range(L)),
-                ticktext=[f"layer {layer}" for layer in range(L)],
-                autorange="reversed",
-                showgrid=False,
-                fixedrange=True,
-            ),
-            **framed(mark),
-            uirevision=f"{L} {C}",
-        ),
-    }
+    limit = reach(shade)
+    written = [[signed(value, 3 if abs(value) < 0.995 else 2) for value in row] for row in values]
+    trace = cells(
+        shade,
+        f"%{{y}}, %{{x}}<br>{hover}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-limit, limit),
+        gap=2,
+        text=written if C <= 16 else None,
+        customdata=numbers(values),
+    )
+    return heatmap(
+        trace,
+        80 + 34 * max(2, L),
+        names(columns, side="top", **FIXED),
+        layers_down(range(L)),
+        frames=framed(mark),
+        narrow={"data.0.textfont.size": 8},
+        uirevision=f"{L} {C}",
+    )
 
 
-def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.ndarray) -> dict[str, Any]:
+def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.ndarray) -> Figure:
     """Costs in nats of switching parts off: layer × (each head, all attention, feed-forward)."""
     values = np.column_stack([heads, attention, feedforward])
     columns = [*(f"head {head}" for head in range(np.shape(heads)[1])), "attention", "feed-forward"]

@@ -1,14 +1,12 @@
-"""What all figures share: numbers in a small encoding, the common layout, words on axes."""
+"""Numbers on their way to the page: a small encoding for the browser, and words for the reader."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-
-from . import palette
 
 # plotly's names of the types that it reads from base64; float16 is not among them.
 _DTYPES = {"f4": np.float32, "f8": np.float64, "i4": np.int32, "i2": np.int16, "u2": np.uint16, "u1": np.uint8}
@@ -43,68 +41,6 @@ def packed(values: np.ndarray, low: float, high: float) -> tuple[dict[str, Any],
         codes = np.clip(np.round((np.asarray(values) - low) / (high - low) * 254), 0, 254)
     codes = np.where(np.isnan(codes), 255, codes)
     return numbers(codes, "u1"), {"packed": {"steps": 254, "low": low, "high": high, "blank": 255}}
-
-
-def layout(height: int, *, narrow: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """The layout of every figure: no template, transparent, quiet axes, a fixed height.
-
-    Args:
-        narrow: values by dotted path for places under 440 pixels, such as {"margin.l": 40}.
-        **more: further layout entries; `xaxis`, `yaxis` … are completed with `axis`.
-    """
-    base = {
-        "template": "none",
-        "height": height,
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"size": 12, "color": palette.MUTED},
-        "margin": {"l": 52, "r": 12, "t": 12, "b": 40},
-        "hoverlabel": {
-            "bgcolor": palette.PAPER,
-            "bordercolor": palette.GRID,
-            "font": {"color": palette.INK, "size": 12},
-            "align": "left",
-        },
-        "showlegend": False,
-        "hovermode": "closest",
-        "uirevision": "keep",
-    }
-    if narrow:
-        base["meta"] = {"narrow": dict(narrow)}
-    return {**base, **more}
-
-
-def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """A quiet axis: pale grid, no zero line, no frame."""
-    base: dict[str, Any] = {
-        "gridcolor": palette.GRID,
-        "zeroline": False,
-        "showline": False,
-        "ticks": "",
-        "ticklabelstandoff": 4,
-        "tickfont": {"size": 11, "color": palette.MUTED},
-        "automargin": True,
-    }
-    if title:
-        base["title"] = {"text": title, "font": {"size": 12, "color": palette.MUTED}, "standoff": 8}
-    return {**base, **more}
-
-
-def colorscale(stops: Sequence[tuple[float, str]]) -> list[list[Any]]:
-    """A scale of the palette as plotly takes it."""
-    return [[position, color] for position, color in stops]
-
-
-def colorbar(title: str = "", **more: Any) -> dict[str, Any]:
-    """A slim colour bar."""
-    return {
-        "thickness": 10,
-        "outlinewidth": 0,
-        "exponentformat": "power",
-        "tickfont": {"size": 11, "color": palette.MUTED},
-        "title": {"text": title, "side": "right", "font": {"size": 11, "color": palette.MUTED}},
-        **more,
-    }
 
 
 def escaped(text: str) -> str:

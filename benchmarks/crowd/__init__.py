@@ -1,0 +1,39 @@
+"""A crowd: many visitors of one server at once, against one visitor alone, on this machine only.
+
+Each scene prints its rows of one table. Every loop is bounded in count and time, and nothing but 127.0.0.1 is ever
+asked. All visitors live in one process beside the server's, on the same processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from . import classroom, flat, fuzz, heads, lecture, opening, training, writing
+
+SCENES = {
+    scene.__name__.rpartition(".")[2]: scene
+    for scene in (opening, writing, heads, training, lecture, classroom, flat, fuzz)
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of this benchmark."""
+    parser.add_argument("scenes", nargs="*", help=f"which of {', '.join(SCENES)}; all of them if none is named")
+    parser.add_argument("--visitors", type=int, default=46)
+    parser.add_argument("--rounds", type=int, default=3, help="calls of each visitor, one after the other")
+    parser.add_argument("--minutes", type=float, default=3.0, help="how long the lecture lasts")
+    parser.add_argument("--times", type=int, default=200, help="visits, cancelled runs and reloads that leave nothing")
+    parser.add_argument("--calls", type=int, default=500, help="raw calls with nonsense in them")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure and print the table."""
+    assert 1 <= options.visitors <= 100 and 1 <= options.rounds <= 20, "a crowd here has at most 100 visitors"
+    assert options.minutes <= 30 and options.times <= 1000 and options.calls <= 5000, "every loop is bounded"
+    unknown = sorted(set(options.scenes) - set(SCENES))
+    if unknown:
+        raise SystemExit(f"There is no scene {unknown[0]!r}: there are {', '.join(SCENES)}.")
+    print("| what | one alone | all at once | ratio |\n|---|---|---|---|", flush=True)
+    for name in options.scenes or SCENES:
+        for row in SCENES[name].rows(options):
+            print("| " + " | ".join(row) + " |", flush=True)

@@ -1,0 +1,254 @@
+"""Attention and other maps over tokens: one pattern, signed values, and all heads at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import palette
+from .shapes import (
+    FIXED,
+    MOST_LABELS,
+    UPSIDE_DOWN,
+    Figure,
+    cells,
+    figure,
+    frame,
+    heatmap,
+    names,
+    note,
+    nth,
+    panels,
+    reach,
+    slanted,
+)
+from .wire import escaped, numbers, packed, signed
+
+_MOST_WRITTEN = 150
+"""Cells up to which each has its number written into it."""
+
+
+def pattern_map(
+    pattern: np.ndarray,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    *,
+    causal: bool = True,
+    height: int | None = None,
+    first: int = 0,
+    mark: tuple[int, int] | None = None,
+    sums: bool = False,
+) -> Figure:
+    """Attention weights (Tq, Tk) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
+
+    Args:
+        queries, keys: visible token texts of rows and columns; keys default to the queries. With a cache Tq < Tk and
+            the queries are the last rows.
+        first: the place of the first token drawn, where only a part of a long prompt is.
+        mark: (row, column) of a cell to frame, counted in what is drawn.
+        sums: write each row's sum beside it instead of the colour bar.
+    """
+    keys = queries if keys is None else keys
+    trace = cells(
+        _blanked(pattern, causal),
+        "query %{y}, key %{x}<br>weight %{z:.4f}",
+        scale=palette.PATTERN_SCALE,
+        text=written(np.size(pattern)),
+        bar=None if sums else "weight",
+        ticks={"tickvals": [0, 0.5, 1]},
+    )
+    return heatmap(
+        trace,
+        height or _map_height(len(queries)),
+        slanted(keys, "looks at (key)", first=first),
+        names(queries, "query", first=first + len(keys) - len(queries), **UPSIDE_DOWN),
+        frames=framed(mark),
+        margin={"l": 8, "r": 46 if sums else 8, "t": 8, "b": 8},
+        annotations=_sums(pattern) if sums else [],
+        plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
+        uirevision=f"{len(queries)} {len(keys)}",
+    )
+
+
+def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
+    """Where the weight goes in this picture: previous token, first token, itself, or spread out."""
+    keys = queries if keys is None else keys
+    pattern = np.asarray(pattern, dtype=np.float64)
+    rows, columns = pattern.shape
+    if columns < 2:
+        return "One token can only look at itself: its weight is 1."
+    offset = columns - rows
+    places = np.arange(rows)
+    # The first row has no choice, so it says nothing about the head.
+    counted = places[(places + offset) > 0]
+    habits = {
+        "the token before": pattern[counted, counted + offset - 1].mean(),
+        "the first token": pattern[counted, 0].mean(),
+        "the token itself": pattern[counted, counted + offset].mean(),
+    }
+    name, weight = max(habits.items(), key=lambda item: item[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted].mean()
+    most = np.log2(counted + offset + 1).mean()
+    inner = pattern[counted]
+    row, column = np.unravel_index(int(np.argmax(inner)), inner.shape)
+    row = int(counted[row])
+    strongest = (
+        f" The strongest look goes from {row + offset} “{queries[row]}” to {column} “{keys[column]}” "
+        f"({pattern[row, column]:.2f})."
+    )
+    if weight >= 0.4:
+        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
+    if most > 0 and entropy / most > 0.85:
+        return f"Spreads its weight almost evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    return f"Chooses by content rather than by place ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+
+
+def signed_map(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    blank: np.ndarray | None = None,
+    name: str = "value",
+    limit: float | None = None,
+    height: int | None = None,
+    mark: tuple[int, int] | None = None,
+) -> Figure:
+    """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
+
+    `limit` fixes the ends of the scale at ±limit, for pictures that are compared. `mark` (row, column) frames a cell.
+    """
+    values = np.array(values, dtype=np.float64)
+    if blank is not None:
+        values[np.asarray(blank, dtype=bool)] = np.nan
+    limit = float(limit or reach(values))
+    trace = cells(
+        values,
+        f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-limit, limit),
+        text=written(values.size),
+        bar=escaped(name),
+    )
+    return heatmap(
+        trace,
+        height or _map_height(len(rows)),
+        slanted(columns),
+        names(rows, **UPSIDE_DOWN),
+        frames=framed(mark),
+        uirevision=f"{len(rows)} {len(columns)}",
+    )
+
+
+def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], name: str = "value") -> str:
+    """The largest and the smallest value and where they stand; NaN cells do not count."""
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).any():
+        return "There is nothing to show."
+    high = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    low = np.unravel_index(int(np.nanargmin(values)), values.shape)
+    return (
+        f"The largest {name} is {signed(values[high])} ({rows[high[0]]}, {columns[high[1]]}), "
+        f"the smallest {signed(values[low])} ({rows[low[0]]}, {columns[low[1]]})."
+    )
+
+
+def head_grid(
+    patterns: np.ndarray,
+    titles: Sequence[str],
+    tokens: Sequence[str] = (),
+    *,
+    columns: int = 4,
+    causal: bool = True,
+    quantised: bool = True,
+    size: int = 150,
+    chosen: int | None = None,
+) -> Figure:
+    """All heads (N, T, T) as small pictures in one figure; a click's `trace` is the head's index.
+
+    Args:
+        titles: one short name per head, such as L0 H3.
+        tokens: shown on hover where given.
+        quantised: send steps of 1/254 (one byte per weight); the page shows two decimals either way.
+        size: pixels of height per row of pictures, the title included.
+        chosen: index of the head whose picture is framed.
+    """
+    patterns = np.asarray(patterns, dtype=np.float64)
+    count = len(patterns)
+    n_columns = max(1, min(columns, count))
+    n_rows = max(1, -(-count // n_columns))
+    height = 16 + size * n_rows
+    across, title = panels(n_columns), 26 / height
+    tall = (1 - title * n_rows) / n_rows
+    named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
+    where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
+    quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", **FIXED}
+    quiet |= {key: names(tokens, first=0)[key] for key in ("tickvals", "ticktext")} if named else {}
+    traces, axes, notes, frames = [], {}, [], []
+    for i, pattern in enumerate(patterns):
+        row, column = divmod(i, n_columns)
+        top = 1 - title - row * (tall + title)
+        x, y, blanked = nth("x", i), nth("y", i), _blanked(pattern, causal)
+        z, meta = packed(blanked, 0.0, 1.0) if quantised else (numbers(blanked), None)
+        traces.append(
+            {
+                "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
+                "name": escaped(titles[i]), **({"meta": meta} if meta else {}),
+                "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
+            }
+        )  # fmt: skip
+        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain"}
+        axes[nth("yaxis", i)] = {
+            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
+        }  # fmt: skip
+        color = palette.HIGHLIGHT if i == chosen else palette.MUTED
+        notes.append(note(escaped(titles[i]), x=across[column][0], y=top, color=color))
+        if i == chosen:
+            line = {"color": palette.HIGHLIGHT, "width": 3}
+            edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
+            frames.append({"type": "rect", **edge, "line": line})
+    return figure(
+        traces,
+        height,
+        margin={"l": 4, "r": 4, "t": 8, "b": 8},
+        annotations=notes,
+        shapes=frames,
+        plot_bgcolor=palette.BAND,
+        coloraxis={"colorscale": [list(s) for s in palette.PATTERN_SCALE], "cmin": 0, "cmax": 1, "showscale": False},
+        uirevision=str(count),
+        **axes,
+    )
+
+
+def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
+    """NaN where a query would look at a later key; the queries are the last of the keys."""
+    pattern = np.array(pattern, dtype=np.float64)
+    if causal:
+        rows, columns = pattern.shape
+        pattern[np.arange(columns)[None, :] > np.arange(rows)[:, None] + columns - rows] = np.nan
+    return pattern
+
+
+def written(count: int) -> bool | None:
+    """Whether so many cells are few enough to read a number in each."""
+    return True if count <= _MOST_WRITTEN else None
+
+
+def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
+    """A frame around one cell (row, column) of a map, if there is one."""
+    return [] if cell is None else [frame(*cell)]
+
+
+def _sums(pattern: np.ndarray) -> list[dict[str, Any]]:
+    """The sum of every row, right of it; of at most about 48 rows."""
+    sums = np.asarray(pattern, dtype=np.float64).sum(axis=1)
+    place = {"x": 1.0, "yref": "y", "yanchor": "auto", "size": 10}
+    stride = max(1, -(-len(sums) // MOST_LABELS))
+    return [note(f"Σ {sums[row]:.2f}", y=row, **place) for row in range(0, len(sums), stride)]
+
+
+def _map_height(rows: int) -> int:
+    return int(min(720, max(220, 110 + 22 * rows)))

@@ -1,0 +1,50 @@
+"""One number per head as a map: layers down, heads across."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .attention import framed, written
+from .shapes import UPSIDE_DOWN, Figure, axis, cells, heatmap
+from .wire import escaped
+
+
+def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> Figure:
+    """Scores (L, H) of 0 … 1 on a fixed scale, each written in its cell where there is room; NaN cells are blank.
+
+    Args:
+        name: what heads with a high score do, as in "look at the token before".
+        chosen: (layer, head) to frame.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    layers, heads = values.shape
+    trace = cells(
+        values,
+        f"layer %{{y}}, head %{{x}}<br>{escaped(name)}: %{{z:.4f}}",
+        bar="score",
+        ticks={"tickvals": [0, 0.5, 1]},
+        gap=2,
+        text=written(values.size),
+    )
+    return heatmap(
+        trace,
+        min(640, 90 + 36 * max(3, layers)),
+        axis("head", dtick=1, showgrid=False),
+        axis("layer", dtick=1, showgrid=False, **UPSIDE_DOWN),
+        frames=framed(chosen),
+        margin={"l": 52, "r": 8, "t": 8, "b": 44},
+        uirevision=f"{layers} {heads}",
+    )
+
+
+def describe_head_map(values: np.ndarray, name: str) -> str:
+    """How many heads do it, and which does it most."""
+    values = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(values).any():
+        return f"These tokens cannot tell which heads {name}: none of them comes twice."
+    layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
+    many = int(np.nansum(values >= 0.4))
+    return (
+        f"{many} of {values.size} heads {name} with a score of 0.40 or more; most of all layer {layer}, head {head} "
+        f"({values[layer, head]:.2f})."
+    )

@@ -1,0 +1,106 @@
+"""A run looked back at: losses above, what heads do below, on one axis of optimizer steps, with the moment marked.
+
+The axis goes with the square root of the step, as the kept moments do: early steps change most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import palette
+from .shapes import DASHES, FIXED, Figure, axis, legend, line, lines, note, rule
+from .shapes import recorded as label
+from .wire import escaped, numbers
+
+
+def timeline(
+    evaluations: Mapping[str, Sequence[float]],
+    steps: Sequence[int],
+    prompt_losses: np.ndarray,
+    scores: np.ndarray,
+    name: str,
+    *,
+    moment: int,
+    chosen: tuple[int, int],
+    rungs: Sequence[tuple[str, float]] = (),
+    recorded: bool = False,
+) -> Figure:
+    """Two panels: validation loss and the prompt's own; a line per head with its score of one habit.
+
+    Args:
+        evaluations: columns `step` and `val_loss` of the run's history; may be empty.
+        steps: the M kept moments; prompt_losses: (M,) nats; scores: (M, L, H).
+        moment: the step to mark; chosen: (layer, head) of the line to stress.
+
+    A click's x is a square root: `step_at` makes it a step.
+    """
+    M, L, H = scores.shape
+    measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
+    curves = [
+        _line(*measured, "validation loss", palette.DENSE, width=2.2),
+        _line(steps, prompt_losses, "loss on this prompt", palette.FAINT, width=1.6, dash="dot"),
+    ]
+    for layer in range(L):
+        for head in range(H):
+            mine = (layer, head) == chosen
+            color = palette.SCORES if mine else palette.OTHERS[(layer + 1) % len(palette.OTHERS)]
+            look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
+            more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
+            curves.append(_line(steps, scores[:, layer, head], f"L{layer} H{head}", color, **more))
+    rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right", size=10) for rung, value in rungs]
+    return lines(
+        curves,
+        440,
+        axis("optimizer steps (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
+        axis("nats per token", domain=[0.56, 1], rangemode="tozero", **FIXED),
+        yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
+        margin={"l": 52, "r": 12, "t": 40, "b": 40},
+        narrow={"margin.l": 40, "margin.t": 76},
+        shapes=[
+            rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
+            *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
+        ],
+        annotations=[*rung_names, *([label()] if recorded else [])],
+        **legend("right"),
+        hovermode="closest",
+        uirevision=f"{M} {L} {H} {steps[-1] if len(steps) else 0}",
+    )
+
+
+def step_at(x: float) -> float:
+    """The optimizer step at this place of the timeline's axis."""
+    return max(x, 0.0) ** 2
+
+
+def describe_appearance(name: str, found: Any, last: int) -> str:
+    """When a habit appeared; `found` is inspection.replay's Appearance or None."""
+    if found is None:
+        return f"No head ends with much of this habit ({name}) on this prompt."
+    return (
+        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) in the end: {found.final:.2f}. It "
+        f"is halfway there between step {found.before:,} ({found.score_before:.2f}) and step {found.after:,} "
+        f"({found.score_after:.2f}) of {last:,}."
+    )
+
+
+def _ticks(last: int) -> dict[str, Any]:
+    """Round steps that stand about a tenth of the axis apart."""
+    unit = 10 ** max(math.floor(math.log10(max(last, 1))) - 2, 0)
+    shown: list[int] = [0]
+    for share in range(1, 11):
+        step = round(last * (share / 10) ** 2 / unit) * unit if share < 10 else last
+        if math.sqrt(step) - math.sqrt(shown[-1]) > 0.06 * math.sqrt(last):
+            shown.append(int(step))
+    return {"tickvals": [math.sqrt(step) for step in shown], "ticktext": [f"{step:,}" for step in shown]}
+
+
+def _line(x: Sequence[float], y: Sequence[float], name: str, color: str, **more: Any) -> dict[str, Any]:
+    roots, hover = (
+        np.sqrt(np.asarray(x, dtype=np.float64)),
+        f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
+    )
+    return line(roots, y, name, color, hover=hover, customdata=numbers(x), **more)
