@@ -135,9 +135,15 @@ class Learned:
     """A text that a model learned from, ready to hold others against. Words count in any case, as letters."""
 
     def __init__(self, text: str, held_out: str = ""):
-        self.text, self.usual = text, Share(0, 0)
+        self.text = text
         self.words = Counter(word.lower() for word in _WORD.findall(text))
-        self.usual = self.compare(held_out).words
+        known = [word.lower() in self.words for word in _WORD.findall(held_out)]
+        self.usual = Share(sum(known), len(known))
+
+    @property
+    def nbytes(self) -> int:
+        """About how much room it takes."""
+        return len(self.text) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:
         """What a text that goes on from `begun` has of this one. Cut words at its ends do not count."""

@@ -7,6 +7,7 @@ the floor. Other texts have no floor: their loss is shared out by place in the w
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -31,6 +32,11 @@ class Partition:
     """(N, T) int: its part; −1 where a target does not count."""
     unavoidable: np.ndarray | None = None
     """(N, T) nats that the text's own generator loses; None where it is not known."""
+
+    def rows(self, some: np.ndarray) -> Partition:
+        """The same of some windows only."""
+        known = None if self.unavoidable is None else self.unavoidable[some]
+        return Partition(self.names, self.part[some], known)
 
 
 @dataclass(frozen=True)
@@ -106,13 +112,12 @@ def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
     return Left(float(nats.sum() / tokens), error, tuple(parts), partition.unavoidable is None, unit)
 
 
-def standing(ladder: Ladder, loss: float, found: list[Left]) -> str:
-    """How far a loss has come and what is left, in one sentence or two."""
+def standing(ladder: Ladder, loss: float, clauses: str) -> str:
+    """How far a loss has come, and, in `clauses` as `Left.in_words` makes them, what is left."""
     words = ladder.in_words(loss)
-    clauses = [each.in_words() for each in found]
-    if not clauses or not np.isfinite(loss) or "nothing is left" in words or "no honest model" in words:
+    if not clauses or not math.isfinite(loss) or "nothing is left" in words or "no honest model" in words:
         return words
-    return f"{words} {'; '.join(clauses).capitalize()}."
+    return f"{words} {clauses[0].upper()}{clauses[1:]}."
 
 
 def _listed(words: list[str]) -> str:

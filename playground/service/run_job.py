@@ -10,9 +10,11 @@ from pathlib import Path
 import torch
 
 from ..links import RunCard
+from ..model import Transformer
 from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from ..training import Evaluated, Finished, History, Judged, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
@@ -39,7 +41,7 @@ class RunJob(Job):
     ):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
-        self._history, self._ladder, self._latest = History(), None, None
+        self._history, self._ladder, self._latest, self._learned = History(), None, None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
         self._before: torch.Tensor | None = None
@@ -93,6 +95,8 @@ class RunJob(Job):
                 corpus=self.spec.source.title,
                 corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
+                language=(prepared.language or "") if prepared else "",
+                learned_text=self._learned,
                 before=self._before,
                 now=self._now,
                 settings=self.settings,
@@ -168,13 +172,16 @@ class RunJob(Job):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
-                self._ladder = event.ladder
+                self._ladder, self._learned = event.ladder, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
                     self._notices.append(event.warning)
                 if self.checkpoint is not None:
                     self.checkpoint.about["ladder"] = event.ladder.to_dict()
+                    self._remember_text(self.checkpoint.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
+                if isinstance(event, Judged) and self._state == "finished" and self.checkpoint is not None:
+                    self.checkpoint.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
@@ -210,9 +217,14 @@ class RunJob(Job):
         snapshots = find_snapshots(self.folder, self._prepared.config)
         tokenizer, history = self._prepared.tokenizer, self.view().history
         self.emptied = False
+        self._remember_text(event.model)
         self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
         self._set(state="finished")
+
+    def _remember_text(self, model: Transformer) -> None:
+        if self._learned is not None:
+            verdicts.remember(model, self._learned)
 
 
 def settings_of(spec: RunSpec) -> dict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
+from ..data.judging import Learned
 from ..links import RunCard
 from ..model import ModelConfig
 from ..model.twins import Twins
@@ -17,6 +18,7 @@ from ..training.comparison import SIDES
 from ..training.losses import window_losses
 from ..training.verdict import Verdict, judge
 from .job import ACTIVE
+from .verdicts import learned_by
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class RunView:
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
+    language: str = ""
+    """Whose grammar judges what it writes; empty where none does."""
+    learned_text: Learned | None = None
+    """The text it learned from, which judges instead, where it is known."""
     before: torch.Tensor | None = None
     """(V,) next-token probabilities after the prompt, before training."""
     now: torch.Tensor | None = None
@@ -96,6 +102,8 @@ class RunView:
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
             prompt=str(about.get("prompt") or ""),
+            language=str(about.get("language") or ""),
+            learned_text=learned_by(checkpoint.model),
         )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MAX_NAME = 80
 MAX_TEXT = 20_000
 MAX_GUESSED = 2000
+MAX_LEFT = 600
 MAX_POINTS = 4000
 MAX_RECORDS = 500
 
@@ -56,6 +57,7 @@ def regular(checkpoint: Checkpoint) -> Checkpoint:
             for record in _some(known.gradients)
         ],
         load=_some(known.load),
+        judged=[record | {"left": line(record["left"], MAX_LEFT)} for record in _some(known.judged)],
         finished=_finished(history.finished),
     )
     notes = {key: line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
@@ -88,6 +90,13 @@ def _with_records(history: History, is_number: Callable[[Any], bool]) -> History
             {"step": record["step"], "load": record["load"]}
             for record in history.load
             if _is_step(record.get("step")) and _table(record.get("load"))
+        ],
+        judged=[
+            {name: record[name] for name in ("step", "right", "of", "left")}
+            for record in history.judged
+            if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
+            and record["right"] <= record["of"]
+            and isinstance(record.get("left"), str)
         ],
         finished=history.finished if isinstance(history.finished, dict) else None,
     )
@@ -163,6 +172,6 @@ def _text(text: str) -> str:
     return "".join(c for c in text[:MAX_TEXT] if c.isprintable() or c in "\n\t ")
 
 
-def line(text: str) -> str:
+def line(text: str, longest: int = MAX_NAME) -> str:
     """A name as it can be shown: without control characters, of a sane length."""
-    return "".join(c if c.isprintable() else " " for c in text[: 2 * MAX_NAME]).strip()[:MAX_NAME]
+    return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]

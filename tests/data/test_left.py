@@ -55,10 +55,12 @@ def test_the_rule_that_a_model_lacks_is_the_one_that_is_named(name, kind):
     lacks = partition.part == partition.names.index(kind)
     found = left(partition.unavoidable + noise + 1.5 * lacks, partition)
     assert found.parts[0].name == kind and f"mostly *{kind}*" in found.in_words()
-    said = standing(LADDER, 0.6, [found])
+    said = standing(LADDER, 0.6, found.in_words())
     assert said.startswith("Passed the bigram") and f"What is left is mostly *{kind}*" in said
-    assert standing(LADDER, 0.501, [found]) == LADDER.in_words(0.501)  # at the floor nothing else is to be said
-    assert standing(LADDER, float("nan"), [found]) == "The loss is not a number."
+    assert standing(LADDER, 0.501, found.in_words()) == LADDER.in_words(
+        0.501
+    )  # at the floor nothing else is to be said
+    assert standing(LADDER, float("nan"), found.in_words()) == "The loss is not a number."
 
 
 def made_up(parts, n=60, tokens=30, spread=0.0):
