@@ -18,7 +18,7 @@ from ...forms.fields import draw
 from ...gradio_fixes.lenient import LenientCheckboxGroup
 from ...quoted import quoted
 from ...theme import quiet
-from . import watch
+from . import speaking, watch
 from .runs_table import kept_words, runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 
@@ -93,6 +93,7 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
         r["match"] = gr.HTML(padding=False, elem_id="match")
         r["curve"] = Chart(drawn(watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
+        r["rungs"] = gr.HTML(speaking.panel(opening), padding=False, elem_id="rungs")
         with gr.Row(elem_id="after-training"):
             r["best"] = gr.Button("Use the best step", size="md", visible=False, elem_id="use-best", min_width=150)
             r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk", min_width=120)
@@ -110,6 +111,9 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
             gr.HTML(
                 theme.heading("What it writes", "The same prompt, continued along the way; the newest on top."),
                 padding=False,
+            )
+            r["skill"] = Chart(
+                show(*speaking.skill_chart(opening)), height=200, save_name="share-right", elem_id="skill"
             )
             r["samples"] = gr.HTML(watch.samples(opening), padding=False, elem_id="samples")
         with gr.Column(scale=5, min_width=300, elem_classes="card"):

@@ -20,7 +20,7 @@ from ...page import QUIETLY, Page, in_words, scroll_to
 from ...prompts import beginning
 from ...quoted import quoted
 from ...theme import quiet
-from . import watch
+from . import speaking, watch
 from .linked import LinkedRuns, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
@@ -185,7 +185,9 @@ class Running(Following):
         # component → (what it depends on, how to make it)
         parts = {
             r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
-            r["samples"]: ((state, len(history.samples)), lambda: watch.samples(view)),
+            r["rungs"]: (view.ladder, lambda: speaking.panel(view)),
+            r["skill"]: (len(history.judged), lambda: show(*speaking.skill_chart(view))),
+            r["samples"]: ((state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),
             r["predictions"]: (
                 (state, len(history.samples)),

@@ -18,6 +18,7 @@ from ... import theme
 from ...followers import in_line
 from ...page import sentence
 from ...slips import slips
+from . import speaking
 
 CANDIDATES = 8
 WORDS = 40
@@ -85,6 +86,7 @@ def status(view: RunView | None) -> str:
         parts.append(theme.notice(state.in_words, state.tone))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
+        parts.append(speaking.standing_line(view))
     return "".join(parts)
 
 
@@ -147,13 +149,15 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     if ladder is not None and ladder.floor is not None:
         gap = value - ladder.floor
         what = "Above the floor" if gap >= 0 else "Below the floor"
-        cards.append((what, loss_text(abs(gap)), gap_words(gap, ladder)))
+        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, ladder)))
     elif ladder is not None:
         gap = ladder.bigram - value
         what = "Below bigram" if gap >= 0 else "Above bigram"
         cards.append((what, loss_text(abs(gap)), "ordinary text has no known floor"))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
+    if (skill := speaking.skill_card(view)) is not None:
+        cards.append(skill)
     if view.latest is not None:
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
     seconds = seconds_of(view)
@@ -163,18 +167,6 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
-
-
-def gap_words(gap: float, ladder) -> str:
-    """How good that is, in a few words."""
-    if not math.isfinite(gap):
-        return "the loss is not a number"
-    if gap < -loss.NEXT_TO_NOTHING:
-        return "too few validation tokens to judge by, or a leak"
-    learned = (ladder.uniform - ladder.floor - gap) / max(ladder.uniform - ladder.floor, 1e-9)
-    if gap < loss.NEXT_TO_NOTHING:
-        return "as good as it gets"
-    return f"{100 * max(learned, 0.0):.1f} % of all there is to learn"
 
 
 def share_of_gpt2(n: int) -> str:
@@ -226,11 +218,13 @@ def samples(view: RunView | None) -> str:
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
     for i, sample in enumerate(found):
-        prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))
+        prompt, text = str(sample["prompt"]), str(sample["text"])
+        found = speaking.judged(view, text, prompt)
         fresh = " newest" if i == 0 else ""
         rows.append(
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
-            f'<p class="sample"><span class="prompt">{prompt}</span>{text}</p></li>'
+            f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
+            f"{speaking.verdict_line(found)}</li>"
         )
     return f'<ol class="samples">{"".join(rows)}</ol>'
 
