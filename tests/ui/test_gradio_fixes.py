@@ -221,6 +221,13 @@ def test_what_no_page_sends_is_refused_in_a_line(value, event, caplog):
     assert loud, "gradio refuses quietly now: so we may leave it to it"
 
 
+def test_half_a_character_is_refused_where_it_comes_in(caplog):
+    for value in ("\ud800", ["a", {"b": "\udfff"}]):
+        with pytest.raises(gr.Error):
+            sent(Blocks, value)
+        assert "UnicodeEncodeError" in caplog.records[-1].getMessage()
+
+
 def test_what_goes_wrong_in_a_handler_is_told_as_it_is():
     def broken():
         raise KeyError("a fault of our own")
