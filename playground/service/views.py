@@ -55,6 +55,8 @@ class RunView(View):
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
     corpus: str = ""
+    paired: bool = False
+    """Whether a comparison trained it, as one of two."""
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
@@ -98,6 +100,7 @@ class RunView(View):
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
+            paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
         )
 

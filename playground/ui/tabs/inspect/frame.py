@@ -39,7 +39,7 @@ from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import suggestions
+from ...prompts import chips, suggestions
 from ...widgets.turns import Question, Slow, Turns
 from .looks import Looks
 from .place import Place, best, last, watched, whole
@@ -65,8 +65,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
@@ -190,7 +191,7 @@ class Frame:
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
@@ -202,7 +203,7 @@ class Frame:
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
             return None if linked else best
-        return last if before != now else None
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
@@ -261,7 +262,8 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
+            return functools.partial(dict, {**cleared, **nowhere, self.notice: _refused(problem), self.view: view})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -317,7 +319,7 @@ def build(page: Page) -> Frame:
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )

@@ -135,7 +135,6 @@ def losses_so_far(runs: dict[str, BalanceRun]) -> str:
         return ""
     _, none, constant = known.values()
     return (
-        f"{describe_losses(known)} Without a loss and with the constant, routers are asked the same: those two "
-        f"differ by {abs(constant - none):.4f}, which is rounding that grew; a difference of that size between two "
-        "runs means nothing."
+        f"{describe_losses(known, abs(constant - none))} Without a loss and with the constant, routers are asked the "
+        f"same: those two differ by {abs(constant - none):.4f}, which is rounding that grew."
     )
