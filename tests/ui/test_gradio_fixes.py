@@ -166,6 +166,8 @@ def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
         assert kind(["new"]).preprocess(sent) == sent
         with pytest.raises(gr.Error):
             plain(["new"]).preprocess(sent)
+    for kind in (lenient.SteadyRadio, lenient.SteadyDropdown):
+        assert [kind(["a", "b"]).preprocess(sent) for sent in ("b", "c", None, {}, [])] == ["b", "a", "a", "a", "a"]
     assert lenient.LenientSlider(0, 1).preprocess(7) == 7 and lenient.LenientDropdown(["new"]).preprocess({}) is None
     assert lenient.LenientNumber(maximum=1).preprocess(7) == 7
     for limited in (gr.Slider(0, 1), gr.Number(maximum=1)):
