@@ -17,7 +17,7 @@ import torch
 from playground.data import Corpus, TextError, corpus_from_text
 from playground.model import PRESETS, Transformer
 from playground.training import Evaluated, Started, train
-from playground.training.recipes import TOKENS_PER_STEP, for_own_text, recipe_for
+from playground.training.recipes import for_own_text, recipe_for
 
 LENGTHS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 """Thousands of characters."""
@@ -56,9 +56,8 @@ def run(options: argparse.Namespace) -> None:
     """Measure and print the table."""
     torch.set_num_threads(1)
     text = Path(options.text).read_text(encoding="utf-8")
-    print(
-        "| characters | tokens | different | default, steps | loss | processor s | best in that time | loss | behind | tried |"
-    )
+    head = ("characters", "tokens", "different", "default, steps", "loss", "processor s")
+    print(f"| {' | '.join((*head, 'best in that time', 'loss', 'behind', 'tried'))} |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for thousand in options.lengths:
         for tokenizer in options.tokenizers:
@@ -70,7 +69,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _row(thousand: int, tokenizer: str, corpus: Corpus, options: argparse.Namespace) -> str:
-    size, training = for_own_text(len(corpus.train), corpus.vocab_size)
+    chosen = for_own_text(len(corpus.train) + len(corpus.val), corpus.vocab_size)
+    size, training = chosen.size, chosen.training
     default = course(corpus, size, training.steps, options)
     others = [
         course(corpus, other, max(round(training.steps * times), 10), options, within=default.seconds)
@@ -93,14 +93,12 @@ def _row(thousand: int, tokenizer: str, corpus: Corpus, options: argparse.Namesp
 
 def course(corpus: Corpus, size: str, steps: int, options: argparse.Namespace, within: float = math.inf) -> Course:
     """Train so, and note the loss along the way; not much longer than `within` or the bound that is asked for."""
-    model = Transformer(PRESETS[size].config.replace(vocab_size=corpus.vocab_size))
-    context = model.config.context_length
-    if min(len(corpus.train), len(corpus.val)) <= context:
-        model = Transformer(model.config.replace(context_length=max(min(len(corpus.val) - 1, context) // 8 * 8, 8)))
-    every = max(steps // 12, 1)
-    training = recipe_for(size).replace(
-        steps=steps, warmup_steps=min(20, -(-steps // 5)), eval_every=every, eval_windows=options.windows,
-        batch_size=max(TOKENS_PER_STEP // model.config.context_length, 1), device="cpu",
+    chosen = for_own_text(len(corpus.train) + len(corpus.val), corpus.vocab_size)
+    shape = PRESETS[size].config.replace(vocab_size=corpus.vocab_size, context_length=chosen.context_length)
+    model, warmup = Transformer(shape), min(recipe_for(size).warmup_steps, steps // 5)
+    training = chosen.training.replace(
+        steps=steps, warmup_steps=warmup, eval_every=max(steps // 12, 1), eval_windows=options.windows, patience=0,
+        device="cpu",
     )  # fmt: skip
     points, spent, began = [], 0.0, time.process_time()
     for event in train(model, corpus, training):

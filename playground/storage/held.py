@@ -53,12 +53,9 @@ class Checkpoint:
         if step == last:
             return self
         if self.snapshots is None or step not in self.snapshots.steps:
-            kept = ", ".join(f"{kept:,}" for kept in (self.snapshots.steps if self.snapshots else ()))
-            others = (
-                f": there are those of {kept} and of the last, {last:,}" if kept else f", only after the last, {last:,}"
-            )
-            raise CheckpointError(f"no weights were kept after step {step:,}{others}")
+            kept = [f"{kept:,}" for kept in (*(self.snapshots.steps if self.snapshots else ()), last)]
+            raise CheckpointError(f"no weights were kept after step {step:,}: there are those of {', '.join(kept)}")
         history = self.history.until(step)
         message = f"These are the weights of step {step:,} of {last:,}."
         history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}
-        return replace(self, model=self.snapshots.model(step), history=history, snapshots=None)
+        return replace(self, model=self.snapshots.model(step), history=history)

@@ -24,19 +24,19 @@ class Best:
 
 
 def noted(best: Best | None, step: int) -> tuple[dict[str, Any] | None, dict[str, torch.Tensor]]:
-    """What the state of a run, saved at a step, says of its best moment, and its tensors: none where that is now."""
+    """What the saved state of a run that has made so many steps says of its best moment, and the tensors for it: none
+    where the model itself is it."""
     if best is None:
         return None, {}
-    tensors = {} if best.step == step else {PREFIX + name: t for name, t in best.weights.items()}
+    tensors = {} if best.step == step else {PREFIX + name: tensor for name, tensor in best.weights.items()}
     return {"step": best.step, "val_loss": best.val_loss}, tensors
 
 
 def remembered(
-    note: Mapping[str, Any] | None, tensors: Mapping[str, torch.Tensor], step: int, now: Mapping[str, torch.Tensor]
+    note: Mapping[str, Any] | None, tensors: Mapping[str, torch.Tensor], step: int, weights: Mapping[str, torch.Tensor]
 ) -> Best | None:
-    """The inverse, for a run restored to this step with the weights `now`. Raises KeyError for a missing tensor."""
-    if note is None:
-        return None
-    if note["step"] == step:
-        return Best(step, note["val_loss"], now)
-    return Best(note["step"], note["val_loss"], {name: tensors[PREFIX + name].to(t.device) for name, t in now.items()})
+    """The inverse, for a run with these steps and weights. Raises KeyError for a missing tensor."""
+    if note is None or note["step"] == step:
+        return note and Best(step, note["val_loss"], weights)
+    there = {name: tensors[PREFIX + name].to(weight.device) for name, weight in weights.items()}
+    return Best(note["step"], note["val_loss"], there)

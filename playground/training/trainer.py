@@ -247,8 +247,8 @@ class Run:
 
     def _best_behind(self) -> Iterator[TrainEvent]:
         """Hand the best weights on, once, where those of now are no longer they."""
-        best = self.best
-        if best is not None and best.step not in (self.step, self.told_best):
+        best, evaluated = self.best, self.history.evaluations["step"][-1:]
+        if best is not None and evaluated and best.step not in (*evaluated, self.told_best):
             self.told_best = best.step
             state = {name: tensor.to("cpu") for name, tensor in best.weights.items()}
             yield BestKept(self.step, self.seconds, best_step=best.step, val_loss=best.val_loss, state=state)

@@ -103,7 +103,7 @@ class Endpoints:
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
             waiting {place, seconds}, where all places are taken, until there is one
-            ladder {uniform, unigram, bigram, floor}
+            ladder {uniform, unigram, bigram, ngram, floor, texts: what each of these guessers wrote, …}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
             sampled {step, prompt, text}
@@ -248,7 +248,9 @@ class Endpoints:
         unknown = sorted(str(name) for name in settings if name not in form.BY_NAME)
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
-        values = form.size_values(size, source)
+        tokenizer = str(settings.get("tokenizer", "char"))
+        own = (texts.tokens_in(text, tokenizer) if source == OWN_TEXT else 0, tokenizer)
+        values = form.base_values(size, source, self.page.limits, own)
         if steps := whole("steps", steps):
             values |= {"steps": steps}
         values |= settings

@@ -31,10 +31,6 @@ SMALL = [
     "eval_every=5",
     "eval_windows=4",
 ]
-OVERFITTING = [
-    *SMALL[:3], "d_model=64", "context_length=32", "batch_size=8", "eval_every=5", "eval_windows=none",
-    "precision=fp32", "device=cpu",
-]  # fmt: skip
 TEXT = "the lamp burns, the sea turns, the night learns. " * 40
 
 
@@ -183,15 +179,21 @@ def test_info_speaks_of_the_mask_where_there_is_none(tmp_path, capsys):
     assert "Validation loss 0.0157" in said and NO_MASK in said and "leaked" not in said
 
 
+FAR_TOO_SHORT = [
+    *("--preset", "tiny", "--set", "context_length=32", "batch_size=8", "eval_every=5", "eval_windows=none"),
+    *("precision=fp32", "device=cpu"),
+]
+
+
 @pytest.fixture(scope="module")
 def overfitted(tmp_path_factory):
     """A run on far too short a text, and what the command printed."""
     folder, said = tmp_path_factory.mktemp("overfitted"), io.StringIO()
     text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
     (folder / "text.txt").write_text(text, encoding="utf-8")
-    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "120", *OVERFITTING]
+    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "120"]
     with contextlib.redirect_stdout(said):
-        assert main(command) == 0
+        assert main([*command, *FAR_TOO_SHORT]) == 0
     return folder / "m", said.getvalue()
 
 
@@ -259,7 +261,7 @@ def test_what_is_the_best_no_more_is_not_kept(tmp_path, overfitted):
 def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):
     out = tmp_path / "m"
     command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "160"]
-    assert main([*command, *OVERFITTING, "patience=2"]) == 0
+    assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
     said, stopped = capsys.readouterr().out, load(out).history.last_step
     assert "since validation had risen for long enough" in said and stopped < 160 and "--set patience=0 goes on" in said
     assert main(["train", "--out", str(out), "--resume"]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ SOURCES = {
 }
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty short sentences in words, far too few to hold any out: watch it learn them by heart.",
+    SENTENCES: "Twenty short sentences in words. Sixteen are learned, by heart before long; four judge.",
     OWN_TEXT: "A page is enough to see something, 100,000 characters make it good; ordinary text has no known floor.",
 }
 PROMPTS = {
@@ -70,6 +71,15 @@ def expected_vocabulary(source: Any, tokenizer: str) -> int:
 def knows_vocabulary(source: Any, tokenizer: str) -> bool:
     """Whether `expected_vocabulary` is sure."""
     return (source, tokenizer) in _KNOWN_VOCABULARY
+
+
+def tokens_in(text: str, tokenizer: str) -> int:
+    """About how many tokens a text has."""
+    if tokenizer == "char":
+        return len(text)
+    if tokenizer == "word":
+        return len(re.findall(r"\w+|[^\w\s]", text))
+    return round(len(text.encode("utf-8", errors="surrogatepass")) / (2.0 if tokenizer == "bpe" else 3.5))
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:
@@ -135,6 +145,16 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
         return contents_of(source_of(values, limits).text)
     except (ValueError, OSError) as problem:
         return notice(sentence(str(problem)), "error")
+
+
+def own_tokens(values: Mapping[str, Any], limits: Limits) -> int:
+    """About how many tokens one's own text has; 0 where there is none yet, or none that can be read here."""
+    if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
+        return 0
+    try:
+        return tokens_in(source_of(values, limits).text, values["tokenizer"])
+    except (ValueError, OSError):
+        return 0
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:

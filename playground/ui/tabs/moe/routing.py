@@ -28,7 +28,8 @@ from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import chips, read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
+from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
@@ -103,6 +104,8 @@ def build(frame: Frame) -> None:
     def _nothing(words: str, kind: str) -> dict:
         return {**dict.fromkeys(drawn), note: notice(words, kind)}
 
+    draw = quoting(draw, page.registry, prompt="words", layer="layer_number", token="position")
+
     def another_model(visitor: str | None, model_id: str | None, request: gr.Request | None) -> dict:
         """New suggestions and layers; or one sentence where there is no mixture to look at."""
         try:
@@ -127,7 +130,7 @@ def build(frame: Frame) -> None:
     turns = Turns("moe-routing")
     for event in (prompt.change, prompt.submit, layer.input, token.change):
         turns.calls(event, draw, inputs, drawn)
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
     @in_words()
     def clicked(event: gr.EventData) -> int:

@@ -193,7 +193,7 @@ def _machine_of(view: RunView) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "prompt", "outlook", "changes")
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "outlook", "changes")
 
 
 def spec_of(card: RunCard) -> RunSpec:
