@@ -87,6 +87,9 @@ def status(view: RunView | None) -> str:
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
         parts.append(speaking.standing_line(view))
+    elif view.active:  # as many, so that the chart stays where it is when they come
+        names = ("Loss now", "Validation loss", "Above the floor", "Speed")
+        parts.append(theme.stat_cards([(name, "…", "after the first steps") for name in names]))
     return "".join(parts)
 
 
