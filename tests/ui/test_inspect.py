@@ -208,6 +208,10 @@ def test_the_receipt_shows_the_numbers_it_has(tab):
     ):
         assert f"{number:.8f}" in text or abs(number) < 1e-8
     assert f"Largest difference from the model&#x27;s own forward: {r.largest_difference:.1e}" in text
+    assert "are a pair" not in text and "QK-norm" not in text
+    turned = look_at(VARIANTS["separate heads"])
+    paper = receipt_html(receipt(turned, 1, 2, 4, 1), turned)
+    assert "numbers i and i + 2 are a pair" in paper and "q stands at place 4, k at 1" in paper and "QK-norm" in paper
     hidden = receipt_html(receipt(seen, 1, 2, 1, 4), seen)
     assert "comes after the query" in hidden and "hidden" in hidden
 
@@ -272,8 +276,8 @@ def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     found, place = deciding(seen), opening(seen, Place())
     assert found.before > 0.9 and found.after < 0.3 and found.instead != found.token
     assert place.owner == (found.layer, found.head) and place.query == seen.length - 1
-    for share in (found.before, found.after, found.probability):
-        assert percent(share) in hint(seen)
+    for share in (f"{100 * found.before:.2f} %", percent(found.after), percent(found.probability)):
+        assert share in hint(seen)
 
 
 def test_nothing_is_looked_for_on_a_visitors_own_prompt(tab):

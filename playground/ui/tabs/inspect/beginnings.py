@@ -31,7 +31,7 @@ def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
         first = copying(page.registry.get(model_id, visitor))
     except ValueError:
         return known
-    return list(dict.fromkeys([first, *known]))[:4] if first else known
+    return list(dict.fromkeys([first, *known]))[:3] if first else known
 
 
 _found = Kept(entries=64)
@@ -61,10 +61,10 @@ def hint(look: Look) -> str:
     found = deciding(look)
     if found is None:
         return ""
-    after = f"{percent(found.after)} are left"
+    after = f"it has {percent(found.after)}"
     if found.instead != found.token:
         after += f", and “{look.token_label(found.instead)}” leads with {percent(found.probability)}"
     return (
-        f"Break it: “{look.token_label(found.token)}” comes next with {percent(found.before)}. Without head "
+        f"Break it: “{look.token_label(found.token)}” comes next with {100 * found.before:.2f} %. Without head "
         f"{found.head} of layer {found.layer} {after}. See where that head looks, then switch it off under “Change it”."
     )

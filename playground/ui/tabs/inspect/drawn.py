@@ -11,8 +11,7 @@ MOST_HEADS = 32
 
 
 def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
-    """The tokens drawn: all up to `most`, else so many that hold the query, moved by half of that so that clicks "
-    "stay."""
+    """The tokens drawn: all up to `most`, else so many that hold the query, moved by half, so that clicks stay."""
     if length <= most:
         return slice(0, length)
     stride = most // 2

@@ -47,7 +47,7 @@ from .place import Place, best, last, watched, whole
 __all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
 MODEL = "model"
-SUBJECTS = [("The chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
+SUBJECTS = [("Chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -263,7 +263,8 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.hint: "", self.view: view})
+            unread = f'<div class="unread">{_refused(problem)}</div>'
+            return functools.partial(dict, {**cleared, self.notice: unread, self.hint: "", self.view: view})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -339,6 +340,7 @@ def build(page: Page) -> Frame:
         told = gr.HTML(padding=False, elem_id="inspect-hint")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
+    shared["subject"] = subject
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
     return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)
