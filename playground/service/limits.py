@@ -38,6 +38,10 @@ REPLAY_NUMBERS = 250_000_000
 """Parameters that are read for one look through training, all moments together."""
 WALK_NUMBERS = 12_000_000
 """Kept keys, values and patterns of one walk along the cache; a longer or larger one is cut."""
+HEADS_AT_ONCE_FLOPS = 1e11
+"""Operations up to which a prompt is read without each head in turn before it is drawn: some tenths of a second."""
+HEAD_TESTS_FLOPS = 1e12
+"""Operations up to which every head of a model is tested: some ten seconds."""
 EDITS = 24
 """Changes to a model in force at once."""
 WRITERS = 64
@@ -283,4 +287,4 @@ def training_memory(config: ModelConfig, batch_size: int) -> int:
     per_layer = 14 * config.d_model + 3 * config.ff_width * visited
     if config.attention_layout == "separate_heads" or config.dropout:
         per_layer += 3 * config.n_heads * config.context_length
-    return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 5 * config.n_parameters)
+    return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 6 * config.n_parameters)

@@ -97,10 +97,13 @@ def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prom
     notice = updates[tab.frame.notice]
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
-        assert set(updates.values()) <= {notice, None, "", "walk"}
+        places = {tab.frame.query, tab.frame.key}
+        left = [value for component, value in updates.items() if component not in places]
+        assert all(value in (notice, None, "", "walk") or value == gr.update(visible=False) for value in left)
+        assert all(updates[place]["choices"] == [] for place in places)
         for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
             assert not updates[tab.component(name)]
-        assert not {*tab.frame.pickers, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
+        assert not {tab.frame.layer, tab.frame.head, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
 
 
 def test_one_token_has_every_view(tab):

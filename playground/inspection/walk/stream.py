@@ -84,11 +84,8 @@ def change(at: At) -> Step:
 
 def _by_layer(at: At) -> str:
     """What each layer's attention adds to a number of the stream, on average over the prompt; of many layers some."""
-    layers = range(at.config.n_layers)
-    if len(layers) > 8:
-        layers = sorted(
-            {0, at.layer, *range(0, at.config.n_layers, -(-at.config.n_layers // 6)), at.config.n_layers - 1}
-        )
+    count = at.config.n_layers
+    layers = sorted({at.layer, count - 1, *range(0, count, 1 if count <= 8 else -(-count // 6))})
     means = [np.abs(at.rows("resid_mid", layer) - at.rows("resid_pre", layer)).mean() for layer in layers]
     return ", ".join(f"{mean:.2f}" + f" (layer {layer})" * (len(means) > 4) for layer, mean in zip(layers, means))
 

@@ -5,7 +5,7 @@ frame.py, place.py, looks.py
 walk.py       step by step from tokens to probabilities, with pictures.py, words.py, thumbnails.py
 heads.py      one head enlarged, two compared
 receipt.py    one cell of one head, term by term; the head to take home
-roles.py      what each head does, and how to wake one that sleeps
+roles.py      what each head does, and how to wake one that sleeps; tested.py tries it on many texts, once for all
 minds.py, edit.py, learn.py, replay.py, cachewalk.py, sizes.py
               what each layer thinks, what a change costs, how weights learn, through training, through generation,
               what parts weigh and compute

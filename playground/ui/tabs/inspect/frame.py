@@ -39,6 +39,8 @@ from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
+from ...prompts import chips
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, opening, prompts
 from .looks import Looks
@@ -65,8 +67,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
@@ -192,7 +195,7 @@ class Frame:
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = prompts(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
@@ -204,7 +207,7 @@ class Frame:
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
             return None if linked else opening
-        return last if before != now else None
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
@@ -225,7 +228,12 @@ class Frame:
         return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
     def _presser(self, press: Callable) -> Callable[[Question], Slow]:
-        return lambda question: Slow(press(*self.read(question.values), question))
+        def pressed(question: Question) -> Slow:
+            found, place = self.read(question.values)
+            answer = press(found, place, question)
+            return Slow(lambda: quoted(answer(), **self._facts(question.values, found, place)))
+
+        return pressed
 
     def update(self, values: dict, **change: Any) -> dict:
         """What `plan` draws, at once."""
@@ -263,8 +271,10 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
             unread = f'<div class="unread">{_refused(problem)}</div>'
-            return functools.partial(dict, {**cleared, self.notice: unread, self.hint: "", self.view: view})
+            cleared |= {self.notice: unread, self.hint: "", self.view: view}
+            return functools.partial(dict, {**cleared, **nowhere})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -286,7 +296,8 @@ class Frame:
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
-                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                    drawn = follower.draw(found, place, *(values[component] for component in follower.extra))
+                    shown |= quoted(drawn, **self._facts(values, found, place))
                 except ValueError as mistake:
                     shown |= follower.cleared()
                     notes.append(_refused(mistake))
@@ -296,6 +307,15 @@ class Frame:
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
         drawn[self.hint] = theme.notice(words) if (words := hint(found)) else ""
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
+        """What a saved picture or table has to say of itself."""
+        where = {"layer": place.layer, "head": place.head}
+        if example := EXAMPLES.get(values[self.subject]):
+            return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
+        page = self.page
+        known = model_facts(page.registry, values[page.visitor], values[page.model])
+        return {**known, "prompt": values[self.prompt], **where}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)
@@ -321,7 +341,7 @@ def build(page: Page) -> Frame:
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )

@@ -302,4 +302,4 @@ def parameter_table(report: StepReport) -> str:
     heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖", "‖step‖")
     total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
     more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
-    return theme.table(heads, body, save="parameters") + theme.quiet(total + more)
+    return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)

@@ -54,10 +54,10 @@ def receipt_html(r: Receipt, look: Look) -> str:
     if look.config.qk_norm:
         how += " q and k are as QK-norm leaves them."
     if r.q_unturned is not None:
-        half = len(r.q) // 2
+        width, base = len(r.q), f"{look.config.rotary_base:g}"
         how += (
-            f" Turned: numbers i and i + {half} are a pair, which turns by place · {look.config.rotary_base:g}^(−2i/{len(r.q)})"
-            f" radians; q stands at place {r.query}, k at {r.key}."
+            f" Turned: numbers i and i + {width // 2} are a pair, which turns by place · {base}^(−2i/{width}) radians; "
+            f"q stands at place {r.query}, k at {r.key}."
         )
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
