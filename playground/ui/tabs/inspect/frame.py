@@ -42,7 +42,7 @@ from ...page import QUIETLY, Page, sentence
 from ...prompts import chips
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
-from .beginnings import hint, opening, prompts
+from .beginnings import hint, prompts
 from .looks import Looks
 from .place import Place, best, last, watched, whole
 
@@ -206,7 +206,7 @@ class Frame:
         before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else opening
+            return None if linked else best
         return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
