@@ -39,7 +39,7 @@ from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import chips
+from ...prompts import chip_text, chips
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, prompts
@@ -199,7 +199,7 @@ class Frame:
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
-        self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY)
+        self.ideas.click(chip_text, self.ideas, self.prompt, **QUIETLY)
 
     def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
         """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
