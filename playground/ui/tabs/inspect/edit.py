@@ -132,6 +132,7 @@ def build(frame: Frame) -> None:
             ),
         }
 
+    frame.page.share("inspect.edits", edits)
     frame.follow(draw, [edits, cards, bars, cost, pattern], extra=[edits, what, value, keep])
     frame.redraws(edits.input, of=edits)
 
