@@ -108,7 +108,7 @@ def describe_information(
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
         words = f"These routers tell more of who speaks than any that was taught nothing would: {named}."
     else:
-        words = "Whether these routers have learned who speaks is unclear: nothing is left that untaught ones would not tell."
+        words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
         # the stream tells it where routers that were never trained on it do, far beyond luck
         knows = max(layer["beyond"].nulls["random"].bits for layer in told)
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)

@@ -104,7 +104,12 @@ def numbers_for_bytes() -> dict[str, Any]:
     config, B, T = PRESETS["s3"].config, S3_BATCH, S3_LENGTH
     qkv = 3 * B * T * config.d_model
     rest = B * config.n_heads * T * T + B * T * config.ff_width
-    return {"numbers": qkv / 1e6, "qkv": 4 * qkv / 1e6, "mixed": (qkv + 4 * rest) / 1e6, "block": 4 * (qkv + rest) / 1e6}
+    return {
+        "numbers": qkv / 1e6,
+        "qkv": 4 * qkv / 1e6,
+        "mixed": (qkv + 4 * rest) / 1e6,
+        "block": 4 * (qkv + rest) / 1e6,
+    }
 
 
 def padding_counted() -> dict[str, Any]:
