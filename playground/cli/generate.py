@@ -7,7 +7,7 @@ import json
 import sys
 
 from ..decoding import SamplingConfig, stream
-from ..storage.opening import open_model
+from . import moments
 
 TEMPERATURE = 0.8
 
@@ -15,6 +15,7 @@ TEMPERATURE = 0.8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
+    moments.add_arguments(parser)
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
     parser.add_argument("--temperature", type=float, help=f"(default: {TEMPERATURE})")
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Stream the prompt and its continuation to standard output."""
     sampling = _sampling(options)
-    checkpoint = open_model(options.folder)
+    checkpoint = moments.opened(options)
     tokenizer, context = checkpoint.tokenizer, checkpoint.config.context_length
     unknown = tokenizer.unknown_parts(options.prompt)
     if unknown:

@@ -15,6 +15,7 @@ from ..training.autosave import FILE, read, reads, under
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
+from ..training.states import risen_for
 from .settings import parse_settings
 
 PRESET = "small"
@@ -126,6 +127,11 @@ def resumed(options: argparse.Namespace) -> Plan:
         raise ValueError(
             f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
         )
+    if _risen(saved, config):
+        raise ValueError(
+            f"this run ended because validation had risen for {config.patience:,} evaluations: add --set patience=0 to "
+            "train on all the same, or use its best weights with generate --step best"
+        )
     about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
     notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
     return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, resume=not begins, notice=notice)
@@ -133,7 +139,13 @@ def resumed(options: argparse.Namespace) -> Plan:
 
 def _ended(saved: SavedRun, config: TrainConfig) -> bool:
     """Whether the saved state is the run's last."""
-    return saved.step >= config.steps or (config.max_seconds is not None and saved.seconds >= config.max_seconds)
+    out_of_time = config.max_seconds is not None and saved.seconds >= config.max_seconds
+    return saved.step >= config.steps or out_of_time or _risen(saved, config)
+
+
+def _risen(saved: SavedRun, config: TrainConfig) -> bool:
+    """Whether its patience was at its end."""
+    return 0 < config.patience <= risen_for(saved.history, config.eval_every)
 
 
 def _as_saved(out: Path, shape: ModelConfig) -> Transformer:

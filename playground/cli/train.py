@@ -9,21 +9,28 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..data import Ladder
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
 from ..model.fast.process import alone_if_small
-from ..storage import save
-from ..storage.snapshots import drop_after, keep_snapshot
+from ..storage import load, save
+from ..storage.snapshots import drop_after, drop_best, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.lock import owned
 from ..training.resume import SavedRun
+from ..training.states import UNMASKED, state_of
 from . import remote
 from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
-MORE = {"done": " --steps N", "diverged": " --set learning_rate=R", "time": " --set max_seconds=none"}
+MORE = {
+    "done": " --steps N",
+    "risen": " --set patience=0",
+    "diverged": " --set learning_rate=R",
+    "time": " --set max_seconds=none",
+}
 """What a run that ended so needs to go on."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
@@ -75,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
             return _follow(events, out)
         reason = _watch(events, plan, out, as_json=options.json)
     if not options.json:
+        if best := load(out).best:
+            print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)
@@ -90,8 +99,9 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     history = SavedRun.of(out).history if plan.resume else History()
     if not plan.resume:
         keep()
-    about["ladder"] = corpus.ladder(model.config.context_length, plan.config.eval_windows).to_dict()
-    show = json_line if as_json else Progress(plan.config.steps, corpus, about["ladder"]).show
+    ladder = corpus.ladder(model.config.context_length, plan.config.eval_windows)
+    about["ladder"] = ladder.to_dict()
+    show = json_line if as_json else Progress(plan.config.steps, corpus, ladder).show
 
     def tell(event: TrainEvent) -> None:
         try:
@@ -102,11 +112,19 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
+    ladder, state = Ladder.from_dict(about["ladder"]), None
     for event in events:
         history.add(event)
-        if event.event == "finished" and (sentence := history.risen()):
-            tell(Noticed(event.step, event.seconds, sentence))
+        if event.event in ("evaluated", "finished"):
+            before, state = state, state_of(history, causal=model.config.causal, ladder=ladder)
+            worse = state.tone in ("warning", "error") and (before is None or state.kind != before.kind)
+            if state.kind != UNMASKED and (worse or event.event == "finished"):
+                tell(Noticed(event.step, event.seconds, state.in_words))
         tell(event)
+        if event.event == "evaluated" and history.best and history.best[0] == event.step:
+            drop_best(out)
+        elif event.event == "best":
+            keep_best(out, event.best_step, event.state, tied=model.config.tie_embeddings)
         if event.event == "started":  # the moments of a future that will not be are forgotten
             drop_after(out, event.step)
         elif event.event == "snapshotted":

@@ -205,6 +205,7 @@ def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:
         bar="lift",
         ticks={"tickvals": [-2, -1, 0, 1, 2], "ticktext": ["×¼", "×½", "×1", "×2", "×4"]},
         text=written,
+        saved={"tokens": table, "lift": lift},
     )
     return heatmap(
         trace,

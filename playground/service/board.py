@@ -100,10 +100,21 @@ class Board:
             training = job.spec.training.replace(
                 steps=steps, max_seconds=self.limits.seconds + (seconds[-1] if seconds else 0.0)
             )
+            if (job.view().history.finished or {}).get("reason") == "risen":
+                training = training.replace(patience=0)  # whoever asks for more steps has been told
             self.limits.check_training(job.spec.model, training)
             job.go_on(training)
             left = partial(self._left, job)
             self._queue(job, partial(job.start, self.registry, self.runner, resume=True, left=left))
+        return job
+
+    def use_best(self, visitor: str, run_id: str | None) -> RunJob:
+        """Let a run's best weights be its model from now on. Raises ValueError where there are no better ones."""
+        with self._lock:
+            job = self.find(visitor, run_id)
+            if job is None:
+                raise ValueError("Only the best weights of your own runs can be used.")
+            job.use_best(self.registry, partial(self._left, job))
         return job
 
     def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = RunJob) -> K | None:

@@ -287,4 +287,4 @@ def training_memory(config: ModelConfig, batch_size: int) -> int:
     per_layer = 14 * config.d_model + 3 * config.ff_width * visited
     if config.attention_layout == "separate_heads" or config.dropout:
         per_layer += 3 * config.n_heads * config.context_length
-    return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 5 * config.n_parameters)
+    return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 6 * config.n_parameters)

@@ -10,9 +10,23 @@ from pathlib import Path
 import torch
 
 from ..links import RunCard
+from ..model import Transformer
 from ..storage import Checkpoint
-from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig, TrainEvent
+from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
+from ..training import (
+    BestKept,
+    Evaluated,
+    Finished,
+    History,
+    Judged,
+    Noticed,
+    Snapshotted,
+    Started,
+    Stepped,
+    TrainConfig,
+    TrainEvent,
+)
+from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
@@ -39,7 +53,7 @@ class RunJob(Job):
     ):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
-        self._history, self._ladder, self._latest = History(), None, None
+        self._history, self._ladder, self._latest, self._learned = History(), None, None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
         self._before: torch.Tensor | None = None
@@ -49,6 +63,8 @@ class RunJob(Job):
         self._planned_first = spec.training.steps
         self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self.checkpoint: Checkpoint | None = None
+        self.used: int | None = None
+        """The step whose weights are the model, where that is not the last."""
 
     @property
     def spec(self) -> RunSpec:
@@ -107,6 +123,8 @@ class RunJob(Job):
                 corpus=self.spec.source.title,
                 corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
+                language=(prepared.language or "") if prepared else "",
+                learned_text=self._learned,
                 before=self._before,
                 now=self._now,
                 settings=self.settings,
@@ -115,6 +133,8 @@ class RunJob(Job):
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
+                used=self.used,
+                kept=self.checkpoint.best[0] if self.checkpoint and self.checkpoint.best else None,
             )
 
     @property
@@ -166,7 +186,7 @@ class RunJob(Job):
         return replace(self.spec, training=training.replace(snapshots=kept))
 
     def _take(self, event: RunEvent) -> None:
-        if isinstance(event, Snapshotted) or (isinstance(event, Started) and event.step):
+        if isinstance(event, (Snapshotted, BestKept)) or (isinstance(event, Started) and event.step):
             self._keep_moment(event)
         with self._lock:
             if isinstance(event, Prepared):
@@ -179,13 +199,16 @@ class RunJob(Job):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
-                self._ladder = event.ladder
+                self._ladder, self._learned = event.ladder, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
                     self._notices.append(event.warning)
                 if self.checkpoint is not None:
                     self.checkpoint.about["ladder"] = event.ladder.to_dict()
+                    self._remember_text(self.checkpoint.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
+                if isinstance(event, Judged) and self._state == "finished" and self.checkpoint is not None:
+                    self.checkpoint.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
@@ -198,11 +221,13 @@ class RunJob(Job):
                     self._message = event.message
             self._version += 1
 
-    def _keep_moment(self, event: Snapshotted | Started) -> None:
+    def _keep_moment(self, event: Snapshotted | BestKept | Started) -> None:
         """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
         try:
             if isinstance(event, Started):
                 drop_after(self.folder, event.step)
+            elif isinstance(event, BestKept):
+                keep_best(self.folder, event.best_step, event.state, tied=self._prepared.config.tie_embeddings)
             else:
                 keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
         except OSError:
@@ -219,12 +244,34 @@ class RunJob(Job):
             "training": self.spec.training.to_dict(),
             "ladder": self._ladder.to_dict() if self._ladder else None,
         }
-        snapshots = find_snapshots(self.folder, self._prepared.config)
         tokenizer, history = self._prepared.tokenizer, self.view().history
-        self.emptied = False
+        if history.best and history.best[0] == history.last_step:
+            drop_best(self.folder)
+        snapshots = find_snapshots(self.folder, self._prepared.config)
+        self.emptied, self.used = False, None
+        self._remember_text(event.model)
         self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
         self._set(state="finished")
+
+    def use_best(self, registry: Registry, left: Callable[[str], None]) -> None:
+        """Let the kept weights of the lowest validation loss be the model from now on; its record ends with them.
+
+        The run itself stays what it was: it goes on from its last step. Raises ValueError where nothing better is kept.
+        """
+        best = self.checkpoint.best if self.checkpoint is not None and self.settled else None
+        if best is None:
+            raise ValueError("No better weights than the last are kept of this run.")
+        checkpoint = self.checkpoint.at("best")
+        with self._lock:
+            self.checkpoint, self.used = checkpoint, best[0]
+            self._version += 1
+        self._remember_text(checkpoint.model)
+        registry.add(self.visitor, checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
+
+    def _remember_text(self, model: Transformer) -> None:
+        if self._learned is not None:
+            verdicts.remember(model, self._learned)
 
 
 def settings_of(spec: RunSpec) -> dict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
+from ..data.judging import Learned
 from ..links import RunCard
 from ..model import ModelConfig
 from ..model.twins import Twins
@@ -15,8 +16,10 @@ from ..storage import Checkpoint
 from ..training import History, Stepped
 from ..training.comparison import SIDES
 from ..training.losses import window_losses
+from ..training.states import State, state_of
 from ..training.verdict import Verdict, judge
 from .job import ACTIVE
+from .verdicts import learned_by
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class RunView(View):
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
+    language: str = ""
+    """Whose grammar judges what it writes; empty where none does."""
+    learned_text: Learned | None = None
+    """The text it learned from, which judges instead, where it is known."""
     before: torch.Tensor | None = None
     """(V,) next-token probabilities after the prompt, before training."""
     now: torch.Tensor | None = None
@@ -73,6 +80,16 @@ class RunView(View):
     """The run of a link that this one was started to repeat."""
     lengthened: bool = False
     """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
+    kept: int | None = None
+    """A step whose weights are better than those of the model, and can be used instead."""
+    used: int | None = None
+    """The step whose weights are the model, where that is not the last."""
+
+    @property
+    def standing(self) -> State:
+        """What its losses say about it."""
+        causal = self.config is None or self.config.causal
+        return state_of(self.history, causal=causal, ladder=self.ladder)
 
     @property
     def learned(self) -> bool:
@@ -96,12 +113,14 @@ class RunView(View):
             message=(history.finished or {}).get("message", ""),
             history=history,
             planned_steps=training.get("steps") or history.last_step or None,
-            ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+            ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
             paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
+            language=str(about.get("language") or ""),
+            learned_text=learned_by(checkpoint.model),
         )
 
 
@@ -190,7 +209,7 @@ def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, r
         state="recorded" if recorded else "finished",
         sides=sides,
         equal=_equal(dense.config, moe.config),
-        ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+        ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
         verdict=verdict,
         withheld=withheld,
         corpus=str(moe.about.get("corpus") or ""),

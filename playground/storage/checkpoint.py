@@ -6,6 +6,7 @@ model.safetensors   the weights
 history.json        the run's curves and samples, its ladder, and how it was made
 README.md           a model card
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
+best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
 """
 
 from __future__ import annotations

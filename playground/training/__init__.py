@@ -3,10 +3,12 @@
 from .config import TrainConfig
 from .distributed import workers
 from .events import (
+    BestKept,
     Changed,
     Evaluated,
     Finished,
     GradientsMeasured,
+    Judged,
     LoadMeasured,
     Noticed,
     Sampled,
@@ -23,11 +25,13 @@ from .trainer import train
 
 __all__ = [
     "RECIPES",
+    "BestKept",
     "Changed",
     "Evaluated",
     "Finished",
     "GradientsMeasured",
     "History",
+    "Judged",
     "LoadMeasured",
     "Noticed",
     "Sampled",

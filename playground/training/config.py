@@ -15,6 +15,7 @@ _LIMITS = {
     **dict.fromkeys(("steps", "batch_size", "accumulation", "eval_windows", "sample_tokens"), Bounds(least=1)),
     **dict.fromkeys(("warmup_steps", "eval_every", "sample_every", "seed"), Bounds(least=0)),
     "snapshots": Bounds(0, 10_000),
+    "patience": Bounds(least=0),
     **dict.fromkeys(("learning_rate", "muon_learning_rate", "weight_decay"), Bounds(0, 10)),
     **dict.fromkeys(("muon_momentum", "beta1", "beta2"), Bounds(0, 0.9999)),
     **dict.fromkeys(("gradient_clip", "autosave_seconds", "max_seconds"), Bounds(least=0)),
@@ -86,6 +87,9 @@ class TrainConfig(Settings):
     """How many times the weights are kept along the way, densely at first."""
     autosave_seconds: float = 10.0
     """Seconds between saves, where a folder for them is given."""
+    patience: int = 0
+    """Stop once so many evaluations in a row say that validation has risen while training falls; 0 for never. See
+    `states.risen_for`."""
     max_seconds: float | None = None
     """Stop after this many seconds of training, keeping what was learned."""
 
@@ -141,6 +145,7 @@ ON_RESUME: dict[str, tuple[str, str]] = {
     "sample_temperature": (NOTED, "it changes what is seen, not what is learned"),
     "snapshots": (NOTED, "it changes what is kept, not what is learned"),
     "autosave_seconds": (FREELY, "it belongs to the process, not to the run"),
+    "patience": (NOTED, "it is where a run may end, like the steps"),
     "max_seconds": (NOTED, "it is where a run may end, like the steps"),
 }
 """Whether a run that was saved may go on with another value of a setting, and why: never, noted in the run's record,

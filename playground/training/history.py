@@ -8,23 +8,21 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .events import Changed, Evaluated, Finished, GradientsMeasured, LoadMeasured, Sampled, Stepped, TrainEvent
+from .events import Changed, Evaluated, Finished, GradientsMeasured, Judged, LoadMeasured, Sampled, Stepped, TrainEvent
 
 _COLUMNS = {
     "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
     "evaluations": ("step", "train_loss", "val_loss", "seconds"),
 }
-_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": ()}  # and what of them is numbers
-RISEN = 0.02
-"""Nats above its best at which a validation loss is said to have risen."""
+_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": (), "judged": ()}  # what is numbers
 
 
 @dataclass
 class History:
     """Columns of numbers, one list per curve, in the order of the run.
 
-    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients`, `load` and `changes` (of
-    settings, when the run went on) are lists of plain records.
+    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients`, `load`, `changes` (of
+    settings, when the run went on) and `judged` are lists of plain records.
     """
 
     steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["steps"]})
@@ -34,6 +32,7 @@ class History:
     load: list[dict[str, Any]] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
     finished: dict[str, Any] | None = None
+    judged: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, event: TrainEvent) -> None:
         """Take in one event; those that draw no curve leave no trace."""
@@ -49,6 +48,8 @@ class History:
             self.gradients.append({"step": event.step, "norms": event.norms})
         elif isinstance(event, LoadMeasured):
             self.load.append({"step": event.step, "load": event.load})
+        elif isinstance(event, Judged):
+            self.judged.append({"step": event.step, "right": event.right, "of": event.of, "left": event.left})
         elif isinstance(event, Changed):
             settings = {name: list(values) for name, values in event.settings.items()}
             self.changes.append({"step": event.step, "settings": settings})
@@ -72,23 +73,21 @@ class History:
         loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
         return None if loss is None else (int(step), loss)
 
-    def risen(self) -> str:
-        """That the validation loss has risen since its best, and what that means, as a sentence; else empty."""
-        losses = self.evaluations["val_loss"]
-        if not losses or self.best is None or not losses[-1] > self.best[1] + RISEN:
-            return ""
-        step, best = self.best
-        training = self.evaluations["train_loss"]
-        if training[-1] < training[self.evaluations["step"].index(step)]:
-            why = "the model begins to learn the training text by heart. Fewer steps or a smaller model would do better"
-        else:
-            why = "the training loss rose with it, so the steps were too large. A lower learning rate would do better"
-        return f"The validation loss was {best:.4f} after step {step:,} and rose to {losses[-1]:.4f}: {why}."
+    def until(self, step: int) -> History:
+        """A copy that ends with this step: what a run remembers whose weights of then are used."""
+        kept = History(*({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations)))
+        for table in (kept.steps, kept.evaluations):
+            inside = sum(1 for at in table["step"] if at <= step)
+            for column in table.values():
+                del column[inside:]
+        for name in _RECORDS:
+            setattr(kept, name, [record for record in getattr(self, name) if record["step"] <= step])
+        return kept
 
     def copied(self) -> History:
         """A copy whose lists are its own."""
         tables = ({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations))
-        return History(*tables, *(list(getattr(self, name)) for name in _RECORDS), self.finished)
+        return History(*tables, **{name: list(getattr(self, name)) for name in _RECORDS}, finished=self.finished)
 
     def thinned(self, points: int = 400) -> History:
         """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""

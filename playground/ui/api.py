@@ -71,7 +71,7 @@ class Endpoints:
         Returns:
             A list of {id, name, shipped}; give an id as `model` to the other endpoints.
         """
-        with in_words():
+        with in_words(labels=False):
             own = self.page.known(visitor) if visitor else None
             entries = self.page.registry.models(own)
             return [{"id": entry.id, "name": entry.name, "shipped": entry.shipped} for entry in entries]
@@ -103,13 +103,13 @@ class Endpoints:
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
             waiting {place, seconds}, where all places are taken, until there is one
-            ladder {uniform, unigram, bigram, floor}
+            ladder {uniform, unigram, bigram, ngram, floor, texts: what each of these guessers wrote, …}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
             sampled {step, prompt, text}
             and last finished {reason, message, val_loss, visitor, model}.
         """
-        with in_words():
+        with in_words(labels=False):
             visitor = self.page.known(visitor) if visitor else new_id()
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
             job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True)
@@ -147,7 +147,7 @@ class Endpoints:
             The text so far, again and again, as {text, new_tokens, done}
             the last one also with tokens (a list of {token, probability}) and notes.
         """
-        with in_words():
+        with in_words(labels=False):
             checkpoint = self._model(model, visitor)
             new_tokens = whole("max_new_tokens", max_new_tokens)
             self.page.limits.check_generation(new_tokens)
@@ -182,7 +182,7 @@ class Endpoints:
             where pattern[i][j] is how much token i attends to token j (every row sums to 1 and future tokens get 0)
             with vectors also scores (before the mask), queries, keys and values, one row per token.
         """
-        with in_words():
+        with in_words(labels=False):
             checkpoint = self._model(model, visitor)
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             config = checkpoint.config
@@ -223,7 +223,7 @@ class Endpoints:
             and for this text loss (nats per token), scored_tokens, next (a list of {token, probability}) and notes
             and nats_per_character, which can be compared across different tokens (lower is less surprised).
         """
-        with in_words():
+        with in_words(labels=False):
             text, n = _text("text", text), whole("candidates", candidates, 1, CANDIDATES)
             pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
             return {"sentence": _verdict(*pair), "models": pair}
@@ -248,7 +248,9 @@ class Endpoints:
         unknown = sorted(str(name) for name in settings if name not in form.BY_NAME)
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
-        values = form.size_values(size, source)
+        tokenizer = str(settings.get("tokenizer", "char"))
+        own = (texts.tokens_in(text, tokenizer) if source == OWN_TEXT else 0, tokenizer)
+        values = form.base_values(size, source, self.page.limits, own)
         if steps := whole("steps", steps):
             values |= {"steps": steps}
         values |= settings

@@ -25,6 +25,7 @@ worked out: when the page loads only what `page.on_load` gathered is; `page.tab.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -138,16 +139,25 @@ def scroll_to(selector: str) -> str:
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
+def in_words(*, labels: bool = True) -> Iterator[None]:
     """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`."""
     try:
         yield
     except ValueError as problem:
-        raise gr.Error(sentence(str(problem)), duration=12, print_exception=False) from problem
+        raise gr.Error(sentence(str(problem), labels=labels), duration=12, print_exception=False) from problem
 
 
-def sentence(text: str) -> str:
-    """The text with a capital at its beginning (names of settings stay as they are) and a full stop at its end."""
+LABELS: dict[str, str] = {}
+"""What the page calls a setting that the rooms below call by another name; the forms fill it in."""
+
+
+def sentence(text: str, *, labels: bool = True) -> str:
+    """The text with a capital at its beginning and a full stop at its end.
+
+    With `labels`, settings are called what stands on their controls; a program knows them by their own names.
+    """
     text = text.strip() or "Something went wrong"
+    if labels:
+        text = re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda found: LABELS.get(found[0], found[0]), text)
     start = text[:1] if "_" in text.split(" ", 1)[0] else text[:1].upper()
     return start + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

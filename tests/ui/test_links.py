@@ -134,6 +134,13 @@ def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named(
     assert "n experts 4" in said and "accumulation 2" in said
 
 
+def test_what_a_link_changes_is_named_in_its_summary():
+    values = form.size_values("small", "stories")
+    changes = form.changes(values | {"causal": False, "d_model": 64}, values)
+    said = linked_html(RunCard("stories", PRESETS["small"].config, RECIPES["small"]), "small", ({}, {}), None, changes)
+    assert "It differs from Small in Width (d_model): 128 → 64; Hide the future (causal mask): on → off" in said
+
+
 def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     hub = RunCard(HUB_FILE, PRESETS["tiny"].config, RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
     held = form.values_of(spec_of(hub), LOCAL)

@@ -13,6 +13,7 @@ from ...service.comparisons import ComparisonSpec
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, Source
 from ...training import RECIPES
+from ..page import LABELS
 from . import texts
 from .fields import Field, read, titled
 from .run import BY_NAME
@@ -74,6 +75,7 @@ BOTH: tuple[Field, ...] = (
     *(BY_NAME[name] for name in _TRAINING),
 )  # fmt: skip
 FIELDS = TOP + MIXTURE + BOTH
+LABELS.update({field.name: f"“{field.label}”" for field in TOP + MIXTURE if field.name not in LABELS})
 GROUPS = {"The mixture": MIXTURE, "Both models and their training": BOTH}
 
 _BASE = PRESETS["small"].config

@@ -12,9 +12,11 @@ from typing import Any
 from ...model import PRESETS, ModelConfig, Preset
 from ...model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
 from ...service.limits import Limits
-from ...service.runs import SENTENCES, RunSpec, Source
+from ...service.runs import OWN_TEXT, SENTENCES, RunSpec, Source
 from ...training import RECIPES, TrainConfig
 from ...training.config import OPTIMIZERS, SCHEDULES
+from ...training.recipes import OwnText, for_own_text
+from ..page import LABELS
 from . import texts
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, check_tokenizer, expected_vocabulary
@@ -41,12 +43,13 @@ FIELDS: tuple[Field, ...] = (
     Field("norm", "Norm", "Keeps the numbers in range.", "parts",
           titled(NORMS, layernorm="LayerNorm", rmsnorm="RMSNorm")),
     Field("norm_placement", "Norm placement", "Before each part trains calmly; after each sum is the original.",
-          "parts", titled(NORM_PLACEMENTS, pre="before each part (pre)", post="after each sum (post)")),
+          "parts", titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
     Field("activation", "Activation", "The bend in the feed-forward layer.", "parts",
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
     Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
           "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
-    Field("init_std", "First weights", "Their spread before training.", "parts",
+    Field("init_std", "First weights", "1/√inputs begins about ½ nat above guessing and learns quicker; 0.02 begins at "
+          "it.", "parts",
           (("1/√inputs", FOLLOWS), ("0.02 (GPT-2)", 0.02))),
     Field("qk_norm", "Normalise queries and keys", "Keeps scores small at high learning rates.", "parts"),
     Field("tie_embeddings", "Tie the output to the embedding",
@@ -81,7 +84,9 @@ FIELDS: tuple[Field, ...] = (
     Field("precision", "Precision", "bf16 is faster where the processor has it.", "learning",
           (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
     Field("eval_every", "Steps between evaluations", "More points on the curve, a little slower.", "learning",
-          least=5, most="steps"),
+          least=1, most="steps"),
+    Field("patience", "Patience", "Evaluations after which it stops if validation has risen; 0 is never. The best "
+          "weights are kept either way.", "learning", least=0, most="steps"),
     Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,
@@ -89,6 +94,7 @@ FIELDS: tuple[Field, ...] = (
 )  # fmt: skip
 
 BY_NAME = {field.name: field for field in FIELDS}
+LABELS.update({name: f"“{field.label}”" for name, field in BY_NAME.items()})
 GROUPS = {
     "text": "Text",
     "shape": "Shape",
@@ -112,6 +118,15 @@ EVALUATION_TOKENS = 8192
 def setting_name(name: str) -> str:
     """What the page calls a setting: its control's label, or its name in words."""
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
+
+
+def setting_shown(name: str, value: Any) -> str:
+    """A setting's value as the page writes it."""
+    if value is None:
+        return "–"
+    if name in BY_NAME and BY_NAME[name].choices:
+        return BY_NAME[name].shown(value)
+    return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
 
 
 def size_values(size: str, source: str) -> dict[str, Any]:
@@ -151,10 +166,55 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
-def nearest(values: Mapping[str, Any], source: str, limits: Limits) -> str:
+def suited(base: Any, tokens: int, tokenizer: str) -> OwnText:
+    """What suits an own text of so many tokens at this size; at whichever is best where `base` is none."""
+    return for_own_text(tokens, texts.expected_vocabulary(OWN_TEXT, tokenizer), base if base in SIZES else None)
+
+
+def base_values(base: Any, source: str, limits: Limits, own: tuple[int, str] = (0, "char")) -> dict[str, Any]:
+    """The settings of a size or teaching system with this text; of the first size for anything else.
+
+    Args:
+        own: how many tokens an own text has, and of what kind; the settings then follow from its length.
+    """
+    tokens, tokenizer = own
+    if source == OWN_TEXT and tokens and base not in SYSTEMS:
+        suits = suited(base if base in SIZES else "small", tokens, tokenizer)
+        values = size_values(suits.size, source) | {name: getattr(suits.training, name) for name in _TRAIN_NAMES}
+        sampled = max(suits.training.steps // 8, 1)
+        return values | {"context_length": suits.context_length, "sample_every": sampled, "tokenizer": tokenizer}
+    if base in SYSTEMS:
+        return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
+    return size_values(base if base in SIZES else "small", source)
+
+
+def size_of(values: Mapping[str, Any]) -> str | None:
+    """The size whose shape this is; None where it is another."""
+    shape = [field.name for field in FIELDS if field.group == "shape"]
+    if values.get("source") == OWN_TEXT:
+        shape.remove("context_length")  # a short text has a short one
+    for size in SIZES:
+        known = size_values(size, values.get("source"))
+        if all(same(values[name], known[name]) for name in shape):
+            return size
+    return None
+
+
+def for_another_text(
+    values: Mapping[str, Any], source: str, limits: Limits, own: tuple[int, str] = (0, "char")
+) -> dict[str, Any]:
+    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
+    usual = [base_values(values.get("base"), other, limits, own) for other in texts.SOURCES]
+    new = base_values(values.get("base"), source, limits, own)
+    kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
+    if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
+        kept.discard("tokenizer")
+    return {name: values[name] if name in kept else new[name] for name in BY_NAME}
+
+
+def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: tuple[int, str] = (0, "char")) -> str:
     """The size or teaching system from which these settings differ least."""
-    bases = {size: size_values(size, source) for size in SIZES}
-    bases |= {name: bases["small"] | preset_values(PRESETS[name], limits)[0] for name in SYSTEMS}
+    bases = {name: base_values(name, source, limits, own) for name in (*SIZES, *SYSTEMS)}
     return min(bases, key=lambda name: len(changed(values, bases[name])))
 
 
@@ -205,8 +265,9 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
         "prompt": spec.prompt,
         **texts.values_of(spec.source),
     }
-    base = nearest(values, values["source"], limits)
-    return values | {"base": base, "size": base if base in SIZES else "small"}
+    tokens = texts.tokens_in(values["text"], spec.tokenizer)
+    base = nearest(values, values["source"], limits, (tokens, spec.tokenizer))
+    return values | {"base": base, "size": size_of(values), "suited": f"{tokens} {base}"}
 
 
 def _settled(name: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import gradio as gr
 from ...data import LANGUAGES, TextError, decode_upload
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
-from ..page import QUIETLY
-from ..theme import quiet
+from ..page import QUIETLY, sentence
+from ..theme import notice
+from .excerpts import contents_of, note_of
 from .fields import titled
 
 SOURCES = {
@@ -22,7 +24,7 @@ SOURCES = {
 }
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty short sentences in words, far too few to hold any out: watch it learn them by heart.",
+    SENTENCES: "Twenty short sentences in words. Sixteen are learned, by heart before long; four judge.",
     OWN_TEXT: "A page is enough to see something, 100,000 characters make it good; ordinary text has no known floor.",
 }
 PROMPTS = {
@@ -69,6 +71,15 @@ def expected_vocabulary(source: Any, tokenizer: str) -> int:
 def knows_vocabulary(source: Any, tokenizer: str) -> bool:
     """Whether `expected_vocabulary` is sure."""
     return (source, tokenizer) in _KNOWN_VOCABULARY
+
+
+def tokens_in(text: str, tokenizer: str) -> int:
+    """About how many tokens a text has."""
+    if tokenizer == "char":
+        return len(text)
+    if tokenizer == "word":
+        return len(re.findall(r"\w+|[^\w\s]", text))
+    return round(len(text.encode("utf-8", errors="surrogatepass")) / (2.0 if tokenizer == "bpe" else 3.5))
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:
@@ -120,6 +131,32 @@ def values_of(source: Source) -> dict[str, Any]:
 # ---- its components --------------------------------------------------------------------------------------------------
 
 
+def note_html(source: str) -> str:
+    """What is said of a choice: why one would take it, and what it looks like."""
+    return note_of(source, NOTES[source])
+
+
+def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
+    """What one's own text holds, or why it cannot be read; empty as long as there is none."""
+    given = values["upload"] if values["own_kind"] == "upload" else values["text"]
+    if values["own_kind"] == "hub" or not given or not str(given).strip():
+        return ""
+    try:
+        return contents_of(source_of(values, limits).text)
+    except (ValueError, OSError) as problem:
+        return notice(sentence(str(problem)), "error")
+
+
+def own_tokens(values: Mapping[str, Any], limits: Limits) -> int:
+    """About how many tokens one's own text has; 0 where there is none yet, or none that can be read here."""
+    if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
+        return 0
+    try:
+        return tokens_in(source_of(values, limits).text, values["tokenizer"])
+    except (ValueError, OSError):
+        return 0
+
+
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
     """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
     c: dict[str, Any] = {}
@@ -130,7 +167,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
         elem_classes="pills",
         elem_id=f"{prefix}source",
     )
-    c["source_note"] = gr.HTML(quiet(NOTES[first]), padding=False)
+    c["source_note"] = gr.HTML(note_html(first), padding=False, elem_id=f"{prefix}source-note")
     with gr.Column(visible=False, elem_id=f"{prefix}own-text") as c["own"]:
         c["own_kind"] = gr.Radio(
             [(title, name) for name, title in OWN_KINDS.items()], value="paste", show_label=False, container=False
@@ -143,14 +180,23 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             elem_id=f"{prefix}text",
         )
         c["upload"] = gr.File(
-            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=120
+            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=170
         )
         with gr.Column(visible=False) as c["hub"]:
             c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
             c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
             c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+        c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
         c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
     c["own_kind"].input(lambda kind: shown_kind(c, kind), c["own_kind"], [c[n] for n in _KINDS], **QUIETLY)
+
+    def contents(kind: Any, text: Any, upload: Any) -> str:
+        return contents_html({"source": OWN_TEXT, "own_kind": kind, "text": text, "upload": upload}, limits)
+
+    asked = [c["own_kind"], c["text"], c["upload"]]
+    # gradio tells of no `input` where a text was pasted
+    for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
+        listen(contents, asked, c["contents"], trigger_mode="always_last", **QUIETLY)
     return c
 
 
@@ -171,7 +217,7 @@ def chosen(c: Mapping[str, Any], source: str, tokenizer: str) -> dict:
     allowed = TOKENIZERS_OF[source]
     return {
         c["own"]: gr.Column(visible=source == OWN_TEXT),
-        c["source_note"]: quiet(NOTES[source]),
+        c["source_note"]: note_html(source),
         c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], value=tokenizer),
     }
 

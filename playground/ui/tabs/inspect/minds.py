@@ -175,4 +175,4 @@ def receipt_table(look: Look, found: Attribution) -> str:
         "Every norm on the way is held at the scale it had in this pass, which makes the way from each part to the "
         "score linear."
     )
-    return theme.table(("part", "adds"), rows, save="attribution") + theme.quiet(f"Strongest: {most}. {note}")
+    return theme.table(("part", "adds"), rows, save="attribution-sums") + theme.quiet(f"Strongest: {most}. {note}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import gradio as gr
@@ -37,7 +38,12 @@ def build(frame: Frame) -> None:
     grid = Chart(height=420, save_name="heads", clickable=True, elem_id="inspect-heads-grid")
 
     def draw(look: Look, place: Place) -> dict[Any, Any]:
-        return {grid: show(*thumbnails(look, place))}
+        known = weakref.ref(look)
+
+        def exact() -> dict[str, Any] | None:
+            return (still := known()) and thumbnails(still, place, exact=True)[0]
+
+        return {grid: show(*thumbnails(look, place), exact=exact)}
 
     def clicked(look: Look, place: Place, event: gr.EventData) -> Place:
         drawn = ranking(look)[:MOST_HEADS]
@@ -48,7 +54,7 @@ def build(frame: Frame) -> None:
     frame.moves(grid.select, clicked)
 
 
-def thumbnails(look: Look, place: Place) -> tuple[dict[str, Any], str]:
+def thumbnails(look: Look, place: Place, *, exact: bool = False) -> tuple[dict[str, Any], str]:
     """The grid and its sentence."""
     heads = ranking(look)
     drawn = heads[:MOST_HEADS]
@@ -60,7 +66,7 @@ def thumbnails(look: Look, place: Place) -> tuple[dict[str, Any], str]:
     titles = [f"L{layer}H{head} {tags[layer, head]}".rstrip() for layer, head in drawn]
     chosen = drawn.index((place.layer, place.head)) if (place.layer, place.head) in drawn else None
     figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=112, chosen=chosen
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, exact=exact, size=112, chosen=chosen
     )
     more = f" {len(drawn)} of {len(heads)} heads are drawn, the first of this order." if len(drawn) < len(heads) else ""
     return figure, f"{words(look, place)}{more}{window_words(look, part)}"

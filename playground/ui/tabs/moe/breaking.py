@@ -28,6 +28,7 @@ from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
+from ...quoted import quoting
 from ...theme import Cell, heading, notice, stat_cards, table
 from ...widgets.clicks import cell_of
 from . import unbalanced
@@ -120,6 +121,8 @@ def build(frame: Frame) -> None:
         except ValueError as problem:  # in the place of numbers that belong to another choice
             return notice(sentence(str(problem)), "error"), None, ""
 
+    change = quoting(change, page.registry, prompt="words", change="how", layer="number")
+
     def another_model(visitor, model_id) -> dict:
         try:
             checkpoint = page.registry.get(model_id, visitor)
@@ -163,6 +166,7 @@ def build(frame: Frame) -> None:
             given, judged = (found.costs.numpy(), found.margins.numpy(), layers, found.before), f"{y.numel():,} tokens"
             return show(cost_map(*given), describe_costs(*given, f"{judged} of {what}"))
 
+    each = quoting(each, page.registry)
     drawn = [cards, chances, visited]
     inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]
     frame.on_change(another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, pulls])

@@ -25,6 +25,7 @@ from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...page import QUIETLY, in_words
+from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge
 from .frame import Frame
@@ -145,6 +146,8 @@ def build(frame: Frame) -> None:
 
     inputs = [page.visitor, frame.moe]
     drawn = [note, known, bars, lines, lines_note, layer, by_source, sources, pasted, table]
+    another_measure = quoting(another_measure, page.registry, measure="chosen")
+    another_layer = quoting(another_layer, page.registry, layer="number")
     frame.on_change(information, [*inputs, measure], drawn)
     measure.input(another_measure, [*inputs, measure], [lines, lines_note], **QUIETLY)
     for event in (layer.input, pasted.submit, pasted.blur):

@@ -29,6 +29,7 @@ from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import chips, read_prompt, suggestions
+from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
@@ -102,6 +103,8 @@ def build(frame: Frame) -> None:
 
     def _nothing(words: str, kind: str) -> dict:
         return {**dict.fromkeys(drawn), note: notice(words, kind)}
+
+    draw = quoting(draw, page.registry, prompt="words", layer="layer_number", token="position")
 
     def another_model(visitor: str | None, model_id: str | None, request: gr.Request | None) -> dict:
         """New suggestions and layers; or one sentence where there is no mixture to look at."""

@@ -19,6 +19,7 @@ from ...forms.fields import whole
 from ...forms.sampling import sampling
 from ...page import QUIETLY, Page
 from ...prompts import chips, read_prompt, suggestions
+from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
 from .frame import Frame
@@ -51,7 +52,9 @@ def build(frame: Frame) -> None:
         pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
         length = whole("new tokens", length)
         page.limits.check_generation(length)
-        return answers(page, *pair, prompt, sampling({"temperature": temperature, "seed": seed}), length)
+        about = model_facts(page.registry, visitor, dense_id, moe_id)
+        rules = sampling({"temperature": temperature, "seed": seed})
+        return quoted(answers(page, *pair, prompt, rules, length), **about, prompt=prompt)
 
     turns = Turns("moe-sidebyside")
     for event in (ask.click, prompt.submit):

@@ -15,6 +15,7 @@ from ...chart import Chart
 from ...followers import Follower, in_line
 from ...following import Following
 from ...page import QUIETLY, Page, in_words, sentence
+from ...quoted import quoted
 from ...theme import heading, notice
 from .frame import Frame
 
@@ -98,7 +99,7 @@ class Unbalanced(Following):
             out[self.entropy] = follower.feed.update(even, summary(runs, view.config))
             lines = loss_lines(nats, view.planned_steps)
             out[self.losses] = follower.second.update(lines, losses_so_far(runs))
-        return out
+        return quoted(out, model="three mixtures, with and without balance")
 
 
 def words_of(view: BalanceView) -> str:

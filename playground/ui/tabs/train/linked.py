@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -63,10 +64,11 @@ class LinkedRuns:
             beyond = _beyond_the_form(card, self.page.limits)
         except ValueError as problem:
             return {note: broken(problem)}
-        c = self.c
+        c, base = self.c, form.base_values(named["base"], named["source"], self.page.limits)
+        changes = [told for told in form.changes(named, base) if not told[0].startswith(("Steps:", "Seed:"))]
         return self.settings.load(named) | {
             c["letters"]: query["run"],
-            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab")), visible=True),
+            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab"), changes), visible=True),
             c["forget"]: gr.Button(visible=True),
             c["text_fits"]: "",
             self.page.tabs: self.page.open("train"),
@@ -191,7 +193,7 @@ def _machine_of(view: RunView) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "prompt", "outlook", "changes")
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "outlook", "changes")
 
 
 def spec_of(card: RunCard) -> RunSpec:
@@ -217,18 +219,29 @@ def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dic
     return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
 
 
-def linked_html(card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None) -> str:
-    """What the link has set and what there is to do, as HTML. Everything is escaped."""
+def linked_html(
+    card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, changes: Sequence[tuple[str, str]] = ()
+) -> str:
+    """What the link has set and what there is to do, as HTML. Everything is escaped.
+
+    Args:
+        changes: what differs from the base and what comes of it, as `forms.run.changes` gives them.
+    """
     text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or PRESETS[base].title
     parts = [f"Set up from a link: {text}, {shape}, {card.training.steps:,} steps, seed {card.training.seed}."]
+    differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
+    if differs:
+        parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")
     extra = {**beyond[0], **beyond[1]}
     extra.pop("eval_windows", None)
     if extra:
-        named = ", ".join(f"{form.setting_name(name)} {value}" for name, value in extra.items())
+        named = ", ".join(
+            f"{form.setting_name(name)} {form.setting_shown(name, value)}" for name, value in extra.items()
+        )
         parts.append(f"Beyond the controls below: {named}.")
     if card.text == OWN_TEXT:
         parts.append(

@@ -18,8 +18,9 @@ from ...forms import texts
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...prompts import beginning
+from ...quoted import quoted
 from ...theme import quiet
-from . import watch
+from . import speaking, watch
 from .linked import LinkedRuns, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
@@ -61,6 +62,7 @@ class Running(Following):
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
+        r["best"].click(self.use_best, who, self.views, **QUIETLY)
         r["rename"].click(self.rename, [r["name"], *who], self.views, **QUIETLY)
         r["name"].submit(self.rename, [r["name"], *who], self.views, **QUIETLY)
         r["delete"].click(self.delete, [r["sure"], *who], self.views, js=SURE, **QUIETLY)
@@ -89,6 +91,13 @@ class Running(Following):
             more = int(steps) if isinstance(steps, (int, float)) else 1
             job = self.board.resume(self.page.known(visitor), model_id, more_steps=more)
         return self.follow(job, request, model_id, beside)
+
+    def use_best(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
+        """Press *Use step …*: the kept weights are the run's model from now on, on all tabs."""
+        with in_words():
+            job = self.board.use_best(self.page.known(visitor), model_id)
+        shown = self.look(request, visitor, model_id, beside)
+        return shown | {self.page.model: self.page.model_list(visitor, job.id)}
 
     def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Rename: the run that is shown gets another name, everywhere."""
@@ -176,9 +185,14 @@ class Running(Following):
         # component → (what it depends on, how to make it)
         parts = {
             r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
-            r["samples"]: ((state, len(history.samples)), lambda: watch.samples(view)),
+            r["rungs"]: (view.ladder, lambda: speaking.panel(view)),
+            r["skill"]: (len(history.judged), lambda: show(*speaking.skill_chart(view))),
+            r["samples"]: ((state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),
-            r["predictions"]: ((state, len(history.samples)), lambda: show(*watch.predictions(view))),
+            r["predictions"]: (
+                (state, len(history.samples)),
+                lambda: show(*watch.predictions(view), prompt=view.prompt),
+            ),
             r["parameters"]: (view.config, lambda: show(*watch.parameter_chart(view.config))),
             r["parameter_table"]: (view.config, lambda: watch.parameter_table(view.config)),
             r["gradients"]: (len(history.gradients), lambda: show(*watch.gradient_chart(view))),
@@ -195,6 +209,10 @@ class Running(Following):
             r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
             r["letters"]: (state, lambda: run_letters(view, spec)),
             r["copy"]: (state, lambda: gr.Button(visible=has_link(view, spec))),
+            r["best"]: (
+                (state, view.kept),
+                lambda: gr.Button(watch.use_label(view), visible=view.learned and bool(view.kept)),
+            ),
             r["talk"]: (state, lambda: gr.Button(visible=view.learned)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
@@ -205,7 +223,7 @@ class Running(Following):
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in ticked]
         out[r["curve"]] = follower.feed.update(*watch.curve(view, drawn))
-        return out
+        return quoted(out, **watch.facts(view))
 
     def _words_of(self, view: RunView, visitor: str) -> tuple[Any, Any]:
         """The model whose word vectors can be compared, once a run is over."""

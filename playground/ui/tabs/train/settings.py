@@ -10,10 +10,12 @@ import gradio as gr
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
+from ....service.runs import OWN_TEXT
 from ... import theme
 from ...chart import show
 from ...forms import run as form
 from ...forms import texts
+from ...forms.excerpts import beginning_of
 from ...forms.fields import by_name, read
 from ...page import QUIETLY, sentence
 from ...theme import quiet
@@ -28,16 +30,27 @@ class Settings:
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
         self.limits, self.c, self.pace = limits, controls, pace
         self.fields = [controls[field.name] for field in form.FIELDS]
-        self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base"))}
+        self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base", "suited"))}
 
     def connect(self) -> None:
         """Bind them."""
         c, inputs = self.c, self.inputs
-        words = [c["outlook"], c["changes"]]
+        words = [c["outlook"], c["changes"], c["size"]]
         touched = [field.input for field in self.fields]
         gr.on(touched, self.outlook, inputs, words, trigger_mode="always_last", **QUIETLY)
-        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt", "base")]
+        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
+        c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
+        own = [c[name] for name in texts.OWN]
+        for listen in (
+            c["text"].input,
+            c["upload"].upload,
+            c["upload"].clear,
+            c["own_kind"].input,
+            c["tokenizer"].input,
+        ):
+            suited = [*self.fields, *words, c["base"], c["suited"]]
+            listen(self.suit, {*inputs, *own}, suited, trigger_mode="always_last", **QUIETLY)
         c["size"].input(self.choose_size, inputs, [*self.fields, *words, c["base"]], **QUIETLY)
         c["reset"].click(self.reset, inputs, [*self.fields, *words], **QUIETLY)
         for group in form.GROUPS:
@@ -52,13 +65,29 @@ class Settings:
 
     def _base(self, named: dict[str, Any]) -> dict[str, Any]:
         """The settings that Reset goes back to."""
-        base = named.get("base")
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
-        size = named["size"] if named["size"] in form.SIZES else FIRST_SIZE
-        values = form.size_values(size, source)
-        if base in form.SYSTEMS:
-            values |= form.preset_values(PRESETS[base], self.limits)[0]
-        return values | {"source": source, "prompt": named.get("prompt") or ""}
+        return form.base_values(named.get("base"), source, self.limits, self._own(named)) | {
+            "source": source, "prompt": named.get("prompt") or ""
+        }  # fmt: skip
+
+    def _own(self, named: dict[str, Any]) -> tuple[int, str]:
+        """See `form.base_values`."""
+        return suited_for(named)[0], named.get("tokenizer") or "char"
+
+    def suit(self, values: dict) -> dict:
+        """One's own text is another, or is read otherwise: size and steps follow from its length. What the visitor has
+        set stays."""
+        named = self.named(values)
+        if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
+            return gr.skip()
+        tokens, (_, last) = texts.own_tokens(named, self.limits), suited_for(named)
+        by_hand = {field.name for field in form.changed(named, self._base(named))}
+        best = form.suited(None, tokens, named["tokenizer"]).size if tokens else FIRST_SIZE
+        size = best if named["base"] == last else named["base"]
+        named |= {"base": size, "suited": f"{tokens} {best}"}
+        base = self._base(named)
+        out = self._set(named, {name: named[name] if name in by_hand else base[name] for name in form.BY_NAME})
+        return out | {self.c["base"]: size, self.c["suited"]: named["suited"]}
 
     def _set(self, named: dict[str, Any], values: dict[str, Any]) -> dict:
         """Outputs that put these values into the form."""
@@ -71,6 +100,7 @@ class Settings:
         return {
             self.c["outlook"]: outlook_text(named, self.limits, self.pace),
             self.c["changes"]: changes_text(form.changes(named, base), named.get("base") or ""),
+            self.c["size"]: form.size_of(named),
         }
 
     def outlook(self, values: dict) -> dict:
@@ -78,20 +108,26 @@ class Settings:
         return self._outlook(self.named(values))
 
     def choose_source(self, values: dict) -> dict:
-        """Another text: its own prompt, pieces and settings."""
+        """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
         named = self.named(values)
-        source, size = named["source"], named["size"]
+        source = named["source"]
         if source not in texts.SOURCES:
             return gr.skip()
         prompt = texts.PROMPTS[source]
-        first = form.size_values(size if size in form.SIZES else FIRST_SIZE, source)
-        out = self._set(named | {"prompt": prompt, "base": size}, first)
-        return out | texts.chosen(self.c, source, first["tokenizer"]) | {self.c["prompt"]: prompt, self.c["base"]: size}
+        new = form.for_another_text(named, source, self.limits, self._own(named))
+        out = self._set(named | {"prompt": prompt}, new)
+        return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
+
+    def suggest(self, prompt: Any, text: Any) -> Any:
+        """A text was pasted: the prompt begins as it does, unless there is one already."""
+        kept = isinstance(prompt, str) and prompt.strip()
+        return gr.skip() if kept or not isinstance(text, str) else beginning_of(text)
 
     def load(self, named: dict[str, Any]) -> dict:
         """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
         out = self._set(named, {field.name: named[field.name] for field in form.FIELDS})
-        return out | {self.c[name]: named[name] for name in ("size", "base", "prompt")} | texts.put_back(self.c, named)
+        out |= {self.c["suited"]: named.get("suited", "")}
+        return out | {self.c[name]: named[name] for name in ("base", "prompt")} | texts.put_back(self.c, named)
 
     def choose_size(self, values: dict) -> dict:
         """Another position of the dial."""
@@ -134,6 +170,12 @@ class Settings:
         return choose_preset
 
 
+def suited_for(named: dict[str, Any]) -> tuple[int, str]:
+    """For how many tokens of one's own the settings were chosen last, and which size that was."""
+    tokens, _, size = str(named.get("suited") or "").partition(" ")
+    return (int(tokens), size) if tokens.isdecimal() and len(tokens) < 12 else (0, FIRST_SIZE)
+
+
 def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
@@ -148,6 +190,11 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: about {theme.duration(seconds)} here."
     )
+    tokens, _ = suited_for(named)
+    if named["source"] == OWN_TEXT and tokens:
+        words += f" Size and steps were chosen for about {tokens:,} tokens of text."
+        if training.patience:
+            words += " It stops sooner if validation rises, and keeps its best weights."
     if seconds > limits.seconds:
         words += f" A run may take {theme.duration(limits.seconds)}; it will end there and keep what it has learned."
     return quiet(words)

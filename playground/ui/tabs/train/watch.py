@@ -11,13 +11,14 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....data.ladder import NO_MASK
 from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ....service.views import RunView
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
+from ...slips import slips
+from . import speaking
 
 CANDIDATES = 8
 WORDS = 40
@@ -25,6 +26,11 @@ SAMPLES = 12
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------
+
+
+def facts(view: RunView | None) -> dict[str, Any]:
+    """What a saved picture has to say of the run."""
+    return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
@@ -40,7 +46,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    return figure, loss.describe_loss(run, rungs)
+    return figure, loss.describe_loss(run, rungs, view.standing.in_words if view else "")
 
 
 def _floor_is_low(view: RunView | None) -> bool:
@@ -56,6 +62,7 @@ def _as_run(view: RunView) -> loss.Run:
         history.steps,
         history.evaluations,
         kind="moe" if view.config and view.config.n_experts else "dense",
+        best=history.best if history.best and history.best[0] < history.evaluations["step"][-1] else None,
         recorded=view.state == "recorded",
     )
 
@@ -74,10 +81,12 @@ def status(view: RunView | None) -> str:
         return theme.notice("Nothing has been trained yet: press Train and watch.")
     parts = [_progress(view)]
     parts += [theme.notice(text, "warning") for text in view.notices]
-    if view.config is not None and not view.config.causal:
-        parts.append(theme.notice(NO_MASK, "warning"))
+    state = view.standing
+    if view.state != "finished" and state.tone in ("warning", "error"):
+        parts.append(theme.notice(state.in_words, state.tone))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
+        parts.append(speaking.standing_line(view))
     return "".join(parts)
 
 
@@ -103,11 +112,23 @@ def _progress(view: RunView) -> str:
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
     if view.state == "finished":
-        kind = "warning" if (view.history.finished or {}).get("reason") == "diverged" else "good"
-        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), kind)}'
+        return f'<div class="run-title">{title}</div>{theme.notice(_ended(view), view.standing.tone)}'
     left = f", about {theme.duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
     words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
+
+
+def _ended(view: RunView) -> str:
+    """How a run ended, in what state, and which weights are the model."""
+    words = f"{sentence(view.message)} {view.standing.in_words}"
+    if view.used is not None:
+        words += f" The model is that of step {view.used:,} now, on all tabs; Resume goes on from the last step."
+    return words
+
+
+def use_label(view: RunView) -> str:
+    """What the button says that makes the best weights the model."""
+    return f"Use step {view.kept:,}, the best" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
@@ -128,13 +149,15 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     if ladder is not None and ladder.floor is not None:
         gap = value - ladder.floor
         what = "Above the floor" if gap >= 0 else "Below the floor"
-        cards.append((what, loss_text(abs(gap)), gap_words(gap, ladder)))
+        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, ladder)))
     elif ladder is not None:
         gap = ladder.bigram - value
         what = "Below bigram" if gap >= 0 else "Above bigram"
         cards.append((what, loss_text(abs(gap)), "ordinary text has no known floor"))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
+    if (skill := speaking.skill_card(view)) is not None:
+        cards.append(skill)
     if view.latest is not None:
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
     seconds = seconds_of(view)
@@ -144,18 +167,6 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
-
-
-def gap_words(gap: float, ladder) -> str:
-    """How good that is, in a few words."""
-    if not math.isfinite(gap):
-        return "the loss is not a number"
-    if gap < -loss.NEXT_TO_NOTHING:
-        return "too few validation tokens to judge by, or a leak"
-    learned = (ladder.uniform - ladder.floor - gap) / max(ladder.uniform - ladder.floor, 1e-9)
-    if gap < loss.NEXT_TO_NOTHING:
-        return "as good as it gets"
-    return f"{100 * max(learned, 0.0):.1f} % of all there is to learn"
 
 
 def share_of_gpt2(n: int) -> str:
@@ -207,11 +218,13 @@ def samples(view: RunView | None) -> str:
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
     for i, sample in enumerate(found):
-        prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))
+        prompt, text = str(sample["prompt"]), str(sample["text"])
+        found = speaking.judged(view, text, prompt)
         fresh = " newest" if i == 0 else ""
         rows.append(
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
-            f'<p class="sample"><span class="prompt">{prompt}</span>{text}</p></li>'
+            f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
+            f"{speaking.verdict_line(found)}</li>"
         )
     return f'<ol class="samples">{"".join(rows)}</ol>'
 
@@ -309,7 +322,7 @@ def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
             return theme.quiet("Drawn when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: words used alike end up alike.")
+        return theme.quiet("Cosine similarity of word vectors: do words used alike end up alike?") + slips("alike")
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )
