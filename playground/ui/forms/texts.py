@@ -79,7 +79,7 @@ def tokens_in(text: str, tokenizer: str) -> int:
         return len(text)
     if tokenizer == "word":
         return len(re.findall(r"\w+|[^\w\s]", text))
-    return round(len(text.encode("utf-8", errors="surrogatepass")) / (2.0 if tokenizer == "bpe" else 3.5))
+    return round(len(text.encode("utf-8", errors="surrogatepass")) / (2.6 if tokenizer == "bpe" else 3.5))
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:
