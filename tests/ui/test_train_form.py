@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+import playground
 from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer
@@ -25,6 +27,8 @@ from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import Settings
+
+LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
 
 def filled(size: str = "small", source: str = "stories", **changes) -> dict:
@@ -253,7 +257,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
     """More steps for more text, up to a bound; all within the limits, and long enough to be judged."""
     steps = []
     for thousands in (1, 2, 8, 32, 128, 1000):
-        text = "the quick brown fox jumps over it. " * (1000 * thousands // 35)
+        text = (LIGHTHOUSE * 100)[: 1000 * thousands]
         tokens = texts.tokens_in(text, tokenizer)
         suits = form.suited(None, tokens, tokenizer)
         values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, (tokens, tokenizer))
@@ -268,27 +272,19 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
 
 
 def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
-    c = {
-        name: name
-        for name in (*form.BY_NAME, *texts.OWN, "source", "size", "prompt", "base", "suited", "outlook", "changes")
-    }
-    settings = Settings(LOCAL, c, Pace())
-    own = dict.fromkeys(texts.OWN, "") | {
-        "own_kind": "paste",
-        "text": "a short text of mine. " * 100,
-        "source": texts.OWN_TEXT,
-    }
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes")
+    c = {name: name for name in (*form.BY_NAME, *texts.OWN, *others)}
+    settings, text = Settings(LOCAL, c, Pace()), "a short text of mine. " * 100
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "source": texts.OWN_TEXT}
     chosen = settings.suit(filled(source=texts.OWN_TEXT) | own | {"suited": ""})
     assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 tiny"
     assert "2,200 tokens of text" in chosen["outlook"] and "All settings are those of Tiny" in chosen["changes"]
-    longer = own | {"text": own["text"] * 40}
-    mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3} | longer
+    mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = settings.suit(mine)
-    assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 10 * chosen["steps"] / 2
-    kept = settings.suit(
-        mine | {"base": "medium", **{n: form.size_values("medium", texts.OWN_TEXT)[n] for n in ("n_layers",)}}
-    )
-    assert kept["base"] == "medium"  # the dial was turned by hand
+    assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]
+    deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
+    assert settings.suit(mine | {"base": "medium", "n_layers": deep})["base"] == "medium"  # turned by hand
+    assert settings.suit(mine | {"text": ""})["base"] == "small"
 
 
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():
