@@ -27,15 +27,8 @@ SHAPE = PRESETS["tiny"].config.replace(context_length=32)
 
 def spec(**changes) -> RunSpec:
     """Far too short a text: validation rises while training falls."""
-    settings = {
-        "steps": 120,
-        "batch_size": 8,
-        "eval_every": 5,
-        "eval_windows": 20,
-        "device": "cpu",
-        "precision": "fp32",
-    }
-    return RunSpec(Source("text", text=TEXT), SHAPE, TrainConfig(**{**settings, **changes}))
+    settings = {"steps": 120, "batch_size": 8, "eval_every": 5, "eval_windows": 20, **changes}
+    return RunSpec(Source("text", text=TEXT), SHAPE, TrainConfig(**settings, device="cpu", precision="fp32"))
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,7 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     about = "" if texts.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
-        f"{training.steps:,} steps: about {theme.duration(seconds)} here."
+        f"{training.steps:,} steps: about {theme.duration(seconds)} here{', a guess until a first run' if pace.guesses else ''}."
     )
     tokens, _ = suited_for(named)
     if named["source"] == OWN_TEXT and tokens:

@@ -39,7 +39,25 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    return figure, loss.describe_loss(run, rungs, view.standing.in_words if view else "")
+    words = loss.describe_loss(run, rungs, view.standing.says if view else "")
+    return figure, words + (_apart(view, beside) if view else "")
+
+
+def _apart(view: RunView, beside: Sequence[RunView]) -> str:
+    """That runs drawn beside each other see differently much, so that their floors differ, where they do."""
+    runs = [v for v in (view, *beside) if v.config is not None]
+    contexts = sorted({v.config.context_length for v in runs})
+    if len(contexts) < 2:
+        return ""
+    floors = {v.config.context_length: v.ladder.floor for v in runs if v.ladder and v.ladder.floor is not None}
+    said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
+    words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
+    words += (
+        f", so their floors are not the same ({said})"
+        if len(floors) > 1
+        else ", so more of the text can be told by some"
+    )
+    return f"{words}: their losses do not compare as they stand."
 
 
 def _floor_is_low(view: RunView | None) -> bool:
