@@ -52,11 +52,7 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     floors = {v.config.context_length: v.ladder.floor for v in runs if v.ladder and v.ladder.floor is not None}
     said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
     words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
-    words += (
-        f", so their floors are not the same ({said})"
-        if len(floors) > 1
-        else ", so more of the text can be told by some"
-    )
+    words += f", so their floors are not the same ({said})" if len(floors) > 1 else ""
     return f"{words}: their losses do not compare as they stand."
 
 
