@@ -70,6 +70,8 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert loss_of(used) == pytest.approx(lowest, abs=1e-5) and used.history.val_loss == lowest
     assert (view.used, view.kept) == (step, None) and view.history.last_step == 120
     assert f"The model is that of step {step} now" in watch.status(view)
+    (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
+    assert loss == f"{lowest:.4f}"
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
     again = load(save(tmp_path / "folder", used.model, used.tokenizer, used.history, about=used.about))

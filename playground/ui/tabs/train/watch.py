@@ -129,8 +129,12 @@ def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
     words = f"{sentence(view.message)} {view.standing.in_words}"
     if view.used is not None:
-        words += f" The model is that of step {view.used:,} now, on all tabs; Resume goes on from the last step."
+        words += f" The model is that of step {view.used:,} now, on all tabs; {resume_label(view)} goes on from the last step."
     return words
+
+
+def _of_step(view: RunView) -> str:
+    return "" if view.used is None else f", at step {view.used:,}, which is the model"
 
 
 def use_label(view: RunView) -> str:
@@ -142,6 +146,9 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     history, ladder = view.history, view.ladder
     value = history.val_loss
     train, at = history.evaluations["train_loss"][-1], int(history.evaluations["step"][-1])
+    if view.used is not None and view.used in history.evaluations["step"]:
+        row = history.evaluations["step"].index(view.used)
+        value, train = history.evaluations["val_loss"][row], history.evaluations["train_loss"][row]
     cards = []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
@@ -150,7 +157,7 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         (
             "Validation loss",
             loss_text(value),
-            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token",
+            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
         )
     )
     if ladder is not None and ladder.floor is not None:
