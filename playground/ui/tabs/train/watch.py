@@ -129,7 +129,8 @@ def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
     words = f"{sentence(view.message)} {view.standing.in_words}"
     if view.used is not None:
-        words += f" The model is that of step {view.used:,} now, on all tabs; {resume_label(view)} goes on from the last step."
+        words += f" The model is that of step {view.used:,} now, on all tabs; "
+        words += f"{resume_label(view)} goes on from the last step."
     return words
 
 
