@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     checkpoint = open_model(options.folder)
     config, history = checkpoint.config, checkpoint.history
     ladder = checkpoint.about.get("ladder")
-    state = state_of(history, causal=config.causal, ladder=Ladder(**ladder) if ladder else None)
+    state = state_of(history, causal=config.causal, ladder=Ladder.from_dict(ladder) if ladder else None)
     facts = {
         "name": checkpoint.name,
         "parameters": config.n_parameters,
@@ -68,4 +68,4 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _standing(ladder: dict | None, loss: float) -> str:
-    return Ladder(**ladder).in_words(loss) if ladder else ""
+    return Ladder.from_dict(ladder).in_words(loss) if ladder else ""

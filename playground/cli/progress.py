@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from ..data import Corpus
+from ..data import Corpus, Ladder
 from ..storage.values import finite
 from ..training import TrainEvent
 
@@ -25,9 +25,9 @@ def print_no_more() -> None:
 class Progress:
     """Prints events for people."""
 
-    def __init__(self, steps: int, corpus: Corpus, ladder: dict):
+    def __init__(self, steps: int, corpus: Corpus, ladder: Ladder):
         self.steps, self.live = steps, sys.stderr.isatty()
-        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.items() if loss is not None)
+        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.rungs())
         print(
             f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
         )

@@ -99,8 +99,9 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     history = SavedRun.of(out).history if plan.resume else History()
     if not plan.resume:
         keep()
-    about["ladder"] = corpus.ladder(model.config.context_length, plan.config.eval_windows).to_dict()
-    show = json_line if as_json else Progress(plan.config.steps, corpus, about["ladder"]).show
+    ladder = corpus.ladder(model.config.context_length, plan.config.eval_windows)
+    about["ladder"] = ladder.to_dict()
+    show = json_line if as_json else Progress(plan.config.steps, corpus, ladder).show
 
     def tell(event: TrainEvent) -> None:
         try:
@@ -111,7 +112,7 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
-    ladder, state = Ladder(**about["ladder"]), None
+    ladder, state = Ladder.from_dict(about["ladder"]), None
     for event in events:
         history.add(event)
         if event.event in ("evaluated", "finished"):

@@ -14,14 +14,20 @@ import numpy as np
 import torch
 
 from .errors import TextError
-from .ladder import IGNORE, Ladder, measure
+from .guessers import Guesser, counted, tuned
+from .judging import Learned
+from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
+from .languages.grammar import grammar_of
+from .left import Partition, partitions_of_text
 from .overlap import SNIPPET, overlap, overlap_in_words
 from .sentences import HELD_OUT, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
 MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
+WRITING_SEED = 7
+"""From which the guessers write: the same text for all who ask."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +106,25 @@ class Corpus:
         key = ("ladder", context_length, max_windows)
         if key not in self._cache:
             inputs, targets = self.windows("val", context_length, max_windows)
-            floor = self._floor(inputs, targets)
-            self._cache[key] = measure(self.train, inputs, targets, self.vocab_size, floor)
+            floor = None
+            if self.exact_model() is not None:
+                (exact,) = self.partitions(context_length, max_windows)
+                floor = float(exact.unavoidable[exact.part >= 0].mean())
+            self._cache[key] = measure(
+                self._guesser(),
+                inputs,
+                targets,
+                floor,
+                unit=self.unit,
+                characters_per_token=self._characters_per_token(),
+                write=self._written,
+            )
         return self._cache[key]
+
+    @property
+    def unit(self) -> str:
+        """What a token is called: character, word, or token."""
+        return {"char": "character", "word": "word"}.get(self.tokenizer.kind, "token")
 
     def warning(self) -> str:
         """Why this text's validation losses would say little, as a sentence; empty where they say what they should.
@@ -130,16 +152,60 @@ class Corpus:
             self._cache["exact"] = ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size)
         return self._cache["exact"]
 
-    def _floor(self, inputs: torch.Tensor, targets: torch.Tensor) -> float | None:
-        exact = self.exact_model()
-        if exact is None:
-            return None
-        windows = torch.cat((inputs, targets[:, -1:]), dim=1)
-        whole = windows[:, -1] != IGNORE
-        losses = [exact.losses(windows[whole].numpy()).ravel()] if whole.any() else []
-        for window, target in zip(windows[~whole], targets[~whole]):  # the last one may be cut short
-            losses.append(exact.losses(window[None, : int((target != IGNORE).sum()) + 1].numpy()).ravel())
-        return float(np.concatenate(losses).mean())
+    def partitions(self, context_length: int, max_windows: int | None = None) -> list[Partition]:
+        """The ways to share out a model's loss on the same windows, to see what is left to learn. Kept, too."""
+        key = ("partitions", context_length, max_windows)
+        if key not in self._cache:
+            inputs, targets = (t.numpy() for t in self.windows("val", context_length, max_windows))
+            exact = self.exact_model()
+            if exact is not None:
+                self._cache[key] = [self._by_kind(exact, inputs, targets)]
+            else:
+                learned = self.learned().words
+                self._cache[key] = partitions_of_text(
+                    inputs, targets, self.tokenizer.kind, self.tokenizer.token_text, learned
+                )
+        return self._cache[key]
+
+    def learned(self) -> Learned:
+        """The training text, to hold others against."""
+        if "learned" not in self._cache:
+            texts = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
+            self._cache["learned"] = Learned(*texts)
+        return self._cache["learned"]
+
+    def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:
+        """The rule that decides each target, and how surprising it is to the language's own generator."""
+        if "kinds" not in self._cache:
+            self._cache["kinds"] = grammar_of(self.language).kinds_of_places(exact, self.tokenizer.kind == "word")
+        names, kinds = self._cache["kinds"]
+        losses, found = np.zeros(targets.shape), np.full(targets.shape, -1)
+        for rows, length in _equally_long(targets):
+            windows = np.concatenate((inputs[rows, :length], targets[rows, length - 1 : length]), axis=1)
+            losses[rows, :length], found[rows, :length] = exact.losses_and_kinds(windows, kinds)
+        return Partition(names, found, losses)
+
+    def _guesser(self) -> Guesser:
+        """The n-gram that the training text supports. What was chosen is kept; the counts, which are many, are not."""
+        train = self.train.numpy()
+        if "strengths" not in self._cache:
+            self._cache["strengths"] = tuned(train, self.vocab_size)
+        return counted(train, self.vocab_size, self._cache["strengths"])
+
+    def _characters_per_token(self) -> float:
+        shown = self.val[self.val >= 0][:20_000].tolist()
+        return max(len(self.tokenizer.decode(shown)), 1) / len(shown)
+
+    def _written(self, guesser: Guesser | None) -> str:
+        """A text by one of the ladder's guessers, or (None) by the language itself. Unknown tokens are left out."""
+        n_tokens = WRITTEN[self.unit]
+        if guesser is None:
+            text = self.language.sample(round(n_tokens * self._characters_per_token()), seed=WRITING_SEED)
+            return self.tokenizer.decode(self.tokenizer.encode(text)[:n_tokens])
+        unknown = {"char": (self.vocab_size - 1,), "word": (0,)}.get(self.tokenizer.kind, ())
+        line_break = [] if self.documents else self.tokenizer.encode("\n")
+        after = line_break[0] if len(line_break) == 1 and line_break[0] not in unknown else None
+        return self.tokenizer.decode(guesser.write(n_tokens, WRITING_SEED, after, unknown))
 
     def _padded(self, split: str, context_length: int) -> torch.Tensor:
         """Documents (N, T + 1) with −1 after their end."""
@@ -216,6 +282,12 @@ def corpus_from_sentences(
     )
     known_by = _sha256("\n".join((text, "", *judging)))  # how they are parted matters as well
     return Corpus(name, tokenizer, train, val, known_by, documents=True, n_characters=len(text))
+
+
+def _equally_long(targets: np.ndarray) -> list[tuple[np.ndarray, int]]:
+    """(rows, counted targets of each): all windows are whole but the last, which may be cut short."""
+    lengths = (targets >= 0).sum(axis=1)
+    return [(np.flatnonzero(lengths == length), int(length)) for length in np.unique(lengths) if length]
 
 
 def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,17 +1,42 @@
-"""The ladder: reference losses that say how good a loss is, from knowing nothing to knowing everything there is."""
+"""The ladder: reference losses that say how good a loss is, from knowing nothing to knowing everything there is.
+
+Each rung is the loss of a guesser who knows a little more than the one before; all are scored on the windows that
+judge the model, and each has written a text with what it knows.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import torch
+
+from .guessers import Guesser, uniform
 
 IGNORE = -100
 NO_MASK = (
     "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
     "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
 )
+NOTHING_LEFT = 0.005
+"""Nats above the floor, or below it, that no longer count."""
+CLEARLY = 0.01
+"""Nats below a rung from which it is said to be passed: less may be a matter of how its counts are smoothed."""
+WRITTEN = {"character": 160, "word": 40, "token": 60}
+"""Tokens that each guesser writes."""
+
+
+class Rung(NamedTuple):
+    """One guesser: what it is called, what it loses, what it knows, and how it writes."""
+
+    name: str
+    loss: float
+    """Nats per token."""
+    sentence: str
+    text: str
+    """Empty where none was written."""
 
 
 @dataclass(frozen=True)
@@ -26,68 +51,172 @@ class Ladder:
     """Frequencies given the one token before."""
     floor: float | None = None
     """The true generator's own loss; None where the text's generator is not known."""
+    ngram: float | None = None
+    """Frequencies given the last order − 1 tokens; None where a bigram is the longest that the text supports."""
+    order: int = 2
+    """Tokens of the longest n-gram that the text supports."""
+    unit: str = "token"
+    """What a token is: a character, a word, or just a token."""
+    characters_per_token: float = 1.0
+    """On average in the validation text, so that losses in different tokens can be compared."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """What the guesser of each rung wrote, by the rung's name."""
 
     def rungs(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
-        named = [("uniform", self.uniform), ("unigram", self.unigram), ("bigram", self.bigram), ("floor", self.floor)]
-        return [(name, loss) for name, loss in named if loss is not None]
+        known = [("uniform", self.uniform), ("unigram", self.unigram), ("bigram", self.bigram)]
+        known += [(f"{self.order}-gram", self.ngram), ("floor", self.floor)]
+        return [(name, loss) for name, loss in known if loss is not None]
+
+    def speaking(self) -> list[Rung]:
+        """The same with what each guesser knows and how it writes."""
+        return [
+            Rung(name, loss, f"{self._knows(name)}: {self.choices(loss)}.", self.texts.get(name, ""))
+            for name, loss in self.rungs()
+        ]
+
+    def _knows(self, name: str) -> str:
+        if name == "uniform":
+            return f"Knows which {self.unit}s there are, and guesses them all alike"
+        if name == "unigram":
+            return f"Knows how often each {self.unit} comes, whatever stands before it"
+        if name == "bigram":
+            return f"Knows which {self.unit} comes how often after which"
+        if name == "floor":
+            return "Knows the rules that wrote this text; what it loses is chance, and nobody can guess better"
+        return f"Knows what came how often after the last {self.order - 1} {self.unit}s"
+
+    def choices(self, loss: float) -> str:
+        """A loss in words: as unsure as one who has to choose among so many."""
+        return f"as unsure as between {equally_likely(loss)} equally likely {self.unit}s"
+
+    def bits_per_character(self, loss: float) -> float:
+        """A loss in nats per token as bits per character, which compares across tokenizers."""
+        return loss / math.log(2) / self.characters_per_token
+
+    def learned(self, loss: float) -> float | None:
+        """How much of what a bigram does not know was learned, 0 … 1; None where the floor is not known."""
+        if self.floor is None or not math.isfinite(loss) or self.bigram - self.floor <= NOTHING_LEFT:
+            return None
+        return min(max((self.bigram - loss) / (self.bigram - self.floor), 0.0), 1.0)
+
+    def passed(self, loss: float) -> str | None:
+        """The name of the last rung, the floor apart, such that this loss lies clearly below it and all before it."""
+        best = None
+        for name, rung in self.rungs():
+            if name == "floor" or not loss < rung - CLEARLY:
+                break
+            best = name
+        return best
 
     def in_words(self, loss: float) -> str:
-        """One sentence that says how good a validation loss is."""
+        """One or two sentences that say how good a validation loss is."""
         if not math.isfinite(loss):
             return "The loss is not a number."
-        if self.floor is not None:
-            gap = loss - self.floor
-            if gap < -0.005:
-                return (
-                    f"{-gap:.4f} nats below the floor, which no honest model can keep up: "
-                    "too few validation tokens to judge by, or the validation text leaked into the training."
-                )
-            if loss > self.uniform:
-                return f"{gap:.4f} nats above the floor, and worse than guessing all tokens alike ({self.uniform:.4f})."
-            percent = 100 * (self.uniform - loss) / (self.uniform - self.floor)
-            return f"{max(gap, 0.0):.4f} nats above the floor: {percent:.1f} % of all there is to learn."
-        beaten = [name for name, rung in self.rungs() if loss < rung]
-        if not beaten:
-            return f"Worse than guessing all tokens alike ({self.uniform:.4f})."
-        best, above = beaten[-1], [name for name, rung in self.rungs() if loss >= rung]
-        unknown = "ordinary text has no known floor"
-        if best == "bigram":
+        gap = None if self.floor is None else loss - self.floor
+        if gap is not None and gap < -NOTHING_LEFT:
             return (
-                f"{self.bigram - loss:.4f} nats below the bigram rung, so it uses more than the last token; {unknown}."
+                f"{-gap:.4f} nats below the floor, which no honest model can keep up: "
+                "too few validation tokens to judge by, or the validation text leaked into the training."
             )
-        return f"Better than {best}, not than {above[0]}; {unknown}."
+        if gap is not None and gap < NOTHING_LEFT:
+            return f"{max(gap, 0.0):.4f} nats above the floor: next to nothing is left to learn."
+        words = self.passed_in_words(loss)
+        if gap is None:
+            return f"{words} Ordinary text has no known floor."
+        learned = self.learned(loss)
+        share = f"; of the nats between the bigram and the floor it has gained {100 * learned:.1f} %" if learned else ""
+        return f"{words} It is {gap:.4f} nats above the floor{share}."
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain values for JSON."""
-        return {"uniform": self.uniform, "unigram": self.unigram, "bigram": self.bigram, "floor": self.floor}
+    def passed_in_words(self, loss: float) -> str:
+        """Which rungs a loss has passed, and what the model must know to do so."""
+        passed, known = self.passed(loss), dict(self.rungs())
+        if passed is None:
+            if loss > self.uniform:
+                return f"Worse than guessing all {self.unit}s alike ({self.uniform:.4f})."
+            return f"No better yet than guessing all {self.unit}s alike ({self.uniform:.4f})."
+        shows = {
+            "uniform": f"so it knows that some {self.unit}s come more often",
+            "unigram": "so it uses what stands before",
+            "bigram": f"so it uses more than the last {self.unit}",
+        }.get(passed, f"so it uses more than the last {self.order - 1} {self.unit}s")
+        names = [name for name in known if name != "floor"]
+        after = names[names.index(passed) + 1 :]
+        not_yet = f", and not yet the {after[0]} ({known[after[0]]:.4f})" if after else ""
+        return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is the inverse."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Ladder:
+        """A ladder from a record, of today or of before there were texts.
+
+        Raises ValueError where a loss is no number, a text no text, or the floor not below what knows nothing.
+        """
+        try:
+            ladder = cls(**values)
+        except TypeError as problem:
+            raise ValueError(
+                "a ladder has rungs called uniform, unigram, bigram, and perhaps ngram and floor"
+            ) from problem
+        losses = [ladder.uniform, ladder.unigram, ladder.bigram, ladder.characters_per_token, ladder.order]
+        losses += [loss for loss in (ladder.floor, ladder.ngram) if loss is not None]
+        if not all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in losses):
+            raise ValueError("the rungs of a ladder are losses in nats")
+        if ladder.floor is not None and not ladder.floor < ladder.uniform:
+            raise ValueError("a ladder's floor lies below the loss of guessing all tokens alike")
+        if ladder.unit not in WRITTEN or not 0 < ladder.characters_per_token < 1000 or not 2 <= ladder.order < 100:
+            raise ValueError("a ladder says what its tokens are")
+        names = [name for name, _ in ladder.rungs()]
+        if not isinstance(ladder.texts, dict) or not all(
+            name in names and isinstance(text, str) for name, text in ladder.texts.items()
+        ):
+            raise ValueError("the texts of a ladder belong to its rungs")
+        return ladder
+
+
+def equally_likely(loss: float) -> str:
+    """e^loss, the number of equally likely choices that a loss amounts to, to three digits."""
+    number = math.exp(min(loss, 700))
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}" if number < 100 else f"{number:,.0f}"
 
 
 def measure(
-    train: torch.Tensor, inputs: torch.Tensor, targets: torch.Tensor, vocab_size: int, floor: float | None
+    best: Guesser,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    floor: float | None,
+    *,
+    unit: str = "token",
+    characters_per_token: float = 1.0,
+    write: Callable[[Guesser | None], str] = lambda guesser: "",
 ) -> Ladder:
-    """The ladder of windows `inputs`, `targets` (N, T) with counts from `train` (tokens,); IGNORE targets do not count.
+    """The ladder of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    The unigram adds one to each count. The bigram is smoothed towards it with the weight of one observation
-    (a Dirichlet prior, MacKay and Peto 1995). Negative tokens in `train` separate documents.
+    `write` makes a text of a guesser; None is the text's own generator.
     """
-    counted = targets != IGNORE
-    before, after = inputs[counted], targets[counted]
-    unigram = torch.bincount(train[train >= 0], minlength=vocab_size).double() + 1.0
-    unigram = unigram / unigram.sum()
-    pairs = (train[:-1] >= 0) & (train[1:] >= 0)
-    codes, counts = torch.unique(train[:-1][pairs] * vocab_size + train[1:][pairs], return_counts=True)
-    seen_before = torch.bincount(train[:-1][pairs], minlength=vocab_size).double()
-    wanted = before * vocab_size + after
-    if len(codes):
-        at = torch.searchsorted(codes, wanted).clamp(max=len(codes) - 1)
-        seen_pair = torch.where(codes[at] == wanted, counts[at], 0).double()
-    else:
-        seen_pair = torch.zeros(len(wanted), dtype=torch.float64)
-    bigram = (seen_pair + unigram[after]) / (seen_before[before] + 1.0)
+    vocab_size = len(best.unigram)
+    x, y = inputs.numpy(), targets.numpy()
+    guessers = {"uniform": uniform(vocab_size), "unigram": best.shorter(1), "bigram": best.shorter(2)}
+    longest = f"{best.n}-gram"
+    if best.n > 2:
+        guessers[longest] = best
+    losses = {name: float(guesser.losses(x, y).sum() / (y >= 0).sum()) for name, guesser in guessers.items()}
+    if best.n > 2 and losses[longest] >= losses["bigram"]:
+        del losses[longest], guessers[longest]
+    texts = {name: write(guesser) for name, guesser in guessers.items()}
+    if floor is not None:
+        texts["floor"] = write(None)
     return Ladder(
         uniform=math.log(vocab_size),
-        unigram=float(-unigram[after].log().mean()),
-        bigram=float(-bigram.log().mean()),
+        unigram=losses["unigram"],
+        bigram=losses["bigram"],
         floor=floor,
+        ngram=losses.get(longest),
+        order=best.n if longest in losses else 2,
+        unit=unit,
+        characters_per_token=characters_per_token,
+        texts={name: text for name, text in texts.items() if text},
     )

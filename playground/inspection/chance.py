@@ -5,15 +5,15 @@ N = tokens, M = sentences, R = shifts, L = layers, E = experts, S = sources.
 A speaker stays for several sentences, and a router may stay with an expert just as long: two such series agree by
 luck far more often than independent draws do. So the labels are not shuffled but shifted along the text as around a
 ring, by whole sentences (against “nonsense correlations” of two slow series, as Harris 2020): both series keep all
-their habits, and only what ties them to each other is gone. Where something is to be told beyond the token itself, a
-token takes its speaker from the nearest sentence, counted from the shifted one, that has the same token in it: then
-what the token gives away by itself stays too, and only the rest is gone.
+their habits, and only what ties them to each other is gone. Where something is to be told beyond the token itself, each
+sentence with the token lends its speaker to another one with it: to one that the shift makes this speaker's, as long as
+there are such, else to one nearby. Then what the token gives away by itself stays as it is, a sentence's tokens agree
+on who speaks as far as they can, and only the rest is gone.
 
 Where the largest of several layers is looked at, so is the largest in every shift (Westfall and Young 1993).
 
-Routers that know nothing exceed the 95th percentile in 4 to 7 of 100 texts, however long they persist. Beyond the
-token, of words, it is 10 where an expert is drawn for each sentence (a rare word's donor is not always that of those
-around it), and 2 where one stays for hundreds of tokens (`python -m benchmarks chance`).
+Routers that know nothing exceed the 95th percentile in 2 to 8 of 100 texts, however long they persist, and the best of
+four layers in 0 to 9, where luck alone is worth 2 and 5 (`python -m benchmarks chance`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from .information import mutual_information
 SHIFTS = 199
 """With the text as it is they make 200, so that a share of a twentieth can be met exactly."""
 NEAR = 8
-"""Sentences within which each donor is taken once only. Found by trying: without it the tokens of a rare word share
-donors and seem to persist longer than they do; with all donors taken once some come from too far."""
+"""Sentences within which those of other speakers lend once only. Found by trying: without it the tokens of a rare word
+share a lender and seem to persist longer than they do; where each lends once some come from too far."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,8 @@ def shifted_sources(
     """The sources (N,) of sentences (N,) shifted by random numbers of sentences (R, N), R being at most `shifts`.
 
     No shift is drawn twice or is shorter than a twentieth of the text. With `given` (N,), such as the tokens
-    themselves, each token's source comes from a sentence that has the same token in it.
+    themselves, each token's source comes from a sentence that has the same token in it, and is the one that the shift
+    would give as far as there are such.
     """
     _, first, sentence = np.unique(sentences, return_index=True, return_inverse=True)
     labels, M = sources[first], len(first)

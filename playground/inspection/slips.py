@@ -18,7 +18,7 @@ import torch
 import torch.nn.functional as F
 
 from ..data.sentences import SENTENCES
-from ..model import PRESETS, ModelConfig, Transformer
+from ..model import PRESETS, Transformer
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
@@ -43,7 +43,7 @@ def told(name: str) -> tuple[str, str] | None:
     """(what the text says, what is true) of a slip; None where the model that its numbers need is not here."""
     slip = SLIPS[name]
     try:
-        return f"{slip.source} says {slip.says}.", slip.truth.format(**slip.numbers())
+        return f"{slip.source} {slip.says}.", slip.truth.format(**slip.numbers())
     except FileNotFoundError:
         return None
 
@@ -81,7 +81,9 @@ def norm_after_the_sum() -> dict[str, Any]:
 def gpt2_sized() -> dict[str, Any]:
     """Parameters of S3's model, and of its blocks, in millions."""
     config = PRESETS["s3"].config
-    blocks = sum(config.block_parameters(layer) for layer in range(config.n_layers))
+    parts = config.parameters_by_component()
+    norms = parts["norms"] * 2 * config.n_layers // (2 * config.n_layers + 1)  # the last one stands after the blocks
+    blocks = parts["attention"] + parts["feed-forward"] + norms
     return {"all": config.n_parameters / 1e6, "blocks": blocks / 1e6}
 
 
@@ -104,7 +106,12 @@ def numbers_for_bytes() -> dict[str, Any]:
     config, B, T = PRESETS["s3"].config, S3_BATCH, S3_LENGTH
     qkv = 3 * B * T * config.d_model
     rest = B * config.n_heads * T * T + B * T * config.ff_width
-    return {"numbers": qkv / 1e6, "qkv": 4 * qkv / 1e6, "mixed": (qkv + 4 * rest) / 1e6, "block": 4 * (qkv + rest) / 1e6}
+    return {
+        "numbers": qkv / 1e6,
+        "qkv": 4 * qkv / 1e6,
+        "mixed": (qkv + 4 * rest) / 1e6,
+        "block": 4 * (qkv + rest) / 1e6,
+    }
 
 
 def padding_counted() -> dict[str, Any]:
@@ -193,35 +200,37 @@ def dropout_left_on() -> dict[str, Any]:
 SLIPS: dict[str, Slip] = {
     "counts": Slip(
         "S1",
-        "that a list of heads and one reshaped projection have the same number of parameters",
+        "says that a list of heads and one reshaped projection have the same number of parameters",
         equal_counts,
         "Its reshaped version adds biases to Q, K and V: 3 · {d} = {per_layer:,} more per layer, {more:,} in {layers} "
         "layers. With equal biases counts and outputs are equal.",
     ),
     "mask": Slip(
         "S2",
-        "mask.unsqueeze twice, so that the mask fits batch and heads",
+        "unsqueezes a (T, T) mask twice, so that it fits batch and heads",
         mask_unsqueezed_twice,
-        "Unsqueezed behind its rows a ({T}, {T}) mask becomes ({T}, 1, 1, {T}): a batch of 1 silently turns into one of "
+        "Unsqueezed behind its rows a ({T}, {T}) mask becomes ({T}, 1, 1, {T}): a batch of 1 silently turns into one "
+        "of "
         "{batch}, a batch of 4 {four}. As it is, ({T}, {T}) fits every batch and head.",
     ),
     "placement": Slip(
         "S3",
-        "“Pre-LN” of LN(x + f(x))",
+        "calls LN(x + f(x)) “Pre-LN”",
         norm_after_the_sum,
         "That is post-norm: pre-norm is x + f(LN(x)). After {layers} blocks of sublayers that add random vectors a "
         "post-norm vector has length {post:.1f} (√d = {root:.1f}, whatever was added), a pre-norm one {pre:.1f}.",
     ),
     "size": Slip(
         "S3",
-        "that its model has about 117 M parameters, its blocks about 70 M",
+        "says that its model has about 117 M parameters, its blocks about 70 M",
         gpt2_sized,
-        "It has {all:.1f} M, its blocks {blocks:.1f} M: its output layer is not tied to the embedding, and each of 12 blocks "
+        "It has {all:.1f} M, its blocks {blocks:.1f} M: its output layer is not tied to the embedding, and each of "
+        "12 blocks "
         "has 12 · d² weights and some biases.",
     ),
     "compute": Slip(
         "S3",
-        "that attention costs 201 M operations and the feed-forward layer 2.4 M",
+        "says that attention costs 201 M operations and the feed-forward layer 2.4 M",
         attention_and_feed_forward,
         "The first is a whole sequence's scores (512² · 768 = {sequence:.0f} M products), the second one token's first "
         "matrix ({token:.1f} M). Per token, scores and blend take {attention:.1f} M operations, the feed-forward layer "
@@ -229,49 +238,47 @@ SLIPS: dict[str, Slip] = {
     ),
     "bytes": Slip(
         "S3",
-        "that Q, K and V of one block take 37.7 MB, a block about 640 MB",
+        "says that Q, K and V of one block take 37.7 MB, a block about 640 MB",
         numbers_for_bytes,
-        "{numbers:.1f} M is how many numbers they are; in 32 bits that is {qkv:.0f} MB. With scores and hidden layer a block "
+        "{numbers:.1f} M is how many numbers they are; in 32 bits that is {qkv:.0f} MB. With scores and hidden layer "
+        "a block "
         "keeps {block:.0f} MB, not the {mixed:.0f} that come of adding numbers to bytes.",
     ),
     "padding": Slip(
         "S5",
-        "that short sentences are padded with word 0, and counts those targets in the loss",
+        "pads short sentences with word 0 and counts those targets in the loss",
         padding_counted,
         "Then a model is trained to say word 0 after every short sentence: in our twenty sentences padding would be "
         "{padding} of {cells} targets ({share:.0%}). Padding belongs left out of the loss.",
     ),
     "words": Slip(
         "S5",
-        "that its sentences have 24 different words",
+        "says that its sentences have 24 different words",
         words_counted,
         "They have {words}: with 24 its dense model would have {fewer:,} parameters, it has {n:,}.",
     ),
     "loops": Slip(
         "S5",
-        "that its training is 750 loops",
+        "says that its training is 750 loops",
         loops_counted,
         "{sentences} sentences in batches of {batch} are {per_epoch} batches an epoch, and 150 epochs {loops} loops.",
     ),
     "alike": Slip(
         "S5",
-        "that words used alike end up with vectors that are alike",
+        "says that words used alike end up with vectors that are alike",
         alike_words,
-        "In its own code the cosines stay where they began. Ours, on twenty sentences: mat and rug go from {mat0:.2f} to "
-        "{mat:.2f}, cat and dog from {cat0:.2f} to {cat:.2f}. Over all pairs the cosine follows common neighbours with a "
+        "In its own code the cosines stay where they began. Ours, on twenty sentences: mat and rug go from "
+        "{mat0:.2f} to {mat:.2f}, cat and dog from {cat0:.2f} to {cat:.2f}. Over all pairs the cosine follows common "
+        "neighbours with a "
         "correlation of {r:.2f} ({r0:.2f} before training): {verdict}.",
     ),
     "dropout": Slip(
         "S2",
-        "what its model loses on held-out text with dropout still on",
+        "judges its model on held-out text with dropout still on",
         dropout_left_on,
-        "The same weights then look worse than they are: our prose model loses {on:.2f} nats with its dropout of {p:g}, "
+        "The same weights then look worse than they are: our prose model loses {on:.2f} nats with its dropout of "
+        "{p:g}, "
         "{off:.2f} without. A held-out text must also not repeat the training text, as S2's does.",
     ),
 }
 """By name."""
-
-
-def presets_compared() -> dict[str, ModelConfig]:
-    """The two models that S5 sets side by side: dense, and with eight experts in every block."""
-    return {name: PRESETS[name].config for name in ("s5", "s5-moe")}

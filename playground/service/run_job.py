@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from ..links import RunCard
+from ..model import Transformer
 from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import (
@@ -17,6 +18,7 @@ from ..training import (
     Evaluated,
     Finished,
     History,
+    Judged,
     Noticed,
     Snapshotted,
     Started,
@@ -24,6 +26,7 @@ from ..training import (
     TrainConfig,
     TrainEvent,
 )
+from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
@@ -50,7 +53,7 @@ class RunJob(Job):
     ):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
-        self._history, self._ladder, self._latest = History(), None, None
+        self._history, self._ladder, self._latest, self._learned = History(), None, None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
         self._before: torch.Tensor | None = None
@@ -120,6 +123,8 @@ class RunJob(Job):
                 corpus=self.spec.source.title,
                 corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
+                language=(prepared.language or "") if prepared else "",
+                learned_text=self._learned,
                 before=self._before,
                 now=self._now,
                 settings=self.settings,
@@ -194,13 +199,16 @@ class RunJob(Job):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
-                self._ladder = event.ladder
+                self._ladder, self._learned = event.ladder, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
                     self._notices.append(event.warning)
                 if self.checkpoint is not None:
                     self.checkpoint.about["ladder"] = event.ladder.to_dict()
+                    self._remember_text(self.checkpoint.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
+                if isinstance(event, Judged) and self._state == "finished" and self.checkpoint is not None:
+                    self.checkpoint.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
@@ -241,6 +249,7 @@ class RunJob(Job):
             drop_best(self.folder)
         snapshots = find_snapshots(self.folder, self._prepared.config)
         self.emptied, self.used = False, None
+        self._remember_text(event.model)
         self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
         self._set(state="finished")
@@ -257,7 +266,12 @@ class RunJob(Job):
         with self._lock:
             self.checkpoint, self.used = checkpoint, best[0]
             self._version += 1
+        self._remember_text(checkpoint.model)
         registry.add(self.visitor, checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
+
+    def _remember_text(self, model: Transformer) -> None:
+        if self._learned is not None:
+            verdicts.remember(model, self._learned)
 
 
 def settings_of(spec: RunSpec) -> dict:

@@ -25,9 +25,12 @@ from ..data import (
     corpus_from_text,
     read_hub,
 )
+from ..data.judging import Learned as LearnedText
+from ..data.left import Partition
 from ..model import ModelConfig, Transformer
 from ..model.fast.process import alone_if_small
-from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
+from ..training import Evaluated, Finished, Judged, Sampled, TrainConfig, TrainEvent, train
+from ..training.skills import AT_THE_END, judged, left_in_words, share_right
 from .limits import Limits
 
 LANGUAGE_CHARACTERS = 500_000
@@ -116,6 +119,8 @@ class Laddered:
     ladder: Ladder
     warning: str = ""
     """Why losses on this text say little, where they do."""
+    learned: LearnedText | None = None
+    """The text learned from, to hold others against; None where a grammar judges."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +168,17 @@ def run_training(
     if not resume:
         yield Predicted(0, predict(model, prompt))
     ladder = Background(lambda: laddered(corpus, config.context_length, spec.training))
+    windows = spec.training.eval_windows
+
+    def partitions() -> list[Partition]:
+        return corpus.partitions(config.context_length, windows) if ladder.taken else []
+
+    # a model that learns elsewhere is here only when it has been sampled
+    moments = Evaluated if trainer is train else Sampled
+    events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
+    step = 0
     with alone_if_small(spec.training.batch_size * config.context_length * config.d_model):
-        for event in trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop):
+        for event in judged(events, model, corpus, windows, partitions, at=moments):
             yield event
             if isinstance(event, Evaluated) and ladder.idle:
                 ladder.start()  # not before the first point is out, so that it is not held up
@@ -173,15 +187,22 @@ def run_training(
             if ladder.ready:
                 yield ladder.take()
             if isinstance(event, Finished):
-                yield Predicted(event.step, predict(model, prompt))
+                step, seconds = event.step, event.seconds
+                yield Predicted(step, predict(model, prompt))
     yield Learned(model)
     if ladder.started:
         yield ladder.take()
+    if step:
+        share = share_right(model, corpus, AT_THE_END, seed=step)
+        words = left_in_words(model, corpus, windows, partitions())
+        yield Judged(step, seconds, share.right, share.of, words)
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
     """The reference losses on the windows that such a training is judged by."""
-    return Laddered(corpus.ladder(context_length, training.eval_windows), corpus.warning())
+    ladder = corpus.ladder(context_length, training.eval_windows)
+    corpus.partitions(context_length, training.eval_windows)  # which the training asks for when it has the ladder
+    return Laddered(ladder, corpus.warning(), None if corpus.language else corpus.learned())
 
 
 def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
+from ..data.judging import Learned
 from ..links import RunCard
 from ..model import ModelConfig
 from ..model.twins import Twins
@@ -18,6 +19,7 @@ from ..training.losses import window_losses
 from ..training.states import State, state_of
 from ..training.verdict import Verdict, judge
 from .job import ACTIVE
+from .verdicts import learned_by
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,15 @@ class RunView(View):
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
     corpus: str = ""
+    paired: bool = False
+    """Whether a comparison trained it, as one of two."""
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
+    language: str = ""
+    """Whose grammar judges what it writes; empty where none does."""
+    learned_text: Learned | None = None
+    """The text it learned from, which judges instead, where it is known."""
     before: torch.Tensor | None = None
     """(V,) next-token probabilities after the prompt, before training."""
     now: torch.Tensor | None = None
@@ -105,11 +113,14 @@ class RunView(View):
             message=(history.finished or {}).get("message", ""),
             history=history,
             planned_steps=training.get("steps") or history.last_step or None,
-            ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+            ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
+            paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
+            language=str(about.get("language") or ""),
+            learned_text=learned_by(checkpoint.model),
         )
 
 
@@ -198,7 +209,7 @@ def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, r
         state="recorded" if recorded else "finished",
         sides=sides,
         equal=_equal(dense.config, moe.config),
-        ladder=Ladder(**ladder) if isinstance(ladder, dict) else None,
+        ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
         verdict=verdict,
         withheld=withheld,
         corpus=str(moe.about.get("corpus") or ""),

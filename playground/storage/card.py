@@ -35,9 +35,9 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         lines.append(f"Its run went wrong: the validation loss is no number after {history.last_step:,} steps.")
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
-        known = Ladder(**about["ladder"]) if isinstance(about.get("ladder"), dict) else None
+        known = Ladder.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
         lines += ["", state_of(history, causal=config.causal, ladder=known).in_words]
-        ladder = {k: v for k, v in (about.get("ladder") or {}).items() if v is not None}
+        ladder = dict(known.rungs()) if known else {}
         if ladder:
             lines += ["", "| rung | nats per token |", "|---|---|"]
             lines += [f"| {name} | {loss:.4f} |" for name, loss in ladder.items()]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..data import Ladder
 from ..model import ModelConfig
 from .bounds import MAX_PARAMETERS
 from .card import TAG, model_card
@@ -103,7 +104,7 @@ def write(checkpoint: Checkpoint, folder: Path, repo_id: str | None = None) -> P
     about = {name: value for name, value in checkpoint.about.items() if name != "source"}
     write_checkpoint(folder, replace(checkpoint, about=about))
     ladder = about.get("ladder")
-    picture = curve_png(checkpoint.history, ladder if isinstance(ladder, dict) else None)
+    picture = curve_png(checkpoint.history, Ladder.from_dict(ladder).rungs() if ladder else ())
     if picture:
         (folder / PICTURE).write_bytes(picture)
     card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +11,11 @@ from ..figures.stills import png
 from ..training.history import History
 
 
-def curve_png(history: History, ladder: dict[str, float | None] | None = None) -> bytes | None:
-    """Validation and training loss in nats per token over steps, and the ladder's rungs.
+def curve_png(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
+    """Validation and training loss in nats per token over steps, and the ladder's `rungs` (name, nats).
 
     None where the history holds fewer than two points to draw.
     """
     if max(np.isfinite(losses).sum() for losses in (history.steps["loss"], history.evaluations["val_loss"])) < 2:
         return None
-    known = {name: loss for name, loss in (ladder or {}).items() if loss is not None and math.isfinite(loss)}
-    rungs = sorted(known.items(), key=lambda rung: -rung[1])
     return png(loss_curve(Run("run", history.steps, history.evaluations), rungs, height=480))

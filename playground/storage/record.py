@@ -15,6 +15,8 @@ from .held import Checkpoint
 
 MAX_NAME = 80
 MAX_TEXT = 20_000
+MAX_GUESSED = 2000
+MAX_LEFT = 600
 MAX_POINTS = 4000
 MAX_RECORDS = 500
 
@@ -53,6 +55,7 @@ def regular(checkpoint: Checkpoint) -> Checkpoint:
             for record in _some(known.gradients)
         ],
         load=_some(known.load),
+        judged=[record | {"left": line(record["left"], MAX_LEFT)} for record in _some(known.judged)],
         finished=_finished(history.finished),
     )
     notes = {key: line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
@@ -86,6 +89,13 @@ def _with_records(history: History, is_number: Callable[[Any], bool]) -> History
             for record in history.load
             if _is_step(record.get("step")) and _table(record.get("load"))
         ],
+        judged=[
+            {name: record[name] for name in ("step", "right", "of", "left")}
+            for record in history.judged
+            if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
+            and record["right"] <= record["of"]
+            and isinstance(record.get("left"), str)
+        ],
         finished=history.finished if isinstance(history.finished, dict) else None,
     )
 
@@ -117,13 +127,10 @@ def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
 
 def _ladder(values: Any) -> dict[str, Any] | None:
     try:
-        ladder = Ladder(**values)
-    except TypeError:
+        ladder = Ladder.from_dict(values)
+    except ValueError:
         return None
-    rungs = ladder.to_dict()
-    floor = rungs.pop("floor")
-    fine = all(map(_is_number, rungs.values())) and (floor is None or (_is_number(floor) and floor < ladder.uniform))
-    return ladder.to_dict() if fine else None
+    return ladder.to_dict() | {"texts": {name: _text(text[:MAX_GUESSED]) for name, text in ladder.texts.items()}}
 
 
 def _training(values: dict[str, Any]) -> dict[str, Any] | None:
@@ -163,6 +170,6 @@ def _text(text: str) -> str:
     return "".join(c for c in text[:MAX_TEXT] if c.isprintable() or c in "\n\t ")
 
 
-def line(text: str) -> str:
+def line(text: str, longest: int = MAX_NAME) -> str:
     """A name as it can be shown: without control characters, of a sane length."""
-    return "".join(c if c.isprintable() else " " for c in text[: 2 * MAX_NAME]).strip()[:MAX_NAME]
+    return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]

@@ -123,6 +123,19 @@ class Sampled(TrainEvent):
 
 
 @dataclass(frozen=True)
+class Judged(TrainEvent):
+    """What the model writes was judged by its language's grammar, and its losses by what is left to learn."""
+
+    event: ClassVar[str] = "judged"
+    right: int
+    """Sums, stories or lines without a mistake."""
+    of: int
+    """How many were judged; 0 where there is no grammar to judge by."""
+    left: str
+    """What carries the loss that is left, in words; empty where that is not known yet."""
+
+
+@dataclass(frozen=True)
 class Snapshotted(TrainEvent):
     """A copy of the weights, half precision, on the CPU."""
 

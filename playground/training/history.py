@@ -8,21 +8,21 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .events import Changed, Evaluated, Finished, GradientsMeasured, LoadMeasured, Sampled, Stepped, TrainEvent
+from .events import Changed, Evaluated, Finished, GradientsMeasured, Judged, LoadMeasured, Sampled, Stepped, TrainEvent
 
 _COLUMNS = {
     "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
     "evaluations": ("step", "train_loss", "val_loss", "seconds"),
 }
-_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": ()}  # and what of them is numbers
+_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": (), "judged": ()}  # what is numbers
 
 
 @dataclass
 class History:
     """Columns of numbers, one list per curve, in the order of the run.
 
-    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients`, `load` and `changes` (of
-    settings, when the run went on) are lists of plain records.
+    `steps` and `evaluations` hold equally long lists by column name; `samples`, `gradients`, `load`, `changes` (of
+    settings, when the run went on) and `judged` are lists of plain records.
     """
 
     steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["steps"]})
@@ -32,6 +32,7 @@ class History:
     load: list[dict[str, Any]] = field(default_factory=list)
     changes: list[dict[str, Any]] = field(default_factory=list)
     finished: dict[str, Any] | None = None
+    judged: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, event: TrainEvent) -> None:
         """Take in one event; those that draw no curve leave no trace."""
@@ -47,6 +48,8 @@ class History:
             self.gradients.append({"step": event.step, "norms": event.norms})
         elif isinstance(event, LoadMeasured):
             self.load.append({"step": event.step, "load": event.load})
+        elif isinstance(event, Judged):
+            self.judged.append({"step": event.step, "right": event.right, "of": event.of, "left": event.left})
         elif isinstance(event, Changed):
             settings = {name: list(values) for name, values in event.settings.items()}
             self.changes.append({"step": event.step, "settings": settings})
@@ -84,7 +87,7 @@ class History:
     def copied(self) -> History:
         """A copy whose lists are its own."""
         tables = ({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations))
-        return History(*tables, *(list(getattr(self, name)) for name in _RECORDS), self.finished)
+        return History(*tables, **{name: list(getattr(self, name)) for name in _RECORDS}, finished=self.finished)
 
     def thinned(self, points: int = 400) -> History:
         """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""

@@ -73,6 +73,15 @@ def window_losses(
     return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
 
 
+@torch.no_grad()
+def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """What a model loses on each target (N, T), in nats; 0 where none counts."""
+    device = next(model.parameters()).device
+    logits = model(inputs.to(device)).logits.flatten(0, 1).float()
+    losses = F.cross_entropy(logits, targets.to(device).flatten(), ignore_index=IGNORE, reduction="none")
+    return losses.unflatten(0, targets.shape).cpu()
+
+
 def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Loss of each window (N,), summed over its tokens in float64, of logits (N, T, V) and targets (N, T)."""
     losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")

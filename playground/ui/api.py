@@ -103,7 +103,7 @@ class Endpoints:
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
             waiting {place, seconds}, where all places are taken, until there is one
-            ladder {uniform, unigram, bigram, floor}
+            ladder {uniform, unigram, bigram, ngram, floor, texts: what each of these guessers wrote, …}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
             sampled {step, prompt, text}

@@ -155,7 +155,7 @@ def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun,
         out = shutil.copytree(begun, tmp_path / name)
         assert train("--out", out, "--json", "--steps", 6, *way) == 0
         told = events(capsys)
-        said = [event["message"] for event in told if event["event"] == "noticed"]
+        said = [event["message"] for event in told if event["event"] == "noticed" and "saved" in event["message"]]
         assert said == (["Nothing was saved of this run yet: it begins anew."] if name == "resume" else [])
         assert steps(told) == [1, 2, 3, 4, 5, 6] and load(out).about["training"]["steps"] == 6
         losses[name] = [event["loss"] for event in told if event["event"] == "stepped"]

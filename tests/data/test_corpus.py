@@ -1,15 +1,10 @@
-"""Batches shift by one and never count padding; the ladder agrees with counting; bad text becomes a sentence."""
-
-import math
-from collections import Counter
-from itertools import pairwise
+"""Batches shift by one and never count padding; bad text becomes a sentence."""
 
 import pytest
 import torch
 
 from playground.data import (
     IGNORE,
-    Ladder,
     TextError,
     corpus_from_language,
     corpus_from_sentences,
@@ -87,34 +82,6 @@ def test_documents_end_with_tokens_that_nothing_follows():
     assert {corpus.tokenizer.token_text(token) for token in corpus.ends} == {"."}
     assert corpus_from_sentences(["a b c", "b c a"]).ends == frozenset()  # each goes on elsewhere
     assert corpus_from_text(TEXT).ends == frozenset()
-
-
-def test_the_ladder_agrees_with_counting_by_hand():
-    corpus = corpus_from_text(TEXT + "zebra quiz! " * 20)
-    inputs, targets = corpus.windows("val", 12)
-    ladder = corpus.ladder(12)
-    train, V = corpus.train.tolist(), corpus.vocab_size
-    ones, twos = Counter(train), Counter(pairwise(train))
-    before = Counter(train[:-1])
-    unigram = [(ones[t] + 1) / (len(train) + V) for t in range(V)]
-    pairs = [(a, b) for a, b in zip(inputs.flatten().tolist(), targets.flatten().tolist()) if b != IGNORE]
-    assert ladder.uniform == pytest.approx(math.log(V))
-    assert ladder.unigram == pytest.approx(-sum(math.log(unigram[b]) for _, b in pairs) / len(pairs))
-    expected = -sum(math.log((twos[a, b] + unigram[b]) / (before[a] + 1)) for a, b in pairs) / len(pairs)
-    assert ladder.bigram == pytest.approx(expected)
-    assert ladder.floor is None
-
-
-def test_the_ladder_speaks_plainly():
-    ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
-    assert "0.0400 nats above the floor: 98.7 %" in ladder.in_words(1.04)
-    assert "leaked into the training" in ladder.in_words(0.9)
-    unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
-    assert "no known floor" in unknown.in_words(1.5)
-    assert "0.5000 nats below" in unknown.in_words(1.5)
-    assert "Better than unigram, not than bigram" in unknown.in_words(2.5)
-    assert "Worse than guessing" in unknown.in_words(5.0)
-    assert "not a number" in unknown.in_words(float("nan"))
 
 
 def test_a_language_is_the_same_every_time_and_held_out_text_is_other_text():

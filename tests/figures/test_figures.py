@@ -284,7 +284,7 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 125_000
-    assert len(json.dumps(attention.head_grid(patterns, titles, quantised=False))) < 400_000
+    assert len(json.dumps(attention.head_grid(patterns, titles, exact=True))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 

@@ -251,7 +251,7 @@ def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
 def test_the_picture_shows_the_curve_where_it_is(checkpoint):
     history = History()
     history.evaluations |= {"step": [0, 50, 100], "train_loss": [3, 1, 1], "val_loss": [4.0, 2.0, 2.0]}
-    image = Image.open(io.BytesIO(curve_png(history, {"uniform": 4.0, "floor": None}))).convert("RGB")
+    image = Image.open(io.BytesIO(curve_png(history, [("uniform", 4.0)]))).convert("RGB")
     ink = [int(palette.DENSE[i : i + 2], 16) for i in (1, 3, 5)]
     drawn = (np.asarray(image) == ink).all(axis=-1)  # (y, x)
     left, right = (drawn[100:850, low:high].nonzero()[0].mean() for low, high in ((160, 400), (1200, 1600)))

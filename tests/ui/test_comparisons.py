@@ -10,13 +10,15 @@ import torch
 
 from playground.model import Transformer
 from playground.service.runs import Source
-from playground.service.views import pair_of
+from playground.service.views import RunView, pair_of
 from playground.storage import Checkpoint
+from playground.training import History
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
 from playground.ui.tabs.moe import watch
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
+from playground.ui.tabs.train import watch as run_watch
 from tests.service.test_comparisons import TRAINING, house, spec, whole
 
 from .runs import ANNA, small_limits, until
@@ -174,3 +176,29 @@ def test_texts_side_by_side_mark_where_they_part():
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
     p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
     assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)
+
+
+def test_a_short_comparison_says_that_it_measured_early_speed(finished):
+    """The finished one is dozens of steps long: both still fall by far more than they differ."""
+    view = finished[2]
+    falling = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.5, 2.2, 2.0]}
+    rested = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.0, 2.0, 2.0]}
+
+    def said(evaluations: dict) -> str:
+        history = History()
+        history.evaluations.update(evaluations)
+        sides = {side: dataclasses.replace(part, histories=(history,)) for side, part in view.sides.items()}
+        verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02)
+        return watch.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
+
+    assert "how fast they learn at first" in said(falling) and "last fifth of 40 steps" in said(falling)
+    assert "still learning" not in said(rested)
+    under_way = dataclasses.replace(view, state="training")
+    assert "still learning" not in watch.verdict(under_way)
+
+
+def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
+    job = finished[1]
+    model_id, checkpoint = job.model_ids["moe"], job.checkpoints["moe"]
+    words = run_watch.status(RunView.of_checkpoint(model_id, checkpoint))
+    assert "one of two that a comparison trained" in words and "came with the model" not in words

@@ -186,3 +186,54 @@ def test_gradio_is_held_to_the_release_that_was_tried():
     assert gr.__version__.startswith("6.31.") and line.split()[0] == "gradio>=6.31,<6.32"
     for path in (ROOT / "playground" / "ui" / "gradio_fixes").glob("*.py"):
         assert path.name == "blocks.py" or "6.31" in path.read_text(encoding="utf-8")
+
+
+def sent(kind: type[gr.Blocks], value, event=None):
+    """What a handler of a radio, which takes "a" or "b", answers to a value and an event."""
+
+    def clicked(value, event: gr.SelectData):
+        return value
+
+    with kind() as app:
+        radio = gr.Radio(["a", "b"])
+        radio.select(clicked, radio, radio)
+    (handler,) = app.fns.values()
+    event = gr.EventData(radio, {"index": 0, "value": "a", "selected": True} if event is None else event)
+    state = state_holder.SessionState(app)
+
+    async def answer():
+        given = await app.preprocess_data(handler, [value], state)
+        return (await app.call_function(handler, given, event_data=event, state=state))["prediction"]
+
+    return asyncio.run(answer())
+
+
+@pytest.mark.parametrize(("value", "event"), [("c", None), ({}, None), ("a", {"no": "index"}), ("a", "text")])
+def test_what_no_page_sends_is_refused_in_a_line(value, event, caplog):
+    assert sent(Blocks, "a") == "a" and not caplog.records
+    with pytest.raises(gr.Error) as refused:
+        sent(Blocks, value, event)
+    assert not refused.value.print_exception and "Traceback" not in caplog.text
+    assert len(caplog.records) == 1 and len(caplog.records[0].getMessage()) < 250
+    with pytest.raises(Exception) as theirs:
+        sent(gr.Blocks, value, event)
+    loud = getattr(theirs.value, "print_exception", True)
+    assert loud, "gradio refuses quietly now: so we may leave it to it"
+
+
+def test_half_a_character_is_refused_where_it_comes_in(caplog):
+    for value in ("\ud800", ["a", {"b": "\udfff"}]):
+        with pytest.raises(gr.Error):
+            sent(Blocks, value)
+        assert "UnicodeEncodeError" in caplog.records[-1].getMessage()
+
+
+def test_what_goes_wrong_in_a_handler_is_told_as_it_is():
+    def broken():
+        raise KeyError("a fault of our own")
+
+    with Blocks() as app:
+        gr.Button().click(broken)
+    (handler,) = app.fns.values()
+    with pytest.raises(KeyError, match="our own"):
+        asyncio.run(app.call_function(handler, []))

@@ -22,7 +22,7 @@ from playground.training import History, TrainConfig
 from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.forms.excerpts import ALPHABET, LETTERS, contents_of
+from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, contents_of
 from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
@@ -219,6 +219,11 @@ def test_a_text_of_ones_own_says_what_it_holds():
     assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello") and contents_of(" \n") == ""
     many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
     assert "200 of them different" in many and f"and {200 - ALPHABET} more" in many
+
+
+def test_a_pasted_text_gives_the_prompt_its_beginning():
+    assert beginning_of("  Once there\n was a queen who") == "Once there was a"
+    assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
 
 
 def test_a_file_that_is_no_text_is_refused_as_soon_as_it_is_there(tmp_path):

@@ -52,43 +52,61 @@ class ExactModel:
 
     def read(self, belief: Belief, token: int) -> tuple[float, Belief]:
         """How probable the token was, and the belief after it. An impossible token has probability 0."""
+        said = self._said(belief, token)
+        probability = float(said.weights.sum())
+        return (probability, self._moved_on(said)) if probability else (0.0, belief)
+
+    def losses(self, windows: np.ndarray, *, shared_prefix: int = 6) -> np.ndarray:
+        """Surprise in nats (N, T) of tokens 1 … T of each window (N, T + 1), given what it shows before them."""
+        one_kind = np.zeros(len(self.tokens), dtype=np.int64)
+        return self.losses_and_kinds(windows, one_kind, shared_prefix=shared_prefix)[0]
+
+    def losses_and_kinds(
+        self, windows: np.ndarray, kinds: np.ndarray, *, shared_prefix: int = 6
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and the likeliest kind (N, T) of the place that each token stands at, of the `kinds` (places,).
+
+        Beliefs of the first few tokens are wide but shared by many windows, so they are computed once.
+        """
+        known: dict[tuple[int, ...], tuple[float, int, Belief]] = {}
+        out = np.empty((windows.shape[0], windows.shape[1] - 1))
+        found = np.zeros(out.shape, dtype=np.int64)
+        for row, window in enumerate(windows.tolist()):
+            belief = self.anywhere
+            for position, token in enumerate(window):
+                prefix = tuple(window[: position + 1]) if position < shared_prefix else None
+                if prefix in known:
+                    probability, kind, belief = known[prefix]
+                else:
+                    said = self._said(belief, token)
+                    probability = float(said.weights.sum())
+                    kind = int(np.bincount(kinds[said.places], said.weights).argmax()) if probability else 0
+                    belief = self._moved_on(said) if probability else belief
+                    if prefix is not None:
+                        known[prefix] = probability, kind, belief
+                if position:
+                    out[row, position - 1] = -np.log(probability) if probability > 0 else np.inf
+                    found[row, position - 1] = kind
+        return out, found
+
+    def _said(self, belief: Belief, token: int) -> Belief:
+        """The places of a belief that emit this token, with their weights as they were."""
         emits = self.tokens[belief.places] == token
-        places, weights = belief.places[emits], belief.weights[emits]
-        probability = float(weights.sum())
-        if probability == 0.0:
-            return 0.0, belief
-        weights = weights / probability
+        return Belief(belief.places[emits], belief.weights[emits])
+
+    def _moved_on(self, said: Belief) -> Belief:
+        """The belief after these places have emitted their token."""
+        places, weights = said.places, said.weights / said.weights.sum()
         last = self.is_last[places]
         if not last.any():
-            return probability, Belief(places + 1, weights)
+            return Belief(places + 1, weights)
         reached = self.graph.target[self.edge[places[last]]]
         states, which = np.unique(reached, return_inverse=True)
         begun = self._enter(states, np.bincount(which, weights[last]))
         inside = ~last
-        return probability, Belief(
+        return Belief(
             np.concatenate((places[inside] + 1, begun.places)), np.concatenate((weights[inside], begun.weights))
         )
-
-    def losses(self, windows: np.ndarray, *, shared_prefix: int = 6) -> np.ndarray:
-        """Surprise in nats (N, T) of tokens 1 … T of each window (N, T + 1), given what the window shows before them.
-
-        Beliefs of the first few tokens are wide but shared by many windows, so they are computed once.
-        """
-        known: dict[tuple[int, ...], tuple[float, Belief]] = {(): (1.0, self.anywhere)}
-        out = np.empty((windows.shape[0], windows.shape[1] - 1))
-        for row, window in enumerate(windows.tolist()):
-            belief, prefix = self.anywhere, ()
-            for position, token in enumerate(window):
-                if position < shared_prefix:
-                    prefix = (*prefix, token)
-                    if prefix not in known:
-                        known[prefix] = self.read(belief, token)
-                    probability, belief = known[prefix]
-                else:
-                    probability, belief = self.read(belief, token)
-                if position:
-                    out[row, position - 1] = -np.log(probability) if probability > 0 else np.inf
-        return out
 
     def _enter(self, states: np.ndarray, weights: np.ndarray) -> Belief:
         """The belief on entering these states: at the beginning of each of their edges."""

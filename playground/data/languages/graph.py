@@ -9,6 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
+Mark = tuple[int, int, str]
+"""(first character, one after the last, kind): a part of an edge's text that a rule decides."""
+CHANCE = "free choices"
+"""The kind of what no rule decides: to be guessed by frequency only."""
+
 Choice = tuple[float, str, Hashable]
 """(weight, text to emit, next state): one way to go on from a state."""
 
@@ -71,6 +76,16 @@ class Language:
     sources: tuple[str, ...] = ()
     """Names of the hidden sources, where a state is (source, …) and a text has a true source everywhere."""
     default_tokenizer: str = "char"
+    units: tuple[str, str] = ("line", "lines")
+    """What ends with a line break and is right or wrong as a whole: one, and several."""
+    spelled: bool = False
+    """Whether a word that occurs nowhere is misspelled, whatever else it is."""
+    right: str = "right"
+    """What is said of those without a mistake."""
+    mark: Callable[[Hashable, str], Iterable[Mark]] = lambda state, text: ()
+    """The parts of an edge's text that a rule decides, given the state that it leaves."""
+    broken: Callable[[str, str, tuple[str, ...]], str] = lambda kind, word, possible: f"the rule of {kind} is broken"
+    """Why a word cannot stand where it does: the kind of what should, the word, and the few that could (or none)."""
 
     @cached_property
     def graph(self) -> Graph:

@@ -2,6 +2,14 @@
 (() => {
   "use strict";
 
+  // Radios are one stop of the tab key with arrows inside wherever they share a name; gradio gives each one its own.
+  document.addEventListener("keydown", ({ key }) => {
+    if (key !== "Tab" && !key.startsWith("Arrow")) return;
+    document.querySelectorAll("fieldset").forEach((group, i) => {
+      for (const radio of group.querySelectorAll("input[type=radio]")) radio.name = group.id || `radios-${i}`;
+    });
+  }, true);
+
   // A pasted text that no run has taken yet would be gone with the page: the browser asks first.
   const drafts = { text: "train-button", "moe-text": "moe-train" };
   const unsaved = new Set();

@@ -11,7 +11,7 @@ from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
 from ..theme import quiet
 
-LINES, LETTERS = 3, 260
+LINES, LETTERS = 3, 180
 """Lines of an excerpt, and characters of all together."""
 ALPHABET = 80
 """Different characters that are listed one by one."""
@@ -47,6 +47,12 @@ def contents_of(text: str) -> str:
     more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""
     alphabet = f'<p class="quiet-line alphabet">{html.escape(listed)}{more}</p>'
     return quiet(said) + alphabet + _excerpt([line for line in lines if line.strip()])
+
+
+def beginning_of(text: str) -> str:
+    """The first words of a text, for a prompt; a piece of the first where that is very long."""
+    words = text[:1000].split()
+    return " ".join(words[:4])[:40].strip()
 
 
 def _excerpt(lines: list[str]) -> str:

@@ -43,7 +43,7 @@ FIELDS: tuple[Field, ...] = (
     Field("norm", "Norm", "Keeps the numbers in range.", "parts",
           titled(NORMS, layernorm="LayerNorm", rmsnorm="RMSNorm")),
     Field("norm_placement", "Norm placement", "Before each part trains calmly; after each sum is the original.",
-          "parts", titled(NORM_PLACEMENTS, pre="before each part (pre)", post="after each sum (post)")),
+          "parts", titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
     Field("activation", "Activation", "The bend in the feed-forward layer.", "parts",
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
     Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
@@ -203,7 +203,7 @@ def size_of(values: Mapping[str, Any]) -> str | None:
 def for_another_text(
     values: Mapping[str, Any], source: str, limits: Limits, own: tuple[int, str] = (0, "char")
 ) -> dict[str, Any]:
-    """The settings when another text is chosen: those that it brings along are its own, what was set by hand stays."""
+    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
     usual = [base_values(values.get("base"), other, limits, own) for other in texts.SOURCES]
     new = base_values(values.get("base"), source, limits, own)
     kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}

@@ -183,7 +183,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             elem_id=f"{prefix}text",
         )
         c["upload"] = gr.File(
-            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=120
+            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=170
         )
         with gr.Column(visible=False) as c["hub"]:
             c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
@@ -197,7 +197,8 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
         return contents_html({"source": OWN_TEXT, "own_kind": kind, "text": text, "upload": upload}, limits)
 
     asked = [c["own_kind"], c["text"], c["upload"]]
-    for listen in (c["text"].input, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
+    # gradio tells of no `input` where a text was pasted
+    for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
         listen(contents, asked, c["contents"], trigger_mode="always_last", **QUIETLY)
     return c
 
@@ -231,9 +232,8 @@ def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
         out |= shown_kind(c, values["own_kind"])
         out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
         out[c["text"]] = gr.Textbox(values["text"], visible=values["own_kind"] == "paste")
-        out[c["contents"]] = contents_of(values["text"])
     return out
 
 
-PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "contents", "hub_repo", "hub_file", "hub_type")
+PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""

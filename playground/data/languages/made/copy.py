@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterator
 
-from ..graph import Choice, Graph, Language
+from ..graph import CHANCE, Choice, Graph, Language, Mark
 
 LETTERS = "abcdefgh"
 LENGTHS = (3, 4)
@@ -19,10 +19,32 @@ def choices(state: Hashable) -> Iterator[Choice]:
             yield len(LETTERS) ** -length, f"{word} {word}\n", state
 
 
+COPIED = "copied letters"
+
+
+def mark(state: Hashable, text: str) -> Iterator[Mark]:
+    """The first word is anybody's choice, its length too; the second is certain."""
+    half = len(text) // 2  # after the space: where it stands is a choice, too
+    yield 0, half, CHANCE
+    yield half, len(text), COPIED
+
+
+def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
+    """Why this cannot stand here."""
+    if kind == COPIED and len(possible) == 1 and possible[0] != "\n":
+        return f"the copy of {possible[0]} is {possible[0]}"
+    if possible == ("\n",):
+        return "the line is over after two words"
+    return f"a line begins with {LENGTHS[0]} to {LENGTHS[-1]} letters from {LETTERS[0]} to {LETTERS[-1]}"
+
+
 LANGUAGE = Language(
     name="copy",
     title="Copy",
     note="Random strings, each written twice: learned by heads that find what followed last time (induction).",
     prompt="cage c",
     build=lambda: Graph("line", choices),
+    right="copied right",
+    mark=mark,
+    broken=broken,
 )

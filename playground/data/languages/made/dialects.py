@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterator
 
-from ..graph import Choice, Graph, Language
+from ..graph import Choice, Graph, Language, Mark
 
 # Each speaker's preferences over a shared vocabulary; the weights are relative.
 SPEAKERS: dict[str, tuple[dict[str, float], dict[str, float], dict[str, float]]] = {
@@ -46,6 +46,28 @@ def choices(state: Hashable) -> Iterator[Choice]:
             yield weight * moves, text, (following,)
 
 
+SUBJECT, VERB, WHERE = "who or what does it", "what it does", "where or when"
+
+
+def mark(state: Hashable, text: str) -> Iterator[Mark]:
+    """The subject depends on who spoke before; verb and place on who can have said what stands before them."""
+    words = text.split(" ")
+    verb = len(" ".join(words[:2])) + 1
+    where = verb + len(words[2]) + 1
+    yield 0, verb - 1, SUBJECT
+    yield verb, where - 1, VERB
+    yield where, len(text) - 2, WHERE
+
+
+def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
+    """Why this cannot stand here."""
+    if kind == SUBJECT:
+        return "no sentence begins like this"
+    if kind in (VERB, WHERE):
+        return f"nobody says “{word}” after what stands before it"
+    return f"here stands “{'” or “'.join(possible)}”" if possible else "the sentence goes on in another way"
+
+
 LANGUAGE = Language(
     name="dialects",
     title="Dialects",
@@ -53,4 +75,9 @@ LANGUAGE = Language(
     prompt="the ship sails at dawn.\nthe wind",  # whose wind it is, the line before gives away
     build=lambda: Graph(("sailor",), choices),
     sources=tuple(SPEAKERS),
+    units=("sentence", "sentences"),
+    right="such as one speaker would say",
+    spelled=True,
+    mark=mark,
+    broken=broken,
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterator
 
-from ..graph import Choice, Graph, Language
+from ..graph import CHANCE, Choice, Graph, Language, Mark
 
 SHE = ("Mia", "Ana", "Lily", "Zoe")
 HE = ("Tom", "Ben", "Max", "Sam")
@@ -100,10 +101,59 @@ def choices(state: Hashable) -> Iterator[Choice]:
             yield 1, f"{holder} and {other} are friends.\n", ("start",)
 
 
+OWNER, OTHER, PRONOUN = "who owns what", "who the other one is", "he or she"
+THING, PLACE = "which thing it is", "where they are"
+_OWN_SCENES, _FREE_SCENES = ("wish", "sorry", "play", "end"), ("start", "has")
+
+
+def mark(state: Hashable, text: str) -> Iterator[Mark]:
+    """Names, pronouns, things and places: which of them earlier sentences decide."""
+    scene = state[0]
+    free = [*PLACES, *THINGS.values()] if scene in ("start", "home") else []
+    for phrase in free:
+        if (at := text.find(phrase)) >= 0:
+            yield at, at + len(phrase), CHANCE
+    if scene == "has":
+        meeting = MEETING[state[2]]
+        yield text.index(meeting), text.index(meeting) + len(meeting), PLACE
+    names = 0
+    for word in re.finditer(r"\w+", text):
+        if word[0] in PEOPLE:
+            owner = scene in _OWN_SCENES or (scene == "mood" and not names)
+            yield *word.span(), CHANCE if scene in _FREE_SCENES else OWNER if owner else OTHER
+            names += 1
+        elif word[0].lower() in ("he", "she", "him", "her"):
+            yield *word.span(), PRONOUN
+        elif word[0] in THINGS and scene != "home":
+            yield *word.span(), THING
+
+
+def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
+    """Why this cannot stand here."""
+    shown = " or ".join(possible)
+    if kind == CHANCE and word in PEOPLE:
+        return f"{word} is there already: somebody else has to come"
+    reasons = {
+        OWNER: f"who owns what: it is {shown} who has it",
+        OTHER: f"who is there: only {shown} can be meant",
+        PRONOUN: f"he or she: {shown} has to stand here",
+        THING: f"which thing it is: the {shown}",
+        PLACE: f"where they are: “{shown}” has to stand here",
+    }
+    if not possible:
+        return "a story goes on in another way"
+    return reasons.get(kind, f"here stands “{'” or “'.join(possible)}”")
+
+
 LANGUAGE = Language(
     name="stories",
     title="Tiny stories",
     note="Who has what, and where: names decide pronouns, and things change hands between sentences.",
     prompt="Mia lived by the sea. She had a ",  # what comes next here is a real choice
     build=lambda: Graph(("start",), choices),
+    units=("story", "stories"),
+    right="consistent",
+    spelled=True,
+    mark=mark,
+    broken=broken,
 )

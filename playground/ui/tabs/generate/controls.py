@@ -65,7 +65,9 @@ def build(limits: Limits) -> Controls:
 
     def draw(*names: str) -> None:
         for name in names:
-            made[name] = form.BY_NAME[name].build(limits, first[name])
+            # side by side where there is room for their boxes, one below the other on a phone
+            wide = {} if form.BY_NAME[name].is_switch else {"min_width": 200}
+            made[name] = form.BY_NAME[name].build(limits, first[name], **wide)
 
     with gr.Row():
         draw("temperature", "new_tokens")

@@ -15,6 +15,7 @@ from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
 from ...page import Page, in_words
 from ...prompts import read_prompt
+from ...quoted import model_facts, quoted
 from .writing import Desk
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)
@@ -50,9 +51,9 @@ def build(page: Page, desk: Desk) -> None:
                 cards.append(_card(temperature, entropy, "".join(token.text for _, (token,) in steps)))
             labels = [visible(tokenizer.token_text(t)) for t in likeliest]
             figure = temperature_comparison(labels, chances)
-            return show(
-                figure, describe_temperatures(labels, chances)
-            ), f'<div class="by-temperature">{"".join(cards)}</div>'
+            known = model_facts(page.registry, values[page.visitor], values[page.model])
+            picture = quoted(show(figure, describe_temperatures(labels, chances)), **known, prompt=values[desk.prompt])
+            return picture, f'<div class="by-temperature">{"".join(cards)}</div>'
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
     start.click(compare, inputs, [chart, texts], concurrency_limit=2, api_visibility="private")

@@ -19,7 +19,7 @@ from ...forms.fields import whole
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
-from ...prompts import read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...theme import quiet
 from ...widgets.clicks import cell_of, index_of
 from ...writers import seconds_between_updates
@@ -66,7 +66,7 @@ def build(page: Page) -> Desk:
             )
             ideas = gr.Dataset(
                 components=[prompt],
-                samples=[[s] for s in known],
+                **chips(known),
                 label="Beginnings this model knows",
                 show_label=True,
                 type="values",
@@ -201,11 +201,11 @@ def build(page: Page) -> Desk:
     def follow_model(visitor, model_id, request: gr.Request):
         known = suggestions(page, model_id, visitor)
         linked = linked_prompt(request, "generate", model_id)
-        return linked or known[0], gr.Dataset(samples=[[s] for s in known]), _no_mask(page, model_id, visitor)
+        return linked or known[0], gr.Dataset(**chips(known)), _no_mask(page, model_id, visitor)
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
     page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
     def recall(visitor, kept) -> Any:
         try:

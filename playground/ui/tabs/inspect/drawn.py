@@ -6,13 +6,14 @@ from ....inspection import Look
 
 MOST_TOKENS = 64
 """Tokens that a picture of token against token draws at most."""
+MOST_GUESSES = 28
+"""Tokens that a picture with a word in every cell draws at most."""
 MOST_HEADS = 32
 """Heads drawn as small pictures at most; the others are in the map of all heads."""
 
 
 def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
-    """The tokens drawn: all up to `most`, else so many that hold the query, moved by half of that so that clicks "
-    "stay."""
+    """The tokens drawn: all up to `most`, else that many that hold the query, moved by half so that clicks stay put."""
     if length <= most:
         return slice(0, length)
     stride = most // 2

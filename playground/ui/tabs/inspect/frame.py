@@ -39,8 +39,10 @@ from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import suggestions
+from ...prompts import chip_text, chips
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
+from .beginnings import hint, opening, prompts
 from .looks import Looks
 from .place import Place, best, last, watched, whole
 
@@ -65,8 +67,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
@@ -84,6 +87,8 @@ class Frame:
     key: gr.Dropdown
     notice: gr.HTML
     """One sentence on how the prompt was read, or what is wrong with it."""
+    hint: gr.HTML
+    """What can be broken here."""
     view: gr.Textbox
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
     seen: gr.Textbox
@@ -160,7 +165,7 @@ class Frame:
         """Wire everything, once all views are built."""
         page = self.page
         drawn = [output for follower in self._followers for output in follower.outputs]
-        everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *drawn]))
+        everything = list(dict.fromkeys([self.notice, self.hint, self.view, self.seen, *self.pickers, *drawn]))
         extras = [component for follower in self._followers for component in follower.extra]
         inputs = {*self.inputs, self.view, self.seen, page.opened, *extras}
 
@@ -189,20 +194,20 @@ class Frame:
             self.turns.on(event, self._presser(press), {*self.inputs, *more}, outputs, draws=False)
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
-            known = suggestions(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            known = prompts(page, model_id, visitor)
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
-        self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY)
+        self.ideas.click(chip_text, self.ideas, self.prompt, **QUIETLY)
 
     def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
         """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
         before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else best
-        return last if before != now else None
+            return None if linked else opening
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
@@ -223,7 +228,12 @@ class Frame:
         return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
     def _presser(self, press: Callable) -> Callable[[Question], Slow]:
-        return lambda question: Slow(press(*self.read(question.values), question))
+        def pressed(question: Question) -> Slow:
+            found, place = self.read(question.values)
+            answer = press(found, place, question)
+            return Slow(lambda: quoted(answer(), **self._facts(question.values, found, place)))
+
+        return pressed
 
     def update(self, values: dict, **change: Any) -> dict:
         """What `plan` draws, at once."""
@@ -261,7 +271,9 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
+            cleared |= {self.notice: _refused(problem), self.hint: "", self.view: view}
+            return functools.partial(dict, {**cleared, **nowhere})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -283,7 +295,8 @@ class Frame:
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
-                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                    drawn = follower.draw(found, place, *(values[component] for component in follower.extra))
+                    shown |= quoted(drawn, **self._facts(values, found, place))
                 except ValueError as mistake:
                     shown |= follower.cleared()
                     notes.append(_refused(mistake))
@@ -291,7 +304,17 @@ class Frame:
             if isinstance(update := shown.get(component), dict) and update.get("__type__") == "update":
                 shown[component] = {"value": value, **update}
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
+        drawn[self.hint] = theme.notice(words) if (words := hint(found)) else ""
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
+        """What a saved picture or table has to say of itself."""
+        where = {"layer": place.layer, "head": place.head}
+        if example := EXAMPLES.get(values[self.subject]):
+            return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
+        page = self.page
+        known = model_facts(page.registry, values[page.visitor], values[page.model])
+        return {**known, "prompt": values[self.prompt], **where}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)
@@ -304,7 +327,7 @@ class Frame:
 
 def build(page: Page) -> Frame:
     """The prompt, its suggestions, the four pickers and the notice."""
-    known = suggestions(page, page.registry.default, None)
+    known = prompts(page, page.registry.default, None)
     with gr.Column(elem_classes="card", elem_id="inspect-frame"):
         with gr.Row(equal_height=False):
             with gr.Column(scale=3, min_width=300):
@@ -317,7 +340,7 @@ def build(page: Page) -> Frame:
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )
@@ -333,11 +356,12 @@ def build(page: Page) -> Frame:
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
+        told = gr.HTML(padding=False, elem_id="inspect-hint")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
-    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view, seen)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:

@@ -13,6 +13,7 @@ from ....inspection import Look
 from ....inspection.walk import STEPS, Step, step, step_names
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
+from ...slips import slips
 from ...widgets.clicks import cell_of, index_of
 from . import receipt, thumbnails
 from .drawn import window_words
@@ -29,6 +30,9 @@ SHORT = {
 """Each step in a word, for the row of steps."""
 CLICKABLE = ("scores", "mask", "softmax")
 """Steps whose picture is token against token."""
+
+SLIPS = {"split": ("counts",), "mask": ("mask",), "change": ("placement",), "think": ("compute",)}
+"""What teaching texts get wrong at a step."""
 
 # The row of steps keeps the chosen one in sight. One listener per page: where no field wants the arrows for itself,
 # they press Back and Next.
@@ -146,12 +150,13 @@ def headline(here: Step, number: int, count: int) -> str:
 
 
 def words(here: Step) -> str:
-    """Why it is done, what to look for in this picture, the formula with its real shapes, and lines that compute it."""
+    """Why it is done, what to look for in this picture, the formula, lines that compute it, and where texts slip."""
     return (
         f'<div class="how"><p class="why"><b>Why</b> {coloured(here.why)}</p>'
         f'<p class="see"><b>Look</b> {coloured(here.sentence)}</p>'
         f'<p class="formula">{coloured(here.formula)}</p>'
-        f'<pre class="code" tabindex="0" aria-label="PyTorch"><code>{html.escape(code(here))}</code></pre></div>'
+        f'<pre class="code" tabindex="0" aria-label="PyTorch"><code>{html.escape(code(here))}</code></pre>'
+        f"{slips(*SLIPS.get(here.name, ()))}</div>"
     )
 
 

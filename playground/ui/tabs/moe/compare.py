@@ -17,6 +17,7 @@ from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import by_name, draw
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
+from ...quoted import quoted
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
 from . import watch
@@ -136,7 +137,7 @@ class Compare(Following):
         view = self.view_of(visitor, *each(looked_at))
         if view is None or view.active or self.board.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
-        return self.table_of(view, visitor)
+        return quoted(self.table_of(view, visitor), model=view.name)
 
     def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
         """A comparison has brought forth its pair: the parts below turn to it."""
@@ -213,7 +214,7 @@ class Compare(Following):
         out = follower.only_new(parts, view, whole=whole)
         x = x if x in [value for _, value in watch.X_CHOICES] else "step"
         out[r["curve"]] = follower.feed.update(*watch.curves(view, x, y))
-        return out
+        return quoted(out, model=view.name)
 
     def table_of(self, view: PairView | None, visitor: str | None) -> str:
         """The table; what has to be timed is timed once both models are there and nothing else is going on."""
@@ -259,6 +260,10 @@ def controls(limits: Limits) -> dict[str, Any]:
 def results(opening: PairView | None) -> dict[str, Any]:
     """The right column, showing the shipped pair before anything was trained."""
     r: dict[str, Any] = {}
+
+    def drawn(picture: tuple) -> Any:
+        return quoted(show(*picture), model=opening and opening.name)
+
     with gr.Column(elem_classes="card"):
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="moe-status")
         r["verdict"] = gr.HTML(watch.verdict(opening), padding=False, elem_id="moe-verdict")
@@ -271,10 +276,18 @@ def results(opening: PairView | None) -> dict[str, Any]:
                 list(watch.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=200,
                 scale=2, elem_id="moe-y",
             )  # fmt: skip
-        r["curve"] = Chart(show(*watch.curves(opening)), height=380, save_name="dense-vs-moe", elem_id="moe-curve")
+        r["curve"] = Chart(
+            drawn(watch.curves(opening)),
+            height=380,
+            save_name="dense-vs-moe",
+            elem_id="moe-curve",
+        )
         gr.HTML(heading("The difference, seed by seed"), padding=False, elem_id="moe-difference-title")
         r["verdict_chart"] = Chart(
-            show(*watch.verdict_chart(opening)), height=132, save_name="verdict", elem_id="moe-difference"
+            drawn(watch.verdict_chart(opening)),
+            height=132,
+            save_name="verdict",
+            elem_id="moe-difference",
         )
     return r
 

@@ -13,6 +13,7 @@ import torch
 from ....service.kept import Kept
 from ....storage.snapshots import Snapshots
 from ...page import QUIETLY, Page, model_dropdown
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Turns, by_component
 
 SHIPPED_DENSE, SHIPPED_MOE = "shipped-dialects-dense", "shipped-dialects-moe"
@@ -79,7 +80,8 @@ class Frame:
             now = dict(zip((self.dense, self.moe), each(pair)))  # the pickers may hold them a moment later
             arguments = [now.get(component, values[component]) for component in inputs]
             more = [question.request] if linked else []
-            return lambda: {**self._answer(handler, arguments, more, outputs), shown: pair}
+            about = model_facts(page.registry, arguments[0], *arguments[1:])
+            return lambda: {**quoted(self._answer(handler, arguments, more, outputs), **about), shown: pair}
 
         events = [(self.looked_at.change, ()), (page.tab.select, (page.opened,))]
         if accordion:

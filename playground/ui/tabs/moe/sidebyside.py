@@ -18,7 +18,8 @@ from ...chart import Chart, show
 from ...forms.fields import whole
 from ...forms.sampling import sampling
 from ...page import QUIETLY, Page
-from ...prompts import read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
+from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
 from .frame import Frame
@@ -39,7 +40,7 @@ def build(frame: Frame) -> None:
             1, min(200, page.limits.new_tokens), TOKENS, step=1, label="New tokens", scale=1, min_width=160
         )
         seed = gr.Number(0, label="Seed", precision=0, minimum=0, info="The same for both.", scale=1, min_width=110)
-    ideas = gr.Dataset(components=[prompt], samples=[[s] for s in first], label="Beginnings they know", type="values")
+    ideas = gr.Dataset(components=[prompt], **chips(first), label="Beginnings they know", type="values")
     ask = gr.Button("Ask both", variant="primary", elem_id="side-ask")
     note = gr.HTML(padding=False, elem_id="side-note")
     expected = Chart(height=300, save_name="both-expect", elem_id="side-chart")
@@ -51,7 +52,9 @@ def build(frame: Frame) -> None:
         pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
         length = whole("new tokens", length)
         page.limits.check_generation(length)
-        return answers(page, *pair, prompt, sampling({"temperature": temperature, "seed": seed}), length)
+        about = model_facts(page.registry, visitor, dense_id, moe_id)
+        rules = sampling({"temperature": temperature, "seed": seed})
+        return quoted(answers(page, *pair, prompt, rules, length), **about, prompt=prompt)
 
     turns = Turns("moe-sidebyside")
     for event in (ask.click, prompt.submit):
@@ -59,10 +62,10 @@ def build(frame: Frame) -> None:
 
     def another_pair(visitor, dense_id):
         known = suggestions(page, dense_id, visitor)
-        return known[0], gr.Dataset(samples=[[s] for s in known])
+        return known[0], gr.Dataset(**chips(known))
 
     frame.on_change(another_pair, [page.visitor, frame.dense], [prompt, ideas])
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
 
 def answers(

@@ -15,6 +15,7 @@ from ...chart import Chart
 from ...followers import Follower, in_line
 from ...following import Following
 from ...page import QUIETLY, Page, in_words, sentence
+from ...quoted import quoted
 from ...theme import heading, notice
 from .frame import Frame
 
@@ -98,7 +99,7 @@ class Unbalanced(Following):
             out[self.entropy] = follower.feed.update(even, summary(runs, view.config))
             lines = loss_lines(nats, view.planned_steps)
             out[self.losses] = follower.second.update(lines, losses_so_far(runs))
-        return out
+        return quoted(out, model="three mixtures, with and without balance")
 
 
 def words_of(view: BalanceView) -> str:
@@ -135,7 +136,6 @@ def losses_so_far(runs: dict[str, BalanceRun]) -> str:
         return ""
     _, none, constant = known.values()
     return (
-        f"{describe_losses(known)} Without a loss and with the constant, routers are asked the same: those two "
-        f"differ by {abs(constant - none):.4f}, which is rounding that grew; a difference of that size between two "
-        "runs means nothing."
+        f"{describe_losses(known, abs(constant - none))} Without a loss and with the constant, routers are asked the "
+        f"same: those two differ by {abs(constant - none):.4f}, which is rounding that grew."
     )

@@ -5,6 +5,7 @@ settings.py   what touching the form does
 running.py    what happens to a run
 watch.py      what a run looks like
 linked.py     runs that links set up, and how they compare when repeated
+speaking.py   what the ladder says, and what the samples are worth
 takeaway.py   files to take away, and models to bring
 report.py     a run as one page of HTML
 hub.py        models to and from the Hub

@@ -16,8 +16,9 @@ from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import draw
 from ...gradio_fixes.lenient import LenientCheckboxGroup
+from ...quoted import quoted
 from ...theme import quiet
-from . import watch
+from . import speaking, watch
 from .runs_table import kept_words, runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 
@@ -58,13 +59,22 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
             with gr.Accordion(title, open=False, elem_classes="settings"):
                 c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
                 c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
-    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
-        gr.HTML(quiet("A button sets the controls above to that system's architecture."), padding=False)
+    with gr.Accordion("Models of five walkthroughs (S1–S5) and two more", open=False, elem_id="systems"):
+        gr.HTML(
+            quiet(
+                "Five walkthroughs of transformers come with code of their own; their models are called S1 to S5 here. "
+                "A button sets the controls above to that model's architecture."
+            )
+            + '<ul class="changes quiet-line">'
+            + "".join(f"<li><strong>{PRESETS[n].title}</strong> {PRESETS[n].note}</li>" for n in form.SYSTEMS)
+            + "</ul>",
+            padding=False,
+        )
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
                 c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")
         c["preset_note"] = gr.HTML(padding=False)
-        c["preset_chart"] = Chart(height=240, save_name="parameters", toolbar=False, visible=False)
+        c["preset_chart"] = Chart(height=240, save_name="preset-parameters", toolbar=False, visible=False)
         c["preset_table"] = gr.HTML(padding=False)
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(FIRST_SIZE, visible=False)
@@ -75,10 +85,15 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
 def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
     """The right column, showing a recorded run before anything was trained."""
     r: dict[str, Any] = {}
+
+    def drawn(picture: tuple, **more: Any) -> Any:
+        return quoted(show(*picture), **watch.facts(opening), **more)
+
     with gr.Column(elem_classes="card"):
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
         r["match"] = gr.HTML(padding=False, elem_id="match")
-        r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
+        r["curve"] = Chart(drawn(watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
+        r["rungs"] = gr.HTML(speaking.panel(opening), padding=False, elem_id="rungs")
         with gr.Row(elem_id="after-training"):
             r["best"] = gr.Button("Use the best step", size="md", visible=False, elem_id="use-best", min_width=150)
             r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk", min_width=120)
@@ -97,11 +112,17 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
                 theme.heading("What it writes", "The same prompt, continued along the way; the newest on top."),
                 padding=False,
             )
+            r["skill"] = Chart(
+                show(*speaking.skill_chart(opening)), height=200, save_name="share-right", elem_id="skill"
+            )
             r["samples"] = gr.HTML(watch.samples(opening), padding=False, elem_id="samples")
         with gr.Column(scale=5, min_width=300, elem_classes="card"):
             r["question"] = gr.HTML(watch.question(opening), padding=False)
             r["predictions"] = Chart(
-                show(*watch.predictions(opening)), height=300, save_name="next-token", elem_id="predictions"
+                drawn(watch.predictions(opening), prompt=opening and opening.prompt),
+                height=300,
+                save_name="next-token",
+                elem_id="predictions",
             )
     with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
         r["runs"] = gr.HTML(runs_table([], None), padding=False)
@@ -117,11 +138,11 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
         gr.HTML(quiet(kept_words(limits)), padding=False)
     with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
         config = opening.config if opening else None
-        r["parameters"] = Chart(show(*watch.parameter_chart(config)), height=240, save_name="parameters")
+        r["parameters"] = Chart(drawn(watch.parameter_chart(config)), height=240, save_name="parameters")
         r["parameter_table"] = gr.HTML(watch.parameter_table(config), padding=False)
     with gr.Accordion("Gradients, layer by layer", open=False, elem_classes="card", elem_id="gradients"):
         gr.HTML(quiet("How hard each part of the model is pushed by the loss, at each evaluation."), padding=False)
-        r["gradients"] = Chart(show(*watch.gradient_chart(opening)), height=280, save_name="gradients")
+        r["gradients"] = Chart(drawn(watch.gradient_chart(opening)), height=280, save_name="gradients")
     with gr.Accordion("Words used alike", open=False, elem_classes="card", elem_id="similarity"):
         r["similarity_note"] = gr.HTML(watch.similarity_note(opening), padding=False)
         r["similarity"] = Chart(height=320, save_name="word-similarity")

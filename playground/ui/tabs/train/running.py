@@ -18,8 +18,9 @@ from ...forms import texts
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...prompts import beginning
+from ...quoted import quoted
 from ...theme import quiet
-from . import watch
+from . import speaking, watch
 from .linked import LinkedRuns, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
@@ -184,9 +185,14 @@ class Running(Following):
         # component → (what it depends on, how to make it)
         parts = {
             r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
-            r["samples"]: ((state, len(history.samples)), lambda: watch.samples(view)),
+            r["rungs"]: (view.ladder, lambda: speaking.panel(view)),
+            r["skill"]: (len(history.judged), lambda: show(*speaking.skill_chart(view))),
+            r["samples"]: ((state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),
-            r["predictions"]: ((state, len(history.samples)), lambda: show(*watch.predictions(view))),
+            r["predictions"]: (
+                (state, len(history.samples)),
+                lambda: show(*watch.predictions(view), prompt=view.prompt),
+            ),
             r["parameters"]: (view.config, lambda: show(*watch.parameter_chart(view.config))),
             r["parameter_table"]: (view.config, lambda: watch.parameter_table(view.config)),
             r["gradients"]: (len(history.gradients), lambda: show(*watch.gradient_chart(view))),
@@ -217,7 +223,7 @@ class Running(Following):
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in ticked]
         out[r["curve"]] = follower.feed.update(*watch.curve(view, drawn))
-        return out
+        return quoted(out, **watch.facts(view))
 
     def _words_of(self, view: RunView, visitor: str) -> tuple[Any, Any]:
         """The model whose word vectors can be compared, once a run is over."""

@@ -15,6 +15,7 @@ from ... import theme
 from ...chart import show
 from ...forms import run as form
 from ...forms import texts
+from ...forms.excerpts import beginning_of
 from ...forms.fields import by_name, read
 from ...page import QUIETLY, sentence
 from ...theme import quiet
@@ -39,6 +40,7 @@ class Settings:
         gr.on(touched, self.outlook, inputs, words, trigger_mode="always_last", **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
+        c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
         own = [c[name] for name in texts.OWN]
         for listen in (
             c["text"].input,
@@ -115,6 +117,11 @@ class Settings:
         new = form.for_another_text(named, source, self.limits, self._own(named))
         out = self._set(named | {"prompt": prompt}, new)
         return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
+
+    def suggest(self, prompt: Any, text: Any) -> Any:
+        """A text was pasted: the prompt begins as it does, unless there is one already."""
+        kept = isinstance(prompt, str) and prompt.strip()
+        return gr.skip() if kept or not isinstance(text, str) else beginning_of(text)
 
     def load(self, named: dict[str, Any]) -> dict:
         """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""

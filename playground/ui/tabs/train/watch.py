@@ -17,6 +17,8 @@ from ....service.views import RunView
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
+from ...slips import slips
+from . import speaking
 
 CANDIDATES = 8
 WORDS = 40
@@ -24,6 +26,11 @@ SAMPLES = 12
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------
+
+
+def facts(view: RunView | None) -> dict[str, Any]:
+    """What a saved picture has to say of the run."""
+    return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
@@ -93,6 +100,7 @@ def status(view: RunView | None) -> str:
         parts.append(theme.notice(state.in_words, state.tone))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
+        parts.append(speaking.standing_line(view))
     return "".join(parts)
 
 
@@ -103,9 +111,8 @@ def _progress(view: RunView) -> str:
         made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
         seconds = seconds_of(view)
         took = f", {theme.duration(seconds)} of training" if seconds else ""
-        words = (
-            f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else 'came with the model'}"
-        )
+        whence = "was one of two that a comparison trained" if view.paired else "came with the model"
+        words = f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else whence}"
         words = f"{words}: {done:,} steps{took}." if done else "This model came without a record of its training."
         return (
             f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
@@ -164,13 +171,15 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     if ladder is not None and ladder.floor is not None:
         gap = value - ladder.floor
         what = "Above the floor" if gap >= 0 else "Below the floor"
-        cards.append((what, loss_text(abs(gap)), gap_words(gap, ladder)))
+        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, ladder)))
     elif ladder is not None:
         gap = ladder.bigram - value
         what = "Below bigram" if gap >= 0 else "Above bigram"
         cards.append((what, loss_text(abs(gap)), "ordinary text has no known floor"))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
+    if (skill := speaking.skill_card(view)) is not None:
+        cards.append(skill)
     if view.latest is not None:
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
     seconds = seconds_of(view)
@@ -180,18 +189,6 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
-
-
-def gap_words(gap: float, ladder) -> str:
-    """How good that is, in a few words."""
-    if not math.isfinite(gap):
-        return "the loss is not a number"
-    if gap < -loss.NEXT_TO_NOTHING:
-        return "too few validation tokens to judge by, or a leak"
-    learned = (ladder.uniform - ladder.floor - gap) / max(ladder.uniform - ladder.floor, 1e-9)
-    if gap < loss.NEXT_TO_NOTHING:
-        return "as good as it gets"
-    return f"{100 * max(learned, 0.0):.1f} % of all there is to learn"
 
 
 def share_of_gpt2(n: int) -> str:
@@ -243,11 +240,13 @@ def samples(view: RunView | None) -> str:
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
     for i, sample in enumerate(found):
-        prompt, text = html.escape(str(sample["prompt"])), html.escape(str(sample["text"]))
+        prompt, text = str(sample["prompt"]), str(sample["text"])
+        found = speaking.judged(view, text, prompt)
         fresh = " newest" if i == 0 else ""
         rows.append(
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
-            f'<p class="sample"><span class="prompt">{prompt}</span>{text}</p></li>'
+            f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
+            f"{speaking.verdict_line(found)}</li>"
         )
     return f'<ol class="samples">{"".join(rows)}</ol>'
 
@@ -345,7 +344,7 @@ def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
             return theme.quiet("Drawn when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: words used alike end up alike.")
+        return theme.quiet("Cosine similarity of word vectors: do words used alike end up alike?") + slips("alike")
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )

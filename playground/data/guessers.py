@@ -1,0 +1,168 @@
+"""Guessers: predict a token from the few before it, by counting. Each can be scored, and can write.
+
+V = vocabulary; N, T = windows and their tokens. An n-gram's probabilities are those of its counts, drawn towards the
+next shorter one's with the weight of m observations (a hierarchy of Dirichlet priors, MacKay and Peto 1995). n and
+every m are chosen on the last tenth of the training text, never on the text that judges.
+
+Contexts are numbered: one of a single token by that token; one of k + 1 tokens by the place of its pair, a context of
+k tokens and the token after it, among the pairs of k-token contexts that occur. What never occurred is −1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+LONGEST = 5
+"""Tokens of the longest n-gram tried."""
+TUNED_ON, TOO_FEW = 20_000, 100
+"""Of the training text's last tenth, at most so many tokens choose n and m; with fewer it is a bigram with m = 1."""
+WORTH = 0.01
+"""Nats by which looking back one token more must help."""
+_STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
+
+
+@dataclass(frozen=True)
+class _Order:
+    """How often each token followed each context of one length."""
+
+    vocab_size: int
+    codes: np.ndarray
+    """(pairs,) int64, ascending: context × V + token, of each pair that occurs."""
+    counts: np.ndarray
+    """(pairs,) how often it does."""
+    seen: np.ndarray
+    """(contexts,) how often each context was followed by anything."""
+    strength: float = 1.0
+    """m: how many observations the shorter context counts for."""
+
+    def probability(self, contexts: np.ndarray, tokens: np.ndarray, shorter: np.ndarray) -> np.ndarray:
+        """Of each token after its context, given what the shorter context says; all of one shape."""
+        at = self.place(contexts, tokens)
+        count = np.where(at >= 0, self.counts[at], 0)
+        seen = np.where(contexts >= 0, self.seen[contexts], 0)
+        return (count + self.strength * shorter) / (seen + self.strength)
+
+    def following(self, context: int, shorter: np.ndarray) -> np.ndarray:
+        """Probabilities (V,) of all tokens after one context, given what the shorter one says (V,)."""
+        first, last = np.searchsorted(self.codes, (context * self.vocab_size, (context + 1) * self.vocab_size))
+        mixed = self.strength * shorter
+        mixed[self.codes[first:last] - context * self.vocab_size] += self.counts[first:last]
+        return mixed / (self.seen[context] + self.strength)
+
+    def longer(self, contexts: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Contexts (…, T) of one token more: each of `contexts` (…, T) with the token (…, T) one place after it."""
+        before = np.full_like(contexts, -1)
+        before[..., 1:] = contexts[..., :-1]
+        return self.place(before, tokens)
+
+    def place(self, contexts: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+        """Where each pair stands among those that occur; −1 for those that do not."""
+        wanted = np.where((contexts >= 0) & (tokens >= 0), contexts * self.vocab_size + tokens, -1)
+        at = np.minimum(np.searchsorted(self.codes, wanted), len(self.codes) - 1)
+        return np.where(self.codes[at] == wanted, at, -1)
+
+
+class Guesser:
+    """Next-token probabilities from the last n − 1 tokens; `unigram` (V,) and one order per token looked back at."""
+
+    def __init__(self, unigram: np.ndarray, orders: tuple[_Order, ...] = ()):
+        self.unigram, self.orders = unigram, orders
+        self.n = 1 + len(orders)
+
+    def shorter(self, n: int) -> Guesser:
+        """The one of n tokens within this one."""
+        return Guesser(self.unigram, self.orders[: n - 1])
+
+    def losses(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Surprise in nats (N, T) at the targets (N, T), of which those below 0 give 0, each after the inputs up to it.
+
+        Where a window has not shown n − 1 tokens yet, a shorter n-gram guesses.
+        """
+        counted = targets >= 0
+        probability, contexts = self.unigram[np.where(counted, targets, 0)], inputs
+        for i, order in enumerate(self.orders):
+            contexts = self.orders[i - 1].longer(contexts, inputs) if i else inputs
+            probability = order.probability(contexts, targets, probability)
+        return np.where(counted, -np.log(probability), 0.0)
+
+    def write(self, n_tokens: int, seed: int, after: int | None = None, without: tuple[int, ...] = ()) -> list[int]:
+        """So many tokens, each drawn from its probabilities, the first after `after`; never one of `without`."""
+        rng, written = np.random.default_rng(seed), []
+        contexts = [] if after is None else [after][: len(self.orders)]  # of 1, 2, … tokens, as long as they occurred
+        for _ in range(n_tokens):
+            probability = self.unigram
+            for order, context in zip(self.orders, contexts):
+                probability = order.following(context, probability)
+            probability = probability.copy()
+            probability[list(without)] = 0.0
+            token = int(rng.choice(len(probability), p=probability / probability.sum()))
+            written.append(token)
+            grown = [token]
+            for order, context in zip(self.orders, contexts):
+                longer = int(order.place(np.array(context), np.array(token)))
+                if longer < 0:
+                    break
+                grown.append(longer)
+            contexts = grown[: len(self.orders)]
+        return written
+
+
+def uniform(vocab_size: int) -> Guesser:
+    """Every token equally likely."""
+    return Guesser(np.full(vocab_size, 1.0 / vocab_size))
+
+
+def tuned(tokens: np.ndarray, vocab_size: int) -> list[float]:
+    """Of the n-gram that a text (tokens,) supports, at least a bigram: m for each token it looks back at.
+
+    Tokens below 0 separate documents.
+    """
+    cut = len(tokens) - len(tokens) // 10
+    if (tokens[cut:] >= 0).sum() < TOO_FEW:
+        return [1.0]
+    return [order.strength for order in _tuned(tokens[:cut], tokens[cut:][:TUNED_ON], vocab_size).orders]
+
+
+def counted(tokens: np.ndarray, vocab_size: int, strengths: list[float]) -> Guesser:
+    """The n-gram of a text (tokens,) with these strengths, one for each token it looks back at."""
+    guesser, contexts = _unigram(tokens, vocab_size), tokens
+    for strength in strengths:
+        guesser, contexts = _lengthened(guesser, contexts, tokens, strength)
+    return guesser
+
+
+def _unigram(tokens: np.ndarray, vocab_size: int) -> Guesser:
+    """How often each token occurs, with one added to each count."""
+    counts = np.bincount(tokens[tokens >= 0], minlength=vocab_size) + 1.0
+    return Guesser(counts / counts.sum())
+
+
+def _lengthened(
+    guesser: Guesser, contexts: np.ndarray, tokens: np.ndarray, strength: float
+) -> tuple[Guesser, np.ndarray]:
+    """The guesser that looks back one token more, and the contexts (tokens,) of a text that the next one would need."""
+    vocab_size, last = len(guesser.unigram), guesser.orders[-1] if guesser.orders else None
+    pairs = (contexts[:-1] >= 0) & (tokens[1:] >= 0)
+    before = contexts[:-1][pairs]
+    codes, counts = np.unique(before * vocab_size + tokens[1:][pairs], return_counts=True)
+    seen = np.bincount(before, minlength=len(last.codes) if last else vocab_size)
+    order = _Order(vocab_size, codes, counts, seen, strength)
+    return Guesser(guesser.unigram, (*guesser.orders, order)), order.longer(contexts, tokens)
+
+
+def _tuned(tokens: np.ndarray, tail: np.ndarray, vocab_size: int) -> Guesser:
+    """As many orders as help to guess the tail, each with the strength that helps most."""
+    guesser, contexts, reached = _unigram(tokens, vocab_size), tokens, np.inf
+    judged = tail[None, :-1], np.where(tail[:-1] >= 0, tail[1:], -1)[None]
+    while guesser.n < LONGEST:
+        longer, contexts = _lengthened(guesser, contexts, tokens, 1.0)
+        *orders, newest = longer.orders
+        tried = [Guesser(guesser.unigram, (*orders, replace(newest, strength=m))) for m in _STRENGTHS]
+        losses = [each.losses(*judged).sum() for each in tried]
+        best = int(np.argmin(losses))
+        if guesser.n > 1 and losses[best] > reached - WORTH * max((judged[1] >= 0).sum(), 1):
+            break
+        guesser, reached = tried[best], losses[best]
+    return guesser

@@ -1,0 +1,190 @@
+"""Judging: what a written text is worth. Those of our languages are parsed, others are held against the text learned.
+
+A loss is a mean over tokens; a sum with one wrong digit is wrong. So whole sums, stories and lines are counted, with
+the interval that so few of them leave (Wilson 1927).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .languages import Language
+from .languages.grammar import Fault, grammar_of
+
+LONG = 30
+"""Characters in a row that stand in the learned text word for word: from there on they are called copied."""
+MOST = 20_000
+"""Characters of a text that are judged, from its beginning."""
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_LENGTHS = ((1, 3), (4, 6), (7, math.inf))
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many."""
+
+    right: int
+    of: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The shares that these counts do not rule out, at 95 % (Wilson 1927); 0 … 1 where nothing was counted."""
+        if not self.of:
+            return 0.0, 1.0
+        z, n, share = 1.959964, self.of, self.right / self.of
+        middle = (share + z * z / (2 * n)) / (1 + z * z / n)
+        half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+        return max(middle - half, 0.0), min(middle + half, 1.0)
+
+    def in_words(self) -> str:
+        """As "6 of 13 (22 to 70 %)"."""
+        low, high = self.interval
+        return f"{self.right:,} of {self.of:,} ({_percent(low)} to {_percent(high)} %)"
+
+    def __add__(self, other: Share) -> Share:
+        return Share(self.right + other.right, self.of + other.of)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A text of one of our languages, parsed."""
+
+    language: str
+    share: Share
+    """Whole sums, stories or lines: how many are without a mistake."""
+    fault: Fault | None
+    """The first word that cannot stand where it does, in a cut last one too; its characters count in the text."""
+
+    def in_words(self) -> str:
+        """One sentence, and what is wrong first."""
+        from .languages import LANGUAGES
+
+        language = LANGUAGES[self.language]
+        one, several = language.units
+        if not self.share.of:
+            words = f"No whole {one} yet."
+        else:
+            words = f"{several.capitalize()} {language.right}: {self.share.in_words()}."
+        if self.fault is not None:
+            shown = self.fault.word if self.fault.word != "\n" else "line break"
+            words += f" The first mistake, “{shown}”: {self.fault.rule}."
+        return words
+
+
+def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> Judged:
+    """What a text of this language is worth that goes on from `begun`, which is not judged.
+
+    What stands before the text's first line break counts together with the end of `begun` that belongs to it, if that
+    can stand in the language at all. A text that goes on from nothing may begin in the middle of a line, which is not
+    judged. `spaced`: whether the space between words counts.
+    """
+    right = of = 0
+    first: Fault | None = None
+    text, nowhere = text[:MOST], not begun
+    begun = begun[begun.rfind("\n") + 1 :]
+    for reading in grammar_of(language).read(begun + text, spaced=spaced):
+        fault = reading.fault
+        if nowhere and reading.start == 0:
+            continue
+        if fault is not None and fault.end <= len(begun):
+            continue  # the mistake of whoever wrote the beginning
+        if reading.whole and (fault or reading.end - reading.start > 1):  # an empty line is no achievement
+            right, of = right + (fault is None), of + 1
+        if fault is not None and first is None:
+            start, end = max(fault.start - len(begun), 0), fault.end - len(begun)
+            first = fault._replace(start=start, end=end)
+    return Judged(language.name, Share(right, of), first)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A text held against the text that its writer learned from."""
+
+    words: Share
+    """Words that occur there."""
+    usual: Share
+    """Of the words of a text by the same hand that was held out, those that do."""
+    by_length: tuple[tuple[str, Share], ...]
+    """The same for words of 1–3, 4–6 and 7 or more letters, where there are any."""
+    copied: Share
+    """Characters that stand there word for word in a row of at least LONG."""
+    strange: tuple[tuple[int, int], ...]
+    """(start, end) of the words that do not occur there."""
+
+    def in_words(self) -> str:
+        """One or two sentences."""
+        if not self.words.of:
+            return "No whole word yet."
+        words = f"Words that occur in the text learned: {self.words.in_words()}"
+        words += "".join(f"; with {name} letters {s.right:,} of {s.of:,}" for name, s in self.by_length)
+        if self.usual.of:
+            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %"
+        return f"{words}. {self.copied_in_words()}"
+
+    def copied_in_words(self) -> str:
+        """How much of it is no writing of its own."""
+        share = self.copied.right / max(self.copied.of, 1)
+        return f"{100 * share:.0f} % is copied word for word, {LONG} characters or more in a row."
+
+
+class Learned:
+    """A text that a model learned from, ready to hold others against. Words count in any case, as letters."""
+
+    def __init__(self, text: str, held_out: str = ""):
+        self.text = text
+        self.words = Counter(word.lower() for word in _WORD.findall(text))
+        known = [word.lower() in self.words for word in _WORD.findall(held_out)]
+        self.usual = Share(sum(known), len(known))
+
+    @property
+    def nbytes(self) -> int:
+        """About how much room it takes."""
+        return len(self.text) + 100 * len(self.words)
+
+    def compare(self, text: str, begun: str = "") -> Compared:
+        """What a text that goes on from `begun` has of this one. Cut words at its ends do not count."""
+        text = text[:MOST]
+        within, by_length, strange = Share(0, 0), dict.fromkeys(_LENGTHS, Share(0, 0)), []
+        inside = bool(begun) and begun[-1].isalnum()
+        for word in _WORD.finditer(text):
+            if word.end() == len(text) or (inside and word.start() == 0):
+                continue
+            known = word[0].lower() in self.words
+            within += Share(known, 1)
+            bounds = next(b for b in _LENGTHS if len(word[0]) <= b[1])
+            by_length[bounds] += Share(known, 1)
+            if not known:
+                strange.append(word.span())
+        named = tuple((_named(bounds), share) for bounds, share in by_length.items() if share.of)
+        return Compared(within, self.usual, named, Share(self._copied(text), len(text)), tuple(strange))
+
+    def _copied(self, text: str) -> int:
+        """Characters within pieces of at least LONG that stand in the text learned."""
+        copied, done, start = 0, 0, 0
+        while start + LONG <= len(text):
+            if text[start : start + LONG] not in self.text:
+                start += 1
+                continue
+            end = start + LONG
+            copied += end - max(start, done)
+            done, start = end, start + 1
+        return copied
+
+
+def _percent(share: float) -> str:
+    """Whole percents, and tenths where they are not to be taken for all or nothing."""
+    shown = f"{100 * share:.0f}"
+    return f"{100 * share:.1f}" if shown in ("0", "100") and 1e-9 < share < 1 - 1e-9 else shown
+
+
+def pooled(judged: Iterable[Judged]) -> Share:
+    """All their units together."""
+    return sum((each.share for each in judged), Share(0, 0))
+
+
+def _named(bounds: tuple[int, float]) -> str:
+    return f"{bounds[0]}–{bounds[1]}" if bounds[1] < math.inf else f"{bounds[0]} or more"

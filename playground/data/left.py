@@ -1,0 +1,186 @@
+"""What is left: which tokens carry the nats that a model could still gain.
+
+N, T = validation windows and their targets. On our languages every target has a kind, the rule that decides it, and
+what the model loses beyond the exact model's own surprise is summed by kind: these sums add up to the model's loss less
+the floor. Other texts have no floor: their loss is shared out by place in the word and by how frequent the word is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .ladder import NOTHING_LEFT, Ladder
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+CUT = "beginnings of windows"
+FIRST, SECOND, LATER, BETWEEN = "first letters of words", "second letters", "later letters", "what stands between words"
+FREQUENT, RARER, UNSEEN = "frequent words", "rarer words", "words that it has never read"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The counted targets of some windows, each in one part."""
+
+    names: tuple[str, ...]
+    part: np.ndarray
+    """(N, T) int: its part; −1 where a target does not count."""
+    unavoidable: np.ndarray | None = None
+    """(N, T) nats that the text's own generator loses; None where it is not known."""
+
+    def rows(self, some: np.ndarray) -> Partition:
+        """The same of some windows only."""
+        known = None if self.unavoidable is None else self.unavoidable[some]
+        return Partition(self.names, self.part[some], known)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one part carries."""
+
+    name: str
+    share_of_tokens: float
+    nats: float
+    """Its sum over the number of all tokens, so that the parts add up to what is left in all."""
+    by_window: np.ndarray
+    """(N,) the same per window, to tell luck from difference."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left, by part, the largest first."""
+
+    nats: float
+    error: float
+    """Standard error of `nats`, from the spread between windows."""
+    parts: tuple[Part, ...]
+    of_loss: bool
+    """Whether this is the whole loss, because nobody knows what of it could be gained."""
+    unit: str = "token"
+
+    def in_words(self) -> str:
+        """One clause that says where most of it is, or that this cannot be told."""
+        if not self.parts or not np.isfinite(self.nats):
+            return "what is left cannot be told"
+        if not self.of_loss and self.nats < max(NOTHING_LEFT, 2 * self.error):
+            return "next to nothing is left"
+        named = self._largest()
+        words = _listed([f"*{part.name}* ({self._percent(part)})" for part in named])
+        if sum(map(self._share, named)) >= 0.5:
+            return f"most of its loss is at {words}" if self.of_loss else f"what is left is mostly {words}"
+        whole = "its loss" if self.of_loss else "what is left"
+        return f"{whole} is spread over many kinds of {self.unit}s; the largest are {words}"
+
+    def _largest(self) -> tuple[Part, ...]:
+        """The fewest parts that make up half, at most three; never one whose rank is luck without the next."""
+        for n in range(1, min(3, len(self.parts)) + 1):
+            last, following = self.parts[n - 1], self.parts[n] if n < len(self.parts) else None
+            tied = following is not None and last.nats - following.nats < 2 * _error(
+                last.by_window - following.by_window
+            )
+            if sum(map(self._share, self.parts[:n])) >= 0.5 and not (n < 3 and tied):
+                break
+        return self.parts[:n]
+
+    def _share(self, part: Part) -> float:
+        return min(max(part.nats / self.nats, 0.0), 1.0)
+
+    def _percent(self, part: Part) -> str:
+        tokens = f" on {100 * part.share_of_tokens:.0f} % of the {self.unit}s" if self.of_loss else ""
+        return f"{100 * self._share(part):.0f} %{tokens}"
+
+
+def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
+    """What is left of losses (N, T) in nats, by the parts of the partition."""
+    counted = partition.part >= 0
+    tokens = max(int(counted.sum()), 1)
+    nats = losses if partition.unavoidable is None else losses - partition.unavoidable
+    nats = np.where(counted, nats, 0.0)
+    parts = []
+    for number, name in enumerate(partition.names):
+        within = partition.part == number
+        if within.any():
+            by_window = np.where(within, nats, 0.0).sum(axis=1) / tokens
+            parts.append(Part(name, within.sum() / tokens, float(by_window.sum()), by_window))
+    parts.sort(key=lambda part: -part.nats)
+    error = _error(nats.sum(axis=1) / tokens)
+    return Left(float(nats.sum() / tokens), error, tuple(parts), partition.unavoidable is None, unit)
+
+
+def standing(ladder: Ladder, loss: float, clauses: str) -> str:
+    """How far a loss has come, and, in `clauses` as `Left.in_words` makes them, what is left."""
+    words = ladder.in_words(loss)
+    if not clauses or not math.isfinite(loss) or "nothing is left" in words or "no honest model" in words:
+        return words
+    return f"{words} {clauses[0].upper()}{clauses[1:]}."
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _error(by_window: np.ndarray) -> float:
+    """Standard error of the sum over windows."""
+    n = len(by_window)
+    return float(np.sqrt(n) * by_window.std(ddof=1)) if n > 1 else float("inf")
+
+
+# ---- parts of any text -----------------------------------------------------------------------------------------------
+
+
+def partitions_of_text(
+    inputs: np.ndarray, targets: np.ndarray, kind: str, token_text: Callable[[int], str], learned: Counter[str]
+) -> list[Partition]:
+    """Targets (N, T), negative where they do not count, by place in the word and by the word's count in `learned`.
+
+    A tokenizer of this `kind`, whose tokens look as `token_text` says, made them; words know no place within. What
+    stands before a window's first word boundary may be the rest of a word, and is in neither.
+    """
+    frequent = _frequent(learned)
+    by_place, by_count = np.full(targets.shape, -1), np.full(targets.shape, -1)
+    letters, pieces = (FIRST, SECOND, LATER), ("beginnings of words", "later pieces of words")
+    places = (*(letters if kind == "char" else pieces), BETWEEN, CUT)
+    counts = (FREQUENT, RARER, UNSEEN, BETWEEN, CUT)
+    for row, (first, after) in enumerate(zip(inputs[:, 0].tolist(), targets)):
+        tokens = [first, *after[after >= 0].tolist()]
+        pieces = [token_text(token) for token in tokens]
+        joined = (" " if kind == "word" else "").join(pieces)
+        starts = np.cumsum([0, *(len(piece) + (kind == "word") for piece in pieces[:-1])])
+        in_word = np.full(len(joined), -1)
+        count_of = np.full(len(joined), counts.index(BETWEEN))
+        for word in _WORD.finditer(joined):
+            in_word[word.start() : word.end()] = np.arange(word.end() - word.start())
+            known = word[0].lower()
+            which = FREQUENT if known in frequent else RARER if known in learned else UNSEEN
+            count_of[word.start() : word.end()] = counts.index(which)
+        edge = next((i for i, c in enumerate(joined) if not c.isalnum()), len(joined)) if kind != "word" else 0
+        for i, (start, piece) in enumerate(zip(starts.tolist()[1:], pieces[1:])):
+            at = start + len(piece) - len(piece.lstrip()) if piece.strip() else start
+            at = min(at, len(joined) - 1)
+            column = int(np.flatnonzero(after >= 0)[i])
+            if at < edge:
+                place = count = CUT
+            elif in_word[at] < 0:
+                place = count = BETWEEN
+            else:
+                place = places[min(int(in_word[at]), len(places) - 3)]
+                count = counts[count_of[at]]
+            by_place[row, column], by_count[row, column] = places.index(place), counts.index(count)
+    found = [Partition(places, by_place), Partition(counts, by_count)]
+    return found[1:] if kind == "word" else found
+
+
+def _frequent(words: Counter[str]) -> set[str]:
+    """The most frequent words, which together are half of all that occur."""
+    half, seen, found = words.total() / 2, 0, set()
+    for word, count in words.most_common():
+        if seen >= half:
+            break
+        found.add(word)
+        seen += count
+    return found

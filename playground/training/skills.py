@@ -1,0 +1,96 @@
+"""Skills: how much of what a model writes is right while it learns, and what carries the loss that is left.
+
+A loss falls smoothly; a skill appears at some step. So a handful of sums, stories or lines is written from time to time
+and parsed. That may take a thirtieth of the training's time at most, however slow the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from ..data.corpus import Corpus
+from ..data.judging import Judged as Parsed
+from ..data.judging import Share, judge
+from ..data.left import Partition, left
+from ..decoding import SamplingConfig, generate
+from ..model import Transformer
+from .events import Evaluated, Judged, TrainEvent
+from .losses import token_losses
+
+MOST_TIME = 0.03
+"""Share of the training's own time that judging may take."""
+WRITTEN, AT_THE_END = 16, 32
+"""Units that are written at a time while it learns, and when it has."""
+LONGEST = {"char": 320, "word": 80}
+"""Tokens within which a unit has to end, by tokenizer. Of what the languages write, one in ten thousand is longer."""
+WINDOWS = 32
+"""Validation windows on which what is left is looked for."""
+
+
+def judged(
+    events: Iterator[TrainEvent],
+    model: Transformer,
+    corpus: Corpus,
+    context_windows: int | None,
+    partitions: Callable[[], Sequence[Partition]],
+    at: type[TrainEvent] = Evaluated,
+) -> Iterator[TrainEvent]:
+    """The same events, and after some of kind `at`, when the model rests, a Judged.
+
+    `partitions` says how the loss on the validation windows (at most `context_windows`) may be shared out: of the
+    corpus, as soon as somebody has worked that out, before that none.
+    """
+    spent = last = 0.0
+    for event in events:
+        yield event
+        if isinstance(event, at) and event.step and spent + last <= MOST_TIME * event.seconds:
+            began = time.perf_counter()
+            share = share_right(model, corpus, WRITTEN, seed=event.step)
+            words = left_in_words(model, corpus, context_windows, partitions())
+            last = time.perf_counter() - began
+            spent += last
+            yield Judged(event.step, event.seconds, share.right, share.of, words)
+
+
+def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0) -> Share:
+    """How many of `n` sums, stories or lines that the model writes are right; none of none without a grammar.
+
+    Each begins after a line break, at temperature 1: as often as the model itself thinks. One that is longer than any
+    should be counts where it is wrong by then.
+    """
+    tokenizer = corpus.tokenizer
+    if corpus.language is None or tokenizer.kind not in LONGEST or not model.config.causal:
+        return Share(0, 0)
+    length, forgets = LONGEST[tokenizer.kind], max(model.config.context_length // 8, 1)  # tokens at a time, when full
+    begun, sampling = tokenizer.encode("\n"), SamplingConfig(temperature=1.0, seed=seed)
+    rows: list[list[int]] = [[] for _ in range(n)]
+    over = [False] * n
+
+    def found(row: list[int]) -> Parsed:
+        return judge(corpus.language, tokenizer.decode(row), spaced=tokenizer.kind != "word")
+
+    written = generate(model, begun, length, sampling, n_samples=n, tokenizer=tokenizer, stop=["\n"], slide_by=forgets)
+    for step in written:
+        for i, token in enumerate(step.tokens):
+            if not over[i]:
+                rows[i].append(token)
+                over[i] = token == begun[0]
+        if step.index % 32 == 31:  # what is wrong already need not be finished
+            over = [done or found(row).fault is not None for done, row in zip(over, rows)]
+            if all(over):
+                break
+    judged = [found(row) for row in rows]
+    return sum((one.share if one.share.of else Share(0, int(one.fault is not None)) for one in judged), Share(0, 0))
+
+
+def left_in_words(model: Transformer, corpus: Corpus, max_windows: int | None, partitions: Sequence[Partition]) -> str:
+    """What carries the loss that is left, in clauses; empty where nobody knows."""
+    if not partitions or not model.config.causal:
+        return ""
+    inputs, targets = corpus.windows("val", model.config.context_length, max_windows)
+    some = torch.linspace(0, len(inputs) - 1, min(WINDOWS, len(inputs))).long()
+    losses = token_losses(model, inputs[some], targets[some]).numpy()
+    return "; ".join(left(losses, each.rows(some.numpy()), corpus.unit).in_words() for each in partitions)

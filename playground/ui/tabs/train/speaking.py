@@ -1,0 +1,147 @@
+"""What the ladder says, and what the samples are worth: HTML from a RunView."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from typing import Any
+
+from ....data import LANGUAGES, Ladder
+from ....data.judging import Share
+from ....data.ladder import NOTHING_LEFT
+from ....data.left import standing
+from ....figures import skill
+from ....service.verdicts import Verdict, verdict
+from ....service.views import RunView
+
+NATS = (
+    "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
+    "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
+    "{example}. A bit is 0.69 nats; counted in bits per character, models that read characters, pieces or words can be "
+    "compared."
+)
+
+
+def panel(view: RunView | None) -> str:
+    """The rungs, each to be opened for what its guesser knows and writes, and what a nat is."""
+    if view is None or view.ladder is None:
+        return ""
+    ladder = view.ladder
+    rungs = "".join(_rung(*rung) for rung in ladder.speaking())
+    example = f"{ladder.uniform:.2f} of all {math.exp(ladder.uniform):,.0f} that there are"
+    explained = NATS.format(unit=ladder.unit, example=example)
+    return (
+        f'<div class="rungs" role="group" aria-label="The rungs of the ladder"><p class="quiet-line">'
+        f"The lines in the picture are guessers. Open one: what does it know, and how does it write?</p>{rungs}"
+        f'<details name="rungs"><summary>What is a nat?</summary><p>{html.escape(explained)}</p></details></div>'
+    )
+
+
+def _rung(name: str, loss: float, sentence: str, text: str) -> str:
+    title = f"<b>{html.escape(name)}</b> {loss:.2f}"
+    sample = f'<p class="sample">{html.escape(text)}</p>' if text else ""
+    return (
+        f'<details name="rungs" data-rung="{html.escape(name, quote=True)}"><summary title="'
+        f'{html.escape(sentence, quote=True)}">{title}</summary><p>{html.escape(sentence)}</p>{sample}</details>'
+    )
+
+
+def standing_line(view: RunView) -> str:
+    """Which rungs were passed and what is left, as a line; empty where that is not known."""
+    value = view.history.val_loss
+    if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
+        return ""
+    clauses = view.history.judged[-1]["left"] if view.history.judged else ""
+    words = emphasised(standing(view.ladder, value, clauses))
+    if math.isfinite(value):
+        bits = view.ladder.bits_per_character(value)
+        choices = view.ladder.choices(value)
+        words += f' <span class="quiet">{choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character.</span>'
+    return f'<p class="standing">{words}</p>'
+
+
+def gap_words(gap: float, ladder: Ladder) -> str:
+    """How good a gap to the floor is, in a few words."""
+    learned = ladder.learned(ladder.floor + gap)
+    if not math.isfinite(gap):
+        return "the loss is not a number"
+    if gap < -NOTHING_LEFT:
+        return "too few validation tokens to judge by, or a leak"
+    if gap < NOTHING_LEFT:
+        return "as good as it gets"
+    return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
+
+
+def skill_card(view: RunView) -> tuple[str, str, str] | None:
+    """The last share right, as a card; None without one."""
+    found = [record for record in view.history.judged if record["of"]]
+    if not found or view.language not in LANGUAGES:
+        return None
+    share, language = Share(found[-1]["right"], found[-1]["of"]), LANGUAGES[view.language]
+    low, high = share.interval
+    name = f"{language.units[1].capitalize()} right" if language.right == "right" else language.units[1].capitalize()
+    note = f"{language.right}, written at step {found[-1]['step']:,}; in truth {100 * low:.0f} to {100 * high:.0f} %"
+    return name, f"{share.right} of {share.of}", note.removeprefix("right, ")
+
+
+def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+    """The share right along the run, and its sentence; nothing where no grammar judges."""
+    found = [record for record in view.history.judged if record["of"]] if view is not None else []
+    if not found or view.language not in LANGUAGES:
+        return None, ""
+    shares = [Share(record["right"], record["of"]) for record in found]
+    steps, intervals = [record["step"] for record in found], [share.interval for share in shares]
+    values = [share.right / share.of for share in shares]
+    language = LANGUAGES[view.language]
+    what = f"{language.units[1]} {language.right}"
+    kind = "moe" if view.config and view.config.n_experts else "dense"
+    figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
+    words = (
+        f"{what.capitalize()}, of {shares[-1].of} written in the end. {skill.describe_skill(steps, values, intervals)}"
+    )
+    return figure, words + _too_short(view)
+
+
+def _too_short(view: RunView) -> str:
+    """That the model cannot see a whole unit at once, where that is so: the floor is as short-sighted as it is."""
+    if view.config is None or view.tokenizer is None:
+        return ""
+    language = LANGUAGES[view.language]
+    lengths = [len(view.tokenizer.encode(unit)) + 1 for unit in language.sample(4000, seed=0).split("\n")[:-1]]
+    mean, context = sum(lengths) / len(lengths), view.config.context_length
+    if mean <= context:
+        return ""
+    return (
+        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: towards the end "
+        "it has forgotten the beginning, and the floor, which sees no more, does not show that."
+    )
+
+
+def judged(view: RunView, text: str, begun: str) -> Verdict | None:
+    """The verdict on a text that this run's model wrote."""
+    return verdict(text, begun, language=view.language, tokenizer=view.tokenizer, learned=view.learned_text)
+
+
+def marked(text: str, found: Verdict | None) -> str:
+    """The text as HTML, its wrong words underlined, each with its reason."""
+    parts, done = [], 0
+    for start, end, why in found.marks if found else ():
+        if start < done or end <= start:
+            continue
+        parts.append(html.escape(text[done:start]))
+        wrong = html.escape(text[start:end]) if text[start:end].strip() else "⏎"
+        parts.append(f'<mark class="fault" title="{html.escape(why, quote=True)}">{wrong}</mark>')
+        parts.append(text[start:end] if wrong == "⏎" else "")
+        done = end
+    return "".join(parts) + html.escape(text[done:])
+
+
+def verdict_line(found: Verdict | None) -> str:
+    """The verdict as a line under its text; empty without one."""
+    return f'<p class="verdict">{html.escape(found.words)}</p>' if found else ""
+
+
+def emphasised(text: str) -> str:
+    """Escaped, with *this* in italics."""
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text))

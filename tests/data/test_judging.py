@@ -1,0 +1,210 @@
+"""Texts are judged as they are: the languages' own are without a mistake, and one mistake of each kind is found where
+it stands; shares come with honest intervals; copies and strange words are counted as they are planted."""
+
+import random
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from playground.data import LANGUAGES
+from playground.data.judging import LONG, Judged, Learned, Share, judge, pooled
+from playground.data.languages.grammar import ENDS, SPELLING, grammar_of
+from playground.data.languages.made import addition, brackets, copy, dialects, stories
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+@pytest.mark.parametrize("seed", [11, 12])
+def test_what_a_language_writes_is_right(name, seed):
+    text = LANGUAGES[name].sample(19_000, seed=seed)
+    judged = judge(LANGUAGES[name], text)
+    assert judged.fault is None and judged.share.right == judged.share.of > 80
+    cut = judge(LANGUAGES[name], text[: len(text) // 3])  # wherever a text ends, its end is no mistake
+    assert cut.fault is None
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_wherever_a_right_text_is_cut_it_stays_right(name):
+    text = LANGUAGES[name].sample(150, seed=5)
+    for cut in range(1, len(text)):
+        assert judge(LANGUAGES[name], text[:cut]).fault is None, text[:cut][-60:]
+        begun, rest = text[:cut], text[cut:]
+        assert judge(LANGUAGES[name], rest, begun).fault is None
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_letters_at_random_are_wrong(name):
+    language = LANGUAGES[name]
+    alphabet = sorted(set("".join(dict.fromkeys(language.graph.texts))) | {"�"})
+    text = "".join(np.random.default_rng(0).choice(alphabet, 3000))
+    judged = judge(language, text)
+    assert judged.share.of > 20 and judged.share.right <= 0.05 * judged.share.of and judged.fault is not None
+
+
+PLANTED = {
+    ("stories", stories.OWNER): (r"So (\w+) gave", "other"),
+    ("stories", stories.OTHER): (r"\. (\w+) asked, ", "other"),
+    ("stories", stories.PRONOUN): (r" (She|He) (?:had|liked|wanted)", {"She": "He", "He": "She"}),
+    ("stories", stories.THING): (r"(?:liked|with|lost) the (\w+)", "thing"),
+    ("stories", stories.PLACE): (
+        r" came (?:to|up|out of) the (?:(?!hill)\w+ )?(\w+)",
+        {"sea": "mill", "village": "sea", "town": "sea"},
+    ),
+    ("stories", "free choices"): (r"Then (\w+) came", "hero"),
+    ("stories", SPELLING): (r"lived", {"lived": "lved"}),
+    ("stories", ENDS): (r"(was) sad", {"was": "was "}),
+    ("addition", addition.DIGITS[0]): (r"=(\d+)\n", "plus 1"),
+    ("addition", addition.DIGITS[1]): (r"=(\d\d+)\n", "plus 10"),
+    ("addition", addition.DIGITS[2]): (r"=(1\d\d)\n", {"1": "2"}),
+    ("addition", "free choices"): (r"\n(\d\d)\+", "times 10"),
+    ("copy", copy.COPIED): (r" (\w+)\n", "last letter"),
+    ("brackets", brackets.CLOSING): (r"[([{]([)\]}])", {")": "]", "]": "}", "}": ")"}),
+    ("dialects", dialects.VERB): (r"the ship (\w+)", {"sails": "boils", "turns": "grows", "waits": "cools"}),
+    ("dialects", dialects.WHERE): (r"the ship \w+ (at|in|for)", {"at": "on", "in": "on", "for": "on"}),
+    ("dialects", dialects.SUBJECT): (r"the (ship)", {"ship": "sails"}),
+}  # fmt: skip
+
+
+def planted(found, how, unit):
+    word = found[found.lastindex or 0]
+    if isinstance(how, dict):
+        return next((word.replace(old, new, 1) for old, new in how.items() if old in word), None)
+    names = re.findall("|".join(stories.PEOPLE), unit)
+    return {
+        "other": next(p for p in stories.PEOPLE if p not in names),
+        "hero": names[0] if names else "",
+        "thing": next(t for t in stories.THINGS if t not in unit),
+        "plus 1": f"{int(word) + 1}" if word.isdigit() and word[-1] != "9" else None,
+        "plus 10": f"{int(word) + 10}" if word.isdigit() and word[-2:-1] != "9" else None,
+        "times 10": f"{word}0",
+        "last letter": word[:-1] + ("a" if word[-1] != "a" else "b"),
+    }[how]
+
+
+@pytest.mark.parametrize(("name", "kind"), PLANTED)
+def test_one_mistake_is_found_at_its_word_with_its_rule(name, kind):
+    language, (pattern, how) = LANGUAGES[name], PLANTED[name, kind]
+    units = language.sample(19_000, seed=3).split("\n")[:-1]
+    tried = 0
+    for before, unit in pairwise(units):
+        whole = unit + "\n"
+        found = next(re.finditer(pattern, "\n" + whole), None)
+        wrong = planted(found, how, unit) if found else None
+        if wrong is None:
+            continue
+        start, end = (i - 1 for i in found.span(found.lastindex or 0))
+        text = f"{before}\n{whole[:start]}{wrong}{whole[end:]}"
+        judged = judge(language, text)
+        assert judged.share == Share(1, 2) or not before, text
+        fault, at = judged.fault, len(before) + 1 + start
+        assert fault.kind == kind and fault.rule, (text, fault)
+        assert text[fault.start : fault.end].strip() == fault.word.strip() and fault.start <= at < fault.end, (
+            text,
+            fault,
+        )
+        tried += 1
+        if tried == 25:
+            break
+    assert tried >= 5
+
+
+def test_the_reason_names_what_is_right():
+    reasons = {
+        "addition": ("12+34=47\n", "the sum is 46"),
+        "copy": ("abc abd\n", "the copy of abc is abc"),
+        "brackets": ("([)\n", "] has to close first"),
+        "stories": (
+            "Mia lived by the sea. She had a toy boat. Then Max came to the sea. He liked the boat. So Max", "it is Mia"
+        ),
+        "dialects": ("the ship boils", "nobody says “boils”"),
+    }  # fmt: skip
+    for name, (text, reason) in reasons.items():
+        assert reason in judge(LANGUAGES[name], text + " ").in_words()
+    assert "before the line may end" in judge(LANGUAGES["brackets"], "([]\n").fault.rule
+    assert "nothing is open" in judge(LANGUAGES["brackets"], "())\n").fault.rule
+    assert "no more than 5" in judge(LANGUAGES["brackets"], "((((((").fault.rule
+
+
+def test_the_share_counts_whole_units_only_and_says_how_sure_it_is():
+    judged = judge(LANGUAGES["addition"], "1+2=3\n4+4=9\n5+5=1")
+    assert judged.share == Share(1, 2) and "Sums right: 1 of 2 (9 to 91 %)" in judged.in_words()
+    assert "No whole sum yet" in judge(LANGUAGES["addition"], "1+").in_words()
+    assert judge(LANGUAGES["brackets"], "\n\n\n()\n").share == Share(1, 1)  # an empty line is no achievement
+    assert judge(LANGUAGES["stories"], "\n\nMia").share == Share(0, 2)
+
+
+def test_the_beginning_counts_as_it_stands_and_its_own_mistakes_do_not():
+    language = LANGUAGES["addition"]
+    assert judge(language, "46\n1+1=2\n", "12+34=").share == Share(2, 2)
+    right = judge(language, "47\n1+1=2\n", "12+34=")
+    assert right.share == Share(1, 2) and (right.fault.start, right.fault.end) == (0, 2)
+    assert judge(language, "46\n1+1=2\n", "Once upon ").share == Share(1, 1)
+    assert judge(language, "46\n1+1=2\n", "").share == Share(1, 1)  # it may begin anywhere
+
+
+def test_models_of_words_need_no_spaces():
+    text = '"May I have the kite?" '
+    story = f"Mia lived by the sea. She had a red kite. Then Max came to the sea. Max asked, {text}But Mia said no."
+    assert judge(LANGUAGES["stories"], story).fault is None
+    as_words = story.replace('"May', '" May').replace('?"', '? "')
+    assert judge(LANGUAGES["stories"], as_words).fault is not None
+    assert judge(LANGUAGES["stories"], as_words, spaced=False).fault is None
+
+
+def test_wilson_intervals_hold_what_they_promise():
+    rng = np.random.default_rng(0)
+    for share in (0.05, 0.3, 0.9):
+        rights = rng.binomial(13, share, 4000)
+        held = [low <= share <= high for low, high in (Share(int(r), 13).interval for r in rights)]
+        assert np.mean(held) > 0.9
+    assert Share(0, 0).interval == (0.0, 1.0)
+    assert Share(6, 13).in_words() == "6 of 13 (23 to 71 %)"
+    assert Share(13, 13).in_words() == "13 of 13 (77 to 100 %)" and Share(0, 13).in_words() == "0 of 13 (0 to 23 %)"
+    assert pooled([Judged("copy", Share(1, 2), None), Judged("copy", Share(2, 2), None)]) == Share(3, 4)
+
+
+def test_texts_are_held_against_the_one_learned():
+    words = [
+        "lighthouse",
+        "keeper",
+        "walked",
+        "slowly",
+        "under",
+        "the",
+        "grey",
+        "sky",
+        "and",
+        "salt",
+        "for",
+        "his",
+        "dog",
+    ]
+    random.seed(0)
+    text = " ".join(random.choice(words) for _ in range(3000))
+    learned = Learned(text, held_out="the keeper walked wearily. ")
+    found = learned.compare("the keeper zzyx slowly wombatting his dog and the sal")
+    assert found.words == Share(7, 9)  # the last may be cut short
+    assert dict(found.by_length)["7 or more"] == Share(0, 1) and dict(found.by_length)["4–6"] == Share(2, 3)
+    shown = "the keeper zzyx slowly wombatting"
+    assert [shown[a:b] for a, b in found.strange] == ["zzyx", "wombatting"]
+    assert found.copied.right == 0 and "of held-out text 75 %" in found.in_words()
+    piece = text[5000 : 5000 + 2 * LONG]
+    copied = learned.compare(f"zzz {piece} zzz").copied
+    assert copied == Share(2 * LONG, 2 * LONG + 8) or copied == Share(2 * LONG + 1, 2 * LONG + 8)
+    assert learned.compare(text[5000 : 5000 + LONG - 1]).copied.right == 0
+    assert learned.compare("eper walked ", begun="the ke").words == Share(1, 1)
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_character_has_a_kind_and_every_kind_a_reason(name):
+    grammar = grammar_of(LANGUAGES[name])
+    graph = LANGUAGES[name].graph
+    kinds = set()
+    for edge in range(0, len(graph.texts), max(1, len(graph.texts) // 300)):
+        found = grammar.kinds_of_characters(edge)
+        assert len(found) == len(graph.texts[edge])
+        kinds |= set(found)
+    for kind in kinds:
+        for possible in ((), ("x",), ("x", "y")):
+            assert LANGUAGES[name].broken(kind, "word", possible)

@@ -1,0 +1,163 @@
+"""The ladder agrees with counting by hand, its guessers write as they guess, and what it says of a loss is true."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from playground.data import IGNORE, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data.guessers import Guesser, counted, tuned, uniform
+
+TEXT = "a rose is a rose is a rose, said the rose to the other rose. " * 30
+
+
+def windows_of(corpus, context):
+    return tuple(tensor.numpy() for tensor in corpus.windows("val", context))
+
+
+def test_guessers_agree_with_counting_by_hand():
+    corpus = corpus_from_text(TEXT + "zebra quiz! " * 20)
+    inputs, targets = windows_of(corpus, 12)
+    train, V = corpus.train.tolist(), corpus.vocab_size
+    ones, twos, threes = Counter(train), Counter(pairwise(train)), Counter(zip(train, train[1:], train[2:]))
+    before, before_two = Counter(train[:-1]), Counter(pairwise(train[:-1]))
+    unigram = [(ones[t] + 1) / (len(train) + V) for t in range(V)]
+
+    def bigram(a, b):
+        return (twos[a, b] + 2.0 * unigram[b]) / (before[a] + 2.0)
+
+    def trigram(a, b, c):
+        return (threes[a, b, c] + 0.5 * bigram(b, c)) / (before_two[a, b] + 0.5)
+
+    guesser = counted(corpus.train.numpy(), V, [2.0, 0.5])
+    for n in (1, 2, 3):
+        losses = guesser.shorter(n).losses(inputs, targets)
+        for x, y, row in zip(inputs.tolist(), targets.tolist(), losses.tolist()):
+            for t, (wanted, loss) in enumerate(zip(y, row)):
+                if wanted == IGNORE:
+                    assert loss == 0.0
+                elif n == 3 and t:
+                    assert loss == pytest.approx(-math.log(trigram(x[t - 1], x[t], wanted)))
+                else:
+                    assert loss == pytest.approx(-math.log(unigram[wanted] if n == 1 else bigram(x[t], wanted)))
+    everything = guesser.losses(np.array([[train[0], train[1]]] * V), np.stack([np.full(V, -1), np.arange(V)], axis=1))
+    assert np.exp(-everything[:, 1]).sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["stories", "copy", "brackets", "addition", "dialects"])
+def test_no_rung_costs_more_than_the_one_before_and_the_floor_least(name):
+    ladder = corpus_from_language(name, n_characters=60_000, n_validation=8_000).ladder(48, 60)
+    losses = [loss for _, loss in ladder.rungs()]
+    assert losses == sorted(losses, reverse=True) and ladder.floor == losses[-1]
+    assert losses[0] == math.log(corpus_from_language(name, n_characters=1000, n_validation=1000).vocab_size)
+
+
+def test_a_bigram_never_does_worse_than_frequencies_on_many_words():
+    """With a fixed weight for the shorter context it did: on words most contexts were seen once."""
+    words = [f"w{int(i)}" for i in np.random.default_rng(0).zipf(1.3, 30_000) if i < 3000]
+    ladder = corpus_from_text(" ".join(words), "word").ladder(32, 60)
+    assert ladder.bigram <= ladder.unigram + 0.01
+
+
+def test_how_far_to_look_back_is_not_chosen_on_the_judging_text():
+    corpus = corpus_from_language("copy", n_characters=30_000, n_validation=4_000)
+    strengths = tuned(corpus.train.numpy(), corpus.vocab_size)
+    assert corpus.ladder(32).order == 1 + len(strengths) >= 3
+    noise = np.random.default_rng(1).integers(0, 9, 40_000)
+    assert len(tuned(noise, 9)) == 1  # nothing to gain from looking back
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_guessers_write_as_they_guess(n):
+    train = corpus_from_language("stories", n_characters=60_000, n_validation=2_000).train.numpy()
+    V = train.max() + 1
+    guesser = counted(train, V, [0.1, 0.1]).shorter(n)
+    written = np.array(guesser.write(6000, seed=3))
+    assert written.tolist() == guesser.write(6000, seed=3) != guesser.write(6000, seed=4)
+    # what it wrote is as surprising to itself as its own probabilities are on average, wherever it may stand
+    surprise = guesser.losses(written[None, :-1], written[None, 1:])[0]
+    every = np.tile(np.arange(V), (400, 1))
+    expected = []
+    for at, options in zip(range(200, 600), every):
+        back = written[at - 5 : at]
+        rows = np.stack([np.append(back[1:], t) for t in options])
+        losses = guesser.losses(np.tile(back, (V, 1)), rows)[:, -1]
+        expected.append((np.exp(-losses) * losses).sum())
+    assert surprise.mean() == pytest.approx(np.mean(expected), abs=4 * surprise.std() / 20)
+    assert 5 not in guesser.write(500, seed=1, without=(5,))
+
+
+def test_every_rung_has_a_sentence_and_a_text():
+    corpus = corpus_from_language("stories", n_characters=60_000, n_validation=4_000)
+    rungs = corpus.ladder(48, 40).speaking()
+    assert [rung.name for rung in rungs] == ["uniform", "unigram", "bigram", "5-gram", "floor"]
+    assert len({rung.text for rung in rungs}) == 5 and all(len(rung.text) == 160 for rung in rungs)
+    assert all("�" not in rung.text for rung in rungs)
+    assert "41.0 equally likely characters" in rungs[0].sentence
+    assert "last 4 characters" in rungs[3].sentence and "nobody can guess better" in rungs[4].sentence
+    sentences = corpus_from_sentences().ladder(16)
+    assert all(rung.text for rung in sentences.speaking()) and sentences.unit == "word"
+
+
+def test_the_ladder_speaks_plainly():
+    ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
+    assert "0.0400 nats above the floor" in ladder.in_words(1.04) and "gained 96.0 %" in ladder.in_words(1.04)
+    assert "more than the last 3 characters" in ladder.in_words(1.04)
+    assert "leaked into the training" in ladder.in_words(0.9)
+    assert "next to nothing is left" in ladder.in_words(1.002)
+    assert "Passed the bigram (2.0000)" in ladder.in_words(1.7) and "not yet the 4-gram (1.5000)" in ladder.in_words(
+        1.7
+    )
+    unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
+    assert "no known floor" in unknown.in_words(1.5) and "%" not in unknown.in_words(1.5)
+    assert "Passed the unigram" in unknown.in_words(2.5) and "not yet the bigram" in unknown.in_words(2.5)
+    assert "Worse than guessing" in unknown.in_words(5.0)
+    assert "not a number" in unknown.in_words(float("nan"))
+
+
+def test_how_much_is_learned_counts_from_the_bigram_to_the_floor_where_both_are_known():
+    ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
+    assert ladder.learned(2.0) == 0.0 and ladder.learned(1.25) == 0.75 and ladder.learned(0.99) == 1.0
+    assert ladder.learned(2.7) == 0.0 and "%" not in ladder.in_words(2.7)  # more than a bigram loses: nothing of it
+    assert Ladder(4.0, 3.0, 2.0).learned(1.5) is None and ladder.learned(math.nan) is None
+    assert Ladder(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
+
+
+def test_a_text_whose_bigram_is_worse_than_its_unigram_is_not_said_to_be_passed():
+    ladder = Ladder(uniform=4.0, unigram=2.0, bigram=2.2)
+    assert ladder.passed(2.1) == "uniform" and ladder.passed(1.9) == "bigram"
+    assert ladder.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
+
+
+def test_a_loss_is_told_in_choices_and_in_bits():
+    ladder = Ladder(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
+    assert ladder.choices(math.log(7)) == "as unsure as between 7.00 equally likely words"
+    assert ladder.bits_per_character(5 * math.log(2)) == pytest.approx(1.0)
+    words, letters = (
+        corpus_from_language("stories", n_characters=40_000, n_validation=8_000, unit=u) for u in ("word", "char")
+    )
+    by_word, by_letter = words.ladder(64), letters.ladder(300)
+    assert letters.ladder(64).characters_per_token == 1.0 and 3 < by_word.characters_per_token < 5
+    # one language has one entropy, however it is cut; windows that begin in the middle cost each a little more
+    rates = [ladder.bits_per_character(ladder.floor) for ladder in (by_word, by_letter)]
+    assert rates[0] == pytest.approx(rates[1], rel=0.25)
+
+
+def test_ladders_come_back_from_records_and_false_ones_are_refused():
+    ladder = Ladder(4.0, 3.0, 2.0, 1.0, 1.5, 4, "word", 5.0, {"4-gram": "a text", "floor": "another"})
+    assert Ladder.from_dict(ladder.to_dict()) == ladder
+    assert Ladder.from_dict({"uniform": 4.0, "unigram": 3.0, "bigram": 2.0, "floor": None}) == Ladder(4.0, 3.0, 2.0)
+    fine = ladder.to_dict()
+    for changed in (
+        {"uniform": "x"}, {"bigram": math.nan}, {"bigram": True}, {"floor": 5.0}, {"unit": "<b>"}, {"order": 10**9},
+        {"characters_per_token": 0.0}, {"texts": {"5-gram": "x"}}, {"texts": {"floor": 3}}, {"texts": None}, {"x": 1},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="ladder"):
+            Ladder.from_dict(fine | changed)
+
+
+def test_uniform_is_uniform():
+    assert uniform(4).losses(np.array([[0, 1]]), np.array([[3, -1]])).tolist() == [[pytest.approx(math.log(4)), 0.0]]
+    assert isinstance(uniform(4), Guesser) and set(uniform(3).write(200, seed=0)) == {0, 1, 2}
