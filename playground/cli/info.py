@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 
-from ..data import Ladder
+from ..data import LANGUAGES, Ladder
+from ..data.judging import Share
 from ..data.ladder import NO_MASK
+from ..data.left import standing
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.opening import open_model
+from ..training import History
 from ..training.events import changed_in_words
 from .progress import finite
 
@@ -22,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
     checkpoint = open_model(options.folder)
-    config, history = checkpoint.config, checkpoint.history
+    config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
     facts = {
         "name": checkpoint.name,
         "parameters": config.n_parameters,
@@ -37,7 +41,8 @@ def run(options: argparse.Namespace) -> int:
         "val_loss": history.val_loss,
         "best": history.best and {"step": history.best[0], "val_loss": history.best[1]},
         "changes": history.changes,
-        "ladder": checkpoint.about.get("ladder"),
+        "ladder": about.get("ladder"),
+        "judged": history.judged,
         "config": config.to_dict(),
     }
     if options.json:
@@ -56,12 +61,24 @@ def run(options: argparse.Namespace) -> int:
     )
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
-        print(NO_MASK if not config.causal else _standing(facts["ladder"], history.val_loss))
+        print(NO_MASK if not config.causal else _standing(facts["ladder"], history))
+        share = [record for record in history.judged if record["of"]][-1:]
+        if share and about.get("language") in LANGUAGES:
+            language, found = LANGUAGES[about["language"]], Share(share[0]["right"], share[0]["of"])
+            print(f"{language.units[1].capitalize()} {language.right}: {found.in_words()}.")
     for sentence in (history.risen(), *(changed_in_words(c["step"], c["settings"]) for c in history.changes)):
         if sentence:
             print(sentence)
     return 0
 
 
-def _standing(ladder: dict | None, loss: float) -> str:
-    return Ladder.from_dict(ladder).in_words(loss) if ladder else ""
+def _standing(values: dict | None, history: History) -> str:
+    if not values:
+        return ""
+    ladder, loss = Ladder.from_dict(values), history.val_loss
+    left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
+    words = standing(ladder, loss, left.replace("*", ""))
+    if not math.isfinite(loss):
+        return words
+    choices, bits = ladder.choices(loss), ladder.bits_per_character(loss)
+    return f"{words} {choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character."

@@ -18,6 +18,7 @@ from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.lock import owned
 from ..training.resume import SavedRun
+from ..training.skills import judged, judged_in_the_end
 from . import remote
 from .plan import PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
@@ -101,8 +102,14 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
-    for event in events:
+    windows = plan.config.eval_windows
+    partitions = corpus.partitions(model.config.context_length, windows)
+    for event in judged(events, model, corpus, windows, lambda: partitions):
         history.add(event)
+        if event.event == "finished" and event.step and event.reason in ("done", "time"):
+            last = judged_in_the_end(event, model, corpus, windows, partitions)
+            history.add(last)
+            tell(last)
         if event.event == "finished" and (sentence := history.risen()):
             tell(Noticed(event.step, event.seconds, sentence))
         tell(event)

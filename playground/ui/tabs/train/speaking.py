@@ -52,7 +52,10 @@ def standing_line(view: RunView) -> str:
     value = view.history.val_loss
     if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
         return ""
-    clauses = view.history.judged[-1]["left"] if view.history.judged else ""
+    told = next((record for record in reversed(view.history.judged) if record["left"]), None)
+    clauses, at = (told["left"], told["step"]) if told else ("", 0)
+    if told and at != view.history.evaluations["step"][-1]:
+        clauses = f"at step {at:,}, {clauses}"
     words = emphasised(standing(view.ladder, value, clauses))
     if math.isfinite(value):
         bits = view.ladder.bits_per_character(value)
@@ -97,9 +100,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     what = f"{language.units[1]} {language.right}"
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = (
-        f"{what.capitalize()}, of {shares[-1].of} written in the end. {skill.describe_skill(steps, values, intervals)}"
-    )
+    words = f"{what.capitalize()}, of {shares[-1].of} that it wrote. {skill.describe_skill(steps, values, intervals)}"
     return figure, words + _too_short(view)
 
 
