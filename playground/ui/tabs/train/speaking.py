@@ -9,12 +9,14 @@ from typing import Any
 
 from ....data import LANGUAGES, Ladder
 from ....data.judging import Share
-from ....data.ladder import NOTHING_LEFT
+from ....data.ladder import NOTHING_LEFT, Rung
 from ....data.left import standing
 from ....figures import skill
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 
+LINES = 8
+"""Of a guesser's text, so many lines are shown; all of it is judged."""
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
@@ -28,7 +30,7 @@ def panel(view: RunView | None) -> str:
     if view is None or view.ladder is None:
         return ""
     ladder = view.ladder
-    rungs = "".join(_rung(*rung) for rung in ladder.speaking())
+    rungs = "".join(_rung(view, rung) for rung in ladder.speaking())
     example = f"{ladder.uniform:.2f} of all {math.exp(ladder.uniform):,.0f} that there are"
     explained = NATS.format(unit=ladder.unit, example=example)
     return (
@@ -38,12 +40,14 @@ def panel(view: RunView | None) -> str:
     )
 
 
-def _rung(name: str, loss: float, sentence: str, text: str) -> str:
-    title = f"<b>{html.escape(name)}</b> {loss:.2f}"
-    sample = f'<p class="sample">{html.escape(text)}</p>' if text else ""
+def _rung(view: RunView, rung: Rung) -> str:
+    name, sentence = html.escape(rung.name, quote=True), html.escape(rung.sentence, quote=True)
+    found = judged(view, rung.text, "\n")
+    few = "\n".join(rung.text.split("\n")[:LINES])
+    sample = f'<p class="sample">{marked(few, found)}</p>{verdict_line(found)}' if rung.text else ""
     return (
-        f'<details name="rungs" data-rung="{html.escape(name, quote=True)}"><summary title="'
-        f'{html.escape(sentence, quote=True)}">{title}</summary><p>{html.escape(sentence)}</p>{sample}</details>'
+        f'<details name="rungs" data-rung="{name}"><summary title="{sentence}"><b>{name}</b> {rung.loss:.2f}</summary>'
+        f"<p>{sentence}</p>{sample}</details>"
     )
 
 
@@ -128,7 +132,7 @@ def marked(text: str, found: Verdict | None) -> str:
     """The text as HTML, its wrong words underlined, each with its reason."""
     parts, done = [], 0
     for start, end, why in found.marks if found else ():
-        if start < done or end <= start:
+        if start < done or end <= start or start >= len(text):
             continue
         parts.append(html.escape(text[done:start]))
         wrong = html.escape(text[start:end]) if text[start:end].strip() else "⏎"
