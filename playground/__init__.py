@@ -8,6 +8,8 @@ The handful of names a script needs:
 import importlib
 from typing import Any
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "data": ("corpus_from_language", "corpus_from_text"),
     "decoding": ("SamplingConfig", "generate"),

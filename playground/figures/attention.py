@@ -103,7 +103,7 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
         return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
     if most > 0 and entropy / most > 0.85:
         return f"Spreads its weight almost evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
-    return f"Chooses by content rather than by place ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 
 def signed_map(
@@ -163,7 +163,7 @@ def head_grid(
     *,
     columns: int = 4,
     causal: bool = True,
-    quantised: bool = True,
+    exact: bool = False,
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
@@ -172,7 +172,7 @@ def head_grid(
     Args:
         titles: one short name per head, such as L0 H3.
         tokens: shown on hover where given.
-        quantised: send steps of 1/254 (one byte per weight); the page shows two decimals either way.
+        exact: full numbers instead of steps of 1/254 (one byte per weight), which are enough to look at.
         size: pixels of height per row of pictures, the title included.
         chosen: index of the head whose picture is framed.
     """
@@ -180,8 +180,12 @@ def head_grid(
     count = len(patterns)
     n_columns = max(1, min(columns, count))
     n_rows = max(1, -(-count // n_columns))
-    height = 16 + size * n_rows
-    across, title = panels(n_columns), 26 / height
+    long = max(map(len, titles), default=0) > 8
+    # a head's name and, below it, what it does
+    titles = [title.replace(" ", "<br>", 1) if long else title for title in map(escaped, titles)]
+    lines = 1 + any("<br>" in title for title in titles)
+    height = 16 + (size + 13 * (lines - 1)) * n_rows
+    across, title = panels(n_columns), (13 + 13 * lines) / height
     tall = (1 - title * n_rows) / n_rows
     named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
     where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
@@ -192,12 +196,12 @@ def head_grid(
         row, column = divmod(i, n_columns)
         top = 1 - title - row * (tall + title)
         x, y, blanked = nth("x", i), nth("y", i), _blanked(pattern, causal)
-        z, meta = packed(blanked, 0.0, 1.0) if quantised else (numbers(blanked), None)
+        z, meta = (numbers(blanked), None) if exact else packed(blanked, 0.0, 1.0)
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
-                "name": escaped(titles[i]), **({"meta": meta} if meta else {}),
-                "hovertemplate": f"{escaped(titles[i])}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
+                "name": titles[i].replace("<br>", " "), **({"meta": meta} if meta else {}),
+                "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
         )  # fmt: skip
         axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain"}
@@ -205,7 +209,7 @@ def head_grid(
             **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
         }  # fmt: skip
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
-        notes.append(note(escaped(titles[i]), x=across[column][0], y=top, color=color))
+        notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))
         if i == chosen:
             line = {"color": palette.HIGHLIGHT, "width": 3}
             edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}

@@ -75,6 +75,6 @@ def describe_similarity(similarity: np.ndarray, words: Sequence[str]) -> str:
         return f"“{words[upper[0][pair]]}” and “{words[upper[1][pair]]}”"
 
     return (
-        f"Used most alike: {named(best)} (cosine {signed(pairs[best])}); "
+        f"Most alike: {named(best)} (cosine {signed(pairs[best])}); "
         f"least alike: {named(worst)} ({signed(pairs[worst])}). Unrelated words sit near 0."
     )

@@ -32,6 +32,7 @@ def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = N
         x=numbers(steps),
         y=[escaped(part) for part in parts],
         customdata=numbers(norms.reshape(len(parts), len(steps))),
+        saved={"gradient norm": norms.reshape(len(parts), len(steps))},
     )
     return heatmap(
         trace,

@@ -55,7 +55,6 @@ def lens_map(
         slanted(tokens, "after reading"),
         names(stages, length=22, **UPSIDE_DOWN),
         frames=[] if chosen is None else [frame((0, S - 1), chosen[1])],
-        narrow={"data.0.textfont.size": 8},
         uirevision=f"{S} {T}",
     )
 

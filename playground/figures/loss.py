@@ -35,6 +35,8 @@ class Run:
     """Columns `step`, `train_loss`, `val_loss`, `seconds`."""
     kind: str = "dense"
     """dense or moe: picks the colour."""
+    best: tuple[int, float] | None = None
+    """(step, validation loss) to be marked; None for none."""
     recorded: bool = False
     """True for a run that happened earlier and ships with the project: the chart says so."""
 
@@ -83,6 +85,8 @@ def loss_curve(
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
     notes, narrow = rung_labels(rungs, height, log_y, sayings or {}), {"margin.r": 8, "legend.font.size": 10}
+    if run is not None and run.best is not None and x == "step":
+        notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
     if run is not None and run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
         notes.append(recorded())
@@ -102,11 +106,24 @@ def loss_curve(
     )
 
 
+def _best_mark(best: tuple[int, float], end: float, log_y: bool) -> Figure:
+    """An arrow from above to the lowest point of the validation curve, with its step."""
+    step, loss = best
+    late = step > 0.7 * end
+    return note(
+        f"best: {loss:.4f}, step {step:,}", y=math.log10(max(loss, 1e-6)) if log_y else loss, color=palette.INK,
+        x=step, xref="x", yref="y", showarrow=True, arrowhead=2, arrowwidth=1.2, ax=-18 if late else 18, ay=-38,
+        xanchor="right" if late else "left",
+    )  # fmt: skip
+
+
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
     """What else there is to say of the y axis. The ladder spreads it out; the first points have none yet."""
     if log_y:
         return {"type": "log", "dtick": "D2"}
     losses = run.evaluations["val_loss"] if run is not None and not rungs else []
+    if not rungs and not losses:
+        return {"showticklabels": False}  # where there is nothing to see, plotly would draw from −1 to 4
     return (
         {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
         if losses and math.isfinite(losses[0])
@@ -114,19 +131,19 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
     )
 
 
-def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> str:
-    """Where the validation loss stands on the ladder and whether it still falls, in one or two sentences."""
+def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), course: str = "") -> str:
+    """Where the validation loss stands on the ladder, and in what state the run is, which `course` says."""
     losses = [] if run is None else [v for v in run.evaluations["val_loss"] if math.isfinite(v)]
     if not losses:
-        return "No loss has been measured yet; the dashed lines show what a guesser of each kind would reach."
+        lines = "; the dashed lines show what a guesser of each kind would reach" if rungs else ""
+        return f"No loss has been measured yet{lines}."
     last = losses[-1]
     where = f"Validation loss {last:.4f}"
     known = dict(rungs)
     floor = known.get("floor")
-    left = last / 8  # what there is to learn yet: a guess, unless the floor is known
     beaten = [name for name, value in rungs if last < value and name != "floor"]
     if floor is not None:
-        gap = left = last - floor
+        gap = last - floor
         where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
         if gap < -NEXT_TO_NOTHING:
             where += " (too few validation tokens to judge by, or a leak)"
@@ -134,19 +151,7 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
         where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
     elif known:
         where += ", still above every line of the ladder"
-    trend = ""
-    if len(losses) >= 3:
-        best = min(losses)
-        recent = losses[-3] - last
-        if last > best + 0.02:
-            trend = f" It was {best:.4f} at its best: the model begins to learn the training text by heart."
-        elif floor is not None and left < NEXT_TO_NOTHING:
-            trend = " There is next to nothing left to learn."
-        elif recent > max(0.04 * left, 0.0005):
-            trend = " It is still falling."
-        else:
-            trend = " It has levelled off."
-    return f"{where}.{trend}"
+    return f"{where}.{course and ' '}{course}"
 
 
 def _bucket(n_steps: int) -> int:
@@ -180,13 +185,13 @@ def rung_labels(
     shift, last = 0.0, None
     for (name, value), place in zip(rungs, places):
         text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
-        # 15 pixels of text on an axis whose ladder fills most of the height
-        touching = last is not None and abs(last - place) / span * (height - 100) < 15
+        # 18 pixels of text on an axis whose ladder fills most of the height
+        touching = last is not None and abs(last - place) / span * (height - 100) < 18
         shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
         floor = name == "floor"
         color, side = (palette.HIGHLIGHT, "top") if floor else (palette.MUTED, "bottom")
         # curves come down to the floor, so its label stands under it
-        place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side}
+        place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side, "bgcolor": palette.PAPER}
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
         labels.append(note(text, y=place, color=color, **place_of, **answer))
         last = place

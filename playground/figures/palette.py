@@ -7,23 +7,23 @@ dark partner, so every value on the left of `DARK` is distinct and means one thi
 from __future__ import annotations
 
 # The four roles of attention. Each also has a second cue wherever it is drawn: a letter, a dash or a place.
-QUERY = "#2f6fde"
-KEY = "#d2415a"
-VALUE = "#2c9150"
+QUERY = "#2e6dda"
+KEY = "#ca3e56"
+VALUE = "#288248"
 SCORES = "#7a4fd0"
 
 # The two families of models; a plain model is a dense one.
-DENSE = "#0e8496"
-MOE = "#d9731a"
+DENSE = "#0c7a8b"
+MOE = "#ae5c15"
 
 # Words and lines.
 INK = "#1d2733"
 MUTED = "#5c6875"
-FAINT = "#98a2ad"
+FAINT = "#858f9a"
 GRID = "#e4e7eb"
 PAPER = "#fffffe"
 BAND = "#eef1f4"
-HIGHLIGHT = "#b98600"
+HIGHLIGHT = "#946b00"
 
 # Further runs beside the current one, in the order in which they are added.
 OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")

@@ -34,6 +34,7 @@ def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tu
         gap=2,
         text=written if C <= 16 else None,
         customdata=numbers(values),
+        saved={"": values},
     )
     return heatmap(
         trace,
@@ -41,7 +42,6 @@ def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tu
         names(columns, side="top", **FIXED),
         layers_down(range(L)),
         frames=framed(mark),
-        narrow={"data.0.textfont.size": 8},
         uirevision=f"{L} {C}",
     )
 

@@ -103,4 +103,4 @@ def _line(x: Sequence[float], y: Sequence[float], name: str, color: str, **more:
         np.sqrt(np.asarray(x, dtype=np.float64)),
         f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
     )
-    return line(roots, y, name, color, hover=hover, customdata=numbers(x), **more)
+    return line(roots, y, name, color, hover=hover, customdata=numbers(x), meta={"x": numbers(x)}, **more)

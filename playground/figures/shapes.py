@@ -48,8 +48,10 @@ def figure(traces: Sequence[dict[str, Any]], height: int, *, narrow: Mapping[str
         "hovermode": "closest",
         "uirevision": "keep",
     }
-    if narrow:
-        base["meta"] = {"narrow": dict(narrow)}
+    # what a saved table calls the places of an axis whose labels leave something out
+    whole = {key: spec.pop("whole") for key, spec in more.items() if isinstance(spec, dict) and "whole" in spec}
+    meta = {"narrow": dict(narrow or {}), "names": whole}
+    base["meta"] = {key: value for key, value in meta.items() if value}
     return {"data": list(traces), "layout": {**base, **{key: value for key, value in more.items() if value != []}}}
 
 
@@ -78,6 +80,9 @@ def names(texts: Sequence[str], title: str = "", *, first: int | None = None, le
     places = list(range(0, len(texts), stride))
     labels = [escaped(shortened(str(texts[i]), length)) for i in places]
     labels = labels if first is None else [f"{i + first} {label}" for i, label in zip(places, labels)]
+    if stride > 1 or any(len(str(text)) > length for text in texts):
+        whole = [escaped(str(text)) for text in texts]
+        more["whole"] = whole if first is None else [f"{i + first} {text}" for i, text in enumerate(whole)]
     return axis(title, tickvals=places, ticktext=labels, showgrid=False, **more)
 
 
@@ -125,6 +130,7 @@ def cells(
     ticks: Mapping[str, Any] | None = None,
     gap: int = 1,
     text: Any = None,
+    saved: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """The trace of a heat map; NaN cells are blank.
@@ -135,6 +141,7 @@ def cells(
         ends: the numbers at the ends of the scale; a diverging scale is centred on their middle.
         bar, ticks: the title of the colour bar and what else is to be said of it; None for no bar.
         text: what is written into each cell (R, C); True for its number; None for nothing.
+        saved: title → numbers (R, C) that a saved table holds, where colours stand for something else.
     """
     trace = {
         "type": "heatmap",
@@ -160,6 +167,8 @@ def cells(
     if text is not None:
         trace |= {"texttemplate": "%{z:.2f}" if text is True else "%{text}", "textfont": {"size": 11}}
         trace |= {} if text is True else {"text": text}
+    if saved:
+        trace["meta"] = {"saved": {title: numbers(values, "f8") for title, values in saved.items()}}
     return {**trace, **{key: value for key, value in more.items() if value is not None}}
 
 

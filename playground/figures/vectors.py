@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 
@@ -15,6 +16,9 @@ MOST_NUMBERS = 128
 """Numbers of a vector that are drawn; the caller's sentence says how many there are."""
 ROLES = {"q": palette.QUERY, "k": palette.KEY, "v": palette.VALUE, "s": palette.SCORES, "": palette.MUTED}
 _MOST_PAIRS = 16
+_TURNS = (0, 0.8, -0.8, 1.6, -1.6, 2.6, -2.6)
+_SMALLEST = 260
+"""Pixels that the shorter side of the turns is drawn with at least."""
 
 
 def vector_rows(
@@ -60,7 +64,7 @@ def vector_rows(
         trace,
         min(760, 84 + len(rows) * (30 if len(rows) <= 8 else 20 if len(rows) <= 24 else 13)),
         axis("number", showgrid=False, **({"dtick": 1} if width <= 16 else {})),
-        axis(showgrid=False, showticklabels=False, **UPSIDE_DOWN),
+        axis(showgrid=False, showticklabels=False, whole=[escaped(label) for label, _, _ in rows], **UPSIDE_DOWN),
         margin={"l": room, "r": 8, "t": 8, "b": 8},
         narrow={"margin.l": min(room, 96)},
         annotations=notes,
@@ -71,7 +75,7 @@ def vector_rows(
 def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figure:
     """Pairs of numbers (n, 2) as arrows from 0, dashed before and solid after turning by `angles` (n,) radians."""
     pairs = min(len(before), _MOST_PAIRS)
-    reach_ = 1.08 * float(np.abs(np.concatenate((before[:pairs], after[:pairs]))).max(initial=1e-6))
+    reach_ = 1.2 * float(np.abs(np.concatenate((before[:pairs], after[:pairs]))).max(initial=1e-6))
     traces = []
     for i in range(pairs):
         start, end = before[i], after[i]
@@ -80,15 +84,18 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         swept = first + np.linspace(0, angles[i] % (2 * np.pi), 24)
         arc = {"x": numbers(0.8 * size * np.cos(swept)), "y": numbers(0.8 * size * np.sin(swept))}
         common = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
+        arc |= {"name": f"pair {i}, the way"}
         traces += [
             {**common, **arc, "line": {"color": palette.FAINT, "width": 1}},
-            {**common, "x": [0, float(start[0])], "y": [0, float(start[1])],
+            {**common, "name": f"pair {i}, before", "x": [0, float(start[0])], "y": [0, float(start[1])],
              "line": {"color": palette.FAINT, "dash": "dot", "width": 1.5}},
-            {**common, "mode": "lines+markers+text", "x": [0, float(end[0])], "y": [0, float(end[1])],
-             "text": ["", str(i)], "textposition": "top center", "textfont": {"size": 10, "color": palette.MUTED},
-             "line": {"color": palette.QUERY, "width": 2}, "marker": {"size": [0.1, 6], "color": palette.QUERY},
+            {**common, "name": f"pair {i}, after", "mode": "lines+markers",
+             "x": [0, float(end[0])], "y": [0, float(end[1])], "line": {"color": palette.QUERY, "width": 2},
+             "marker": {"size": [0.1, 6], "color": palette.QUERY},
              "hoverinfo": "text", "hovertext": ["", f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°"]},
         ]  # fmt: skip
+    places = _beside(np.asarray(after[:pairs], dtype=np.float64), reach_)
+    known = {"xref": "x", "yref": "y", "xanchor": "center", "yanchor": "middle", "size": 10}
     span = {"range": [-reach_, reach_], "zeroline": True, "zerolinecolor": palette.GRID}
     return figure(
         traces,
@@ -96,5 +103,22 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         margin={"l": 44, "r": 8, "t": 8, "b": 36},
         xaxis=axis("first number of the pair", **span),
         yaxis=axis("second", scaleanchor="x", **span),
+        annotations=[note(str(i), x=x, y=y, **known) for i, (x, y) in places.items()],
         uirevision=str(pairs),
     )
+
+
+def _beside(tips: np.ndarray, reach: float) -> dict[int, tuple[float, float]]:
+    """Where each arrow's number can stand untouched by others: near its tip (n, 2); none where there is no room."""
+    letter = 15 * 2 * reach / _SMALLEST  # about as wide as two digits
+    taken: dict[int, tuple[float, float]] = {}
+    for i, (x, y) in enumerate(tips.tolist()):
+        outward = np.arctan2(y, x)
+        for away, turn in product((0.8, 1.5, 2.2), _TURNS):
+            angle = outward + turn
+            place = x + away * letter * float(np.cos(angle)), y + away * letter * float(np.sin(angle))
+            free = all(max(abs(place[0] - a), abs(place[1] - b)) >= letter for a, b in taken.values())
+            if free and max(map(abs, place)) <= reach - letter / 2:
+                taken[i] = place
+                break
+    return taken

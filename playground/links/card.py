@@ -33,7 +33,7 @@ LINKED = (
     "steps", "batch_size", "accumulation", "optimizer", "learning_rate", "muon_learning_rate",
     "muon_momentum", "schedule",
     "warmup_steps", "final_fraction", "weight_decay", "beta1", "beta2", "gradient_clip", "precision", "seed",
-    "eval_windows", *SEEN_ONLY,
+    "eval_windows", "patience", *SEEN_ONLY,
 )  # fmt: skip
 """Training settings that a link may hold; where and for how long something runs is not for a link to say."""
 

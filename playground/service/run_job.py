@@ -12,8 +12,20 @@ import torch
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
-from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Judged, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
+from ..training import (
+    BestKept,
+    Evaluated,
+    Finished,
+    History,
+    Judged,
+    Noticed,
+    Snapshotted,
+    Started,
+    Stepped,
+    TrainConfig,
+    TrainEvent,
+)
 from . import verdicts
 from .job import Job
 from .limits import Limits
@@ -47,8 +59,12 @@ class RunJob(Job):
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
         self._notices: list[str] = []
-        self.repeats, self.lengthened = repeats, False
+        self.repeats = repeats
+        self._planned_first = spec.training.steps
+        self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self.checkpoint: Checkpoint | None = None
+        self.used: int | None = None
+        """The step whose weights are the model, where that is not the last."""
 
     @property
     def spec(self) -> RunSpec:
@@ -58,6 +74,21 @@ class RunJob(Job):
     @spec.setter
     def spec(self, spec: RunSpec) -> None:
         self._spec, self.settings = spec, settings_of(spec)
+
+    @property
+    def lengthened(self) -> bool:
+        """See `RunView.lengthened`."""
+        return self._history.last_step > self._planned_first
+
+    def go_on(self, training: TrainConfig) -> None:
+        """It is to be trained on, with these settings, once its turn comes."""
+        self._before_resume = self._history.last_step, self.spec
+        self.spec = replace(self.spec, training=training)
+
+    def attempt_over(self) -> None:
+        """See `Job.attempt_over`: a run that made no further step is what it was."""
+        step, spec = self._before_resume or (None, self.spec)
+        self.spec = spec if step == self._history.last_step else self.spec
 
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
@@ -82,10 +113,7 @@ class RunJob(Job):
         with self._lock:
             prepared = self._prepared
             return RunView(
-                id=self.id,
-                name=self.name,
-                state=self._state,
-                message=self._message,
+                **self.seen_as(),
                 history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
@@ -105,9 +133,8 @@ class RunJob(Job):
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
-                place=self.place,
-                wait=self.wait,
-                version=self._version,
+                used=self.used,
+                kept=self.checkpoint.best[0] if self.checkpoint and self.checkpoint.best else None,
             )
 
     @property
@@ -159,7 +186,7 @@ class RunJob(Job):
         return replace(self.spec, training=training.replace(snapshots=kept))
 
     def _take(self, event: RunEvent) -> None:
-        if isinstance(event, Snapshotted) or (isinstance(event, Started) and event.step):
+        if isinstance(event, (Snapshotted, BestKept)) or (isinstance(event, Started) and event.step):
             self._keep_moment(event)
         with self._lock:
             if isinstance(event, Prepared):
@@ -194,11 +221,13 @@ class RunJob(Job):
                     self._message = event.message
             self._version += 1
 
-    def _keep_moment(self, event: Snapshotted | Started) -> None:
+    def _keep_moment(self, event: Snapshotted | BestKept | Started) -> None:
         """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
         try:
             if isinstance(event, Started):
                 drop_after(self.folder, event.step)
+            elif isinstance(event, BestKept):
+                keep_best(self.folder, event.best_step, event.state, tied=self._prepared.config.tie_embeddings)
             else:
                 keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
         except OSError:
@@ -206,6 +235,7 @@ class RunJob(Job):
 
     def _keep(self, event: Learned, registry: Registry, left: Callable[[str], None]) -> None:
         """Put what was learned into the registry, then say so."""
+        self.attempt_over()
         about = {
             "corpus": self.spec.source.title,
             "language": self._prepared.language,
@@ -214,13 +244,30 @@ class RunJob(Job):
             "training": self.spec.training.to_dict(),
             "ladder": self._ladder.to_dict() if self._ladder else None,
         }
-        snapshots = find_snapshots(self.folder, self._prepared.config)
         tokenizer, history = self._prepared.tokenizer, self.view().history
-        self.emptied = False
+        if history.best and history.best[0] == history.last_step:
+            drop_best(self.folder)
+        snapshots = find_snapshots(self.folder, self._prepared.config)
+        self.emptied, self.used = False, None
         self._remember_text(event.model)
         self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
         self._set(state="finished")
+
+    def use_best(self, registry: Registry, left: Callable[[str], None]) -> None:
+        """Let the kept weights of the lowest validation loss be the model from now on; its record ends with them.
+
+        The run itself stays what it was: it goes on from its last step. Raises ValueError where nothing better is kept.
+        """
+        best = self.checkpoint.best if self.checkpoint is not None and self.settled else None
+        if best is None:
+            raise ValueError("No better weights than the last are kept of this run.")
+        checkpoint = self.checkpoint.at("best")
+        with self._lock:
+            self.checkpoint, self.used = checkpoint, best[0]
+            self._version += 1
+        self._remember_text(checkpoint.model)
+        registry.add(self.visitor, checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
 
     def _remember_text(self, model: Transformer) -> None:
         if self._learned is not None:

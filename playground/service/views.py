@@ -16,14 +16,15 @@ from ..storage import Checkpoint
 from ..training import History, Stepped
 from ..training.comparison import SIDES
 from ..training.losses import window_losses
+from ..training.states import State, state_of
 from ..training.verdict import Verdict, judge
 from .job import ACTIVE
 from .verdicts import learned_by
 
 
 @dataclass(frozen=True)
-class RunView:
-    """What there is to show of a run, at one moment. Of a recorded run, only what its checkpoint remembers."""
+class View:
+    """What there is to show of any job, at one moment."""
 
     id: str
     name: str
@@ -31,6 +32,25 @@ class RunView:
     """waiting, preparing, training, stopping, finished (done, stopped or out of time), failed; or recorded."""
     message: str = ""
     """The last thing worth saying, as a sentence."""
+    time_left: float | None = None
+    """Seconds; None before that can be told."""
+    place: int | None = None
+    """In the line, from 1; None for one that does not wait."""
+    wait: float | None = None
+    """Seconds until there should be a place for it."""
+    version: int = 0
+    """Grows whenever anything changed."""
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still going on."""
+        return self.state in ACTIVE
+
+
+@dataclass(frozen=True)
+class RunView(View):
+    """What there is to show of a run. Of a recorded run, only what its checkpoint remembers."""
+
     history: History = field(default_factory=History)
     planned_steps: int | None = None
     latest: Stepped | None = None
@@ -38,6 +58,8 @@ class RunView:
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
     corpus: str = ""
+    paired: bool = False
+    """Whether a comparison trained it, as one of two."""
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
@@ -58,22 +80,16 @@ class RunView:
     """The run of a link that this one was started to repeat."""
     lengthened: bool = False
     """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
-    place: int | None = None
-    """In the line, from 1; None for one that does not wait."""
-    wait: float | None = None
-    """Seconds until there should be a place for it."""
-    version: int = 0
-    """Grows whenever anything changed."""
+    kept: int | None = None
+    """A step whose weights are better than those of the model, and can be used instead."""
+    used: int | None = None
+    """The step whose weights are the model, where that is not the last."""
 
     @property
-    def time_left(self) -> float | None:
-        """Seconds; None before the first step."""
-        return self.latest.time_left if self.latest else None
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self.state in ACTIVE
+    def standing(self) -> State:
+        """What its losses say about it."""
+        causal = self.config is None or self.config.causal
+        return state_of(self.history, causal=causal, ladder=self.ladder)
 
     @property
     def learned(self) -> bool:
@@ -101,6 +117,7 @@ class RunView:
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
+            paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
@@ -148,14 +165,9 @@ class SideView:
 
 
 @dataclass(frozen=True)
-class PairView:
+class PairView(View):
     """What there is to show of two models side by side."""
 
-    id: str
-    name: str
-    state: str
-    """As in RunView."""
-    message: str = ""
     sides: dict[str, SideView] = field(default_factory=dict)
     """dense and moe; empty while the text is being read."""
     seeds: int = 1
@@ -170,16 +182,6 @@ class PairView:
     corpus: str = ""
     notices: tuple[str, ...] = ()
     device: str = ""
-    time_left: float | None = None
-    place: int | None = None
-    """As in RunView, and so is `wait`."""
-    wait: float | None = None
-    version: int = 0
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self.state in ACTIVE
 
     @property
     def share_done(self) -> float:

@@ -25,7 +25,7 @@ import torch
 from ..data import Corpus
 from ..devices import on_zerogpu
 from ..model import ModelConfig, Transformer
-from ..training import Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
+from ..training import BestKept, Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
 from ..training.autosave import FILE
 from ..whole import write_file
 
@@ -154,6 +154,7 @@ class _Sliced:
             self._load(_weights_in(self.state))
         self.step = 0
         self.shown: set[type] = set()  # kinds of events before the first step, which a second start would repeat
+        self.best: int | None = None  # the step whose weights were handed over, which each start would repeat
 
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """All of the run."""
@@ -212,6 +213,10 @@ class _Sliced:
             return
         if beginning:
             self.shown.add(type(event))
+        if isinstance(event, BestKept):
+            if event.best_step == self.best:
+                return
+            self.best = event.best_step
         self.step = event.step
         yield event
 

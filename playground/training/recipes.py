@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from ..model import PRESETS
 from .config import TrainConfig
 
 _ADAM = TrainConfig(optimizer="adamw", schedule="cosine", final_fraction=0.1, warmup_steps=100)
@@ -28,6 +31,44 @@ RECIPES: dict[str, TrainConfig] = {
     "medium": TrainConfig(steps=2000, batch_size=16, eval_every=100),
 }
 RECIPES["s5-moe"] = RECIPES["s5"]
+
+
+@dataclass(frozen=True)
+class OwnText:
+    """What suits a text of a visitor's own."""
+
+    size: str
+    """The preset."""
+    context_length: int
+    """As long as the preset's, or as the part that judges allows."""
+    training: TrainConfig
+
+
+TOKENS_PER_STEP = 2048
+PASSES = {"tiny": 16, "small": 8, "medium": 8}
+"""How often a text is read: more is learned by heart, and what is small learns slower."""
+FEWEST_STEPS, MOST_STEPS = 16, 800
+PATIENCE = 5
+"""Evaluations, of twenty, after which a run on an own text stops when validation has risen."""
+
+
+def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnText:
+    """Size and training for a text of so many tokens, of which the last tenth judges; measured by `benchmarks lengths`.
+
+    A short text is learned better by the smallest model; of words and pieces, which are many, the wider one soon.
+    With a `size`, the training that suits it.
+    """
+    size = size or ("tiny" if tokens < (12_000 if vocabulary < 256 else 2_000) else "small")
+    context = min(PRESETS[size].config.context_length, max((tokens // 10 - 1) // 8 * 8, 8))
+    steps = min(max(round(PASSES[size] * tokens / TOKENS_PER_STEP), FEWEST_STEPS), MOST_STEPS)
+    training = RECIPES[size].replace(
+        steps=steps,
+        batch_size=min(TOKENS_PER_STEP // context, 64),
+        warmup_steps=min(RECIPES[size].warmup_steps, steps // 5),
+        eval_every=max(steps // 20, 5 if steps >= 60 else 2),
+        patience=PATIENCE,
+    )
+    return OwnText(size, context, training)
 
 
 def recipe_for(name: str) -> TrainConfig:

@@ -33,6 +33,7 @@ import json
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,27 @@ def Chart(
     )
 
 
-def show(figure: dict[str, Any] | None, summary: str = "") -> dict[str, Any] | None:
-    """A value for a Chart: the figure with its text summary, drawn as a whole. None empties the chart."""
-    return None if figure is None else {"figure": figure, "summary": summary}
+def show(
+    figure: dict[str, Any] | None,
+    summary: str = "",
+    *,
+    exact: Callable[[], dict[str, Any] | None] | None = None,
+    **facts: Any,
+) -> dict[str, Any] | None:
+    """A value for a Chart: the figure with its text summary, drawn as a whole. None empties the chart.
+
+    Args:
+        exact: makes the figure again with exact numbers, where this one holds rounded ones, or None where it cannot be
+            any more; asked by a visitor who saves them as a table. It should keep nothing large alive.
+        **facts: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
+    """
+    if figure is None:
+        return None
+    value = {"figure": figure, "summary": summary}
+    if exact is not None:
+        value["exact"] = name = secrets.token_urlsafe(16)
+        _remember(name, exact)
+    return value | ({"facts": facts} if facts else {})
 
 
 class Feed:
@@ -138,9 +157,16 @@ class Feed:
 
 
 def whole_figure(stream: str) -> dict[str, Any] | None:
-    """The last whole figure of a feed, asked for by a page that has missed a part; None where it is gone."""
+    """The last whole figure of a feed, asked for by a page that has missed a part; None where it is gone.
+
+    Of a figure that was shown with `exact`: the exact one.
+    """
     with _lock:
-        return _streams.get(stream) if isinstance(stream, str) else None
+        found = _streams.get(stream) if isinstance(stream, str) else None
+    if not callable(found):
+        return found
+    figure = found()
+    return None if figure is None else {"figure": figure}
 
 
 def head_html() -> str:
@@ -160,11 +186,11 @@ def served_path(path: Path) -> str:
     return f"gradio_api/file={path.resolve().as_posix()}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
 
 
-_streams: OrderedDict[str, dict[str, Any]] = OrderedDict()
+_streams: OrderedDict[str, dict[str, Any] | Callable[[], dict[str, Any] | None]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def _remember(stream: str, whole: dict[str, Any]) -> None:
+def _remember(stream: str, whole: Any) -> None:
     with _lock:
         _streams[stream] = whole
         _streams.move_to_end(stream)

@@ -185,19 +185,19 @@ def test_the_loss_in_words():
     assert "No loss" in describe_loss(None)
 
 
-@pytest.mark.parametrize(("losses", "floor", "said"), [
-    ([0.20, 0.17, 0.1608], 0.1263, "still falling"),  # little, but a quarter of the way that is left
-    ([0.1375, 0.1360, 0.1352], 0.1262, "still falling"),
-    ([0.1266, 0.1265, 0.1264], 0.1262, "nothing left to learn"),
-    ([0.1466, 0.1463, 0.1461], 0.1262, "levelled off"),
-    ([1.93, 1.90, 1.88], None, "still falling"),
-    ([1.8821, 1.8819, 1.8820], None, "levelled off"),
-    ([0.30, 0.33, 0.36], 0.12, "by heart"),
-])  # fmt: skip
-def test_whether_it_still_falls_is_measured_by_the_way_that_is_left(losses, floor, said):
-    rungs = [*RUNGS[:3], *([("floor", floor)] if floor else [])]
-    drawn = Run("run", {}, {"step": [1, 2, 3], "train_loss": losses, "val_loss": losses, "seconds": [1, 2, 3]})
-    assert said in describe_loss(drawn, rungs)
+def test_the_best_moment_is_marked_where_it_is_not_the_last():
+    """By an arrow to the lowest point of the validation curve, whatever the axis."""
+    steps = [0.0, 50.0, 100.0]
+    columns = {"step": steps, "train_loss": [4.0, 1.0, 0.2], "val_loss": [4.0, 1.5, 2.0], "seconds": steps}
+    batches = {"step": [1.0], "loss": [4.0], "seconds": [0.1]}
+    for log_y, height in ((False, 1.5), (True, math.log10(1.5))):
+        marked = loss_curve(Run("run", batches, columns, best=(50, 1.5)), log_y=log_y, planned_steps=100)
+        (arrow,) = [each for each in marked["layout"]["annotations"] if each.get("showarrow")]
+        assert (arrow["x"], arrow["y"], arrow["xref"], arrow["yref"]) == (50, height, "x", "y")
+        assert arrow["text"] == "best: 1.5000, step 50"
+    plain = loss_curve(Run("run", batches, columns), planned_steps=100)["layout"].get("annotations", [])
+    assert not any(each.get("showarrow") for each in plain)
+    assert describe_loss(Run("run", batches, columns), RUNGS, "Overfitting.").endswith(". Overfitting.")
 
 
 def test_parameters_are_counted_whole():
@@ -284,7 +284,7 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 125_000
-    assert len(json.dumps(attention.head_grid(patterns, titles, quantised=False))) < 400_000
+    assert len(json.dumps(attention.head_grid(patterns, titles, exact=True))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 

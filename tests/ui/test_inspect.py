@@ -9,18 +9,20 @@ import numpy as np
 import pytest
 
 from playground.data.tokenizers import CharTokenizer
-from playground.figures.wire import numbers_of
+from playground.figures.wire import numbers_of, percent
 from playground.inspection import look
 from playground.inspection.receipts import receipt
 from playground.inspection.walk import step, step_names
 from playground.model import ModelConfig, Transformer
 from playground.service.limits import PUBLIC
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
+from playground.ui.tabs.inspect.beginnings import COPYING, deciding, hint, opening
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
-from playground.ui.tabs.inspect.frame import EXAMPLE, Place, best, watched
+from playground.ui.tabs.inspect.frame import Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
-from playground.ui.tabs.inspect.pictures import picture
+from playground.ui.tabs.inspect.pictures import HEIGHT, picture
 from playground.ui.tabs.inspect.receipt import receipt_html
 from playground.ui.tabs.inspect.thumbnails import thumbnails
 from playground.ui.tabs.inspect.words import coloured
@@ -46,9 +48,10 @@ def test_every_step_of_every_config_has_a_picture_that_plotly_takes(name):
     import plotly.graph_objects as go
 
     seen = look_at(VARIANTS[name])
-    for at in step_names(seen):
+    for at in step_names(seen, 1):
         here = step(seen, at, 1, 1, 3, 1)
         figure, _ = picture(here, seen, Place(1, 1, 3, 1))
+        assert figure["layout"]["height"] == HEIGHT
         go.Figure({"data": figure["data"], "layout": {k: v for k, v in figure["layout"].items() if k != "template"}})
 
 
@@ -94,10 +97,13 @@ def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prom
     notice = updates[tab.frame.notice]
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
-        assert set(updates.values()) <= {notice, None, "", "walk"}
+        places = {tab.frame.query, tab.frame.key}
+        left = [value for component, value in updates.items() if component not in places]
+        assert all(value in (notice, None, "", "walk") or value == gr.update(visible=False) for value in left)
+        assert all(updates[place]["choices"] == [] for place in places)
         for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
             assert not updates[tab.component(name)]
-        assert not {*tab.frame.pickers, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
+        assert not {tab.frame.layer, tab.frame.head, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
 
 
 def test_one_token_has_every_view(tab):
@@ -155,12 +161,14 @@ def test_roles_are_coloured_and_the_rest_is_escaped():
 
 
 def test_back_and_next_stay_within_the_steps(tab):
-    names = step_names(tab.frame.read(tab.at("abc"))[0])
+    names = step_names(tab.frame.read(tab.at("abc"))[0], 0)
     alters = [alter for _, _, alter, _ in tab.frame._redraws if alter is not None][:2]
     steps = tab.component("inspect_steps")
     seen, place = tab.frame.read(tab.at("abc"))
     for now, back, onward in (
-        ("embed", "embed", "project"),
+        ("embed", "embed", "norm"),
+        ("arrive", "embed", "project"),  # the first layer has none: what comes next stands there
+        (["embed"], "embed", "norm"),
         ("scores", "split", "mask"),
         (names[-1], names[-2], names[-1]),
     ):
@@ -177,7 +185,7 @@ def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):
 
 
 def test_the_worked_example_stands_in_for_the_model(tab):
-    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject=EXAMPLE))
+    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject="notebook"))
     assert "pencil and paper" in updates[tab.frame.notice]
     paper = next(u for u in updates.values() if isinstance(u, str) and "Receipt:" in u)
     for digits in ("0.33323120", "0.03666085", "0.04999953"):
@@ -256,3 +264,22 @@ def test_handlers_give_gradio_what_it_takes(tab):
     assert all(isinstance(updates[p], gr.Dropdown) for p in tab.frame.pickers)
     moved = tab.frame.update(tab.at("abc"), lists=False, changed="place")
     assert all(isinstance(moved[p], int) for p in tab.frame.pickers)
+
+
+@pytest.mark.parametrize("language", COPYING)
+def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
+    registry = Registry(PUBLIC)
+    model_id = {"copy": "shipped-induction"}.get(language, f"shipped-{language}")
+    checkpoint = registry.get(model_id, None)
+    seen = look(checkpoint, checkpoint.tokenizer.encode(COPYING[language]))
+    found, place = deciding(seen), opening(seen, Place())
+    assert found.before > 0.9 and found.after < 0.3 and found.instead != found.token
+    assert place.owner == (found.layer, found.head) and place.query == seen.length - 1
+    for share in (found.before, found.after, found.probability):
+        assert percent(share) in hint(seen)
+
+
+def test_nothing_is_looked_for_on_a_visitors_own_prompt(tab):
+    assert tab.frame.update(tab.at("ab"))[tab.frame.hint] == ""
+    checkpoint = Registry(PUBLIC).get("shipped-stories", None)
+    assert deciding(look(checkpoint, checkpoint.tokenizer.encode("Mia had a"))) is None

@@ -77,52 +77,110 @@
     return joined;
   }
 
+  // ---- room for words -------------------------------------------------------------------------------------------
+
+  const ruler = document.createElement("canvas").getContext("2d");
+  function wide(text, size, family) {
+    ruler.font = `${size}px ${family}`;
+    return ruler.measureText(text).width;
+  }
+
+  // The ticks that can be read beside each other, and their angle: names lie slanted where they do not fit, and every
+  // n-th is left out where even that is too much. `axis` as plotly has drawn it.
+  function readable(axis, upright) {
+    const size = axis.tickfont.size, texts = Array.from(axis.ticktext, bare);
+    const places = Array.from(axis.tickvals, (value) => axis.l2p(axis.d2l(value)));
+    const widths = texts.map((text) => wide(text, size, axis.tickfont.family));
+    const keep = (room) => places.reduce((kept, place, i) => {
+      const last = kept.at(-1);
+      return last === undefined || Math.abs(place - places[last]) >= room(i, last) ? [...kept, i] : kept;
+    }, []);
+    const lines = 1.2 * size, slant = typeof axis.tickangle === "number" ? axis.tickangle : 0;
+    let kept = keep(upright ? () => lines : slant ? () => lines / Math.sin(Math.abs(slant) * Math.PI / 180) : (i, j) => (widths[i] + widths[j]) / 2 + 6);
+    let angle = slant;
+    if (kept.length < texts.length && !upright && !slant && texts.some((text) => /[^\d\s.,−-]/.test(text))) {
+      angle = -60;
+      kept = keep(() => lines / Math.sin(Math.PI / 3));
+    }
+    return kept.length < texts.length || angle !== slant
+      ? { tickvals: kept.map((i) => axis.tickvals[i]), ticktext: kept.map((i) => axis.ticktext[i]), ...(angle ? { tickangle: angle } : {}) } : null;
+  }
+
+  // The size at which the words of a map's cells fit into them, or no words; null where they do as they are.
+  function legible(trace, x, y) {
+    if (trace.type !== "heatmap" || !trace.texttemplate) return null;
+    const across = Math.abs(x.l2p(1) - x.l2p(0)), down = Math.abs(y.l2p(1) - y.l2p(0));
+    const words = trace.texttemplate === "%{text}" ? trace.text.flat().map(bare)
+      : Array.from(grid(trace.z), (row) => Array.from(row, (value) => (Number.isFinite(value) ? value.toFixed(2) : ""))).flat();
+    const wanted = trace.textfont.size, widest = Math.max(...words.map((text) => wide(text, wanted, x.tickfont.family))) / wanted;
+    const most = Math.min(wanted, Math.floor((across - 4) / widest), Math.floor(down / 1.15));
+    return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
+  }
+
   // ---- numbers as tables ----------------------------------------------------------------------------------------
 
+  // The fewest digits that name this number of 32 bits (of 64 where it is one), and no more: 0.1, not 0.10000000149.
+  function digits(value) {
+    if (typeof value !== "number" || Math.fround(value) !== value) return String(value);
+    for (let few = 6; few < 9; few++) if (Math.fround(Number(value.toPrecision(few))) === value) return String(Number(value.toPrecision(few)));
+    return String(Number(value.toPrecision(9)));
+  }
   const quoted = (value) => {
-    const text = value === null || value === undefined || Number.isNaN(value) ? "" : String(value);
+    const text = value === null || value === undefined || Number.isNaN(value) ? "" : digits(value);
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
   const bare = (text) => new DOMParser().parseFromString(String(text), "text/html").body.textContent;
 
-  // The name of place `i` on an axis: its tick's text where it has one.
-  function placeName(axis, given, i) {
+  // The name of place `i` on an axis: its tick's text where it has one, in full where the tick is shortened.
+  function placeName(layout, axis, given, i) {
     const value = given ? given[i] : i;
-    const tick = axis?.ticktext && Array.from(axis.tickvals).indexOf(value);
-    return tick >= 0 ? bare(axis.ticktext[tick]) : value;
+    const whole = layout?.meta?.names?.[axis]?.[value];
+    if (whole !== undefined) return bare(whole);
+    const tick = layout?.[axis]?.ticktext && Array.from(layout[axis].tickvals).indexOf(value);
+    return tick >= 0 ? bare(layout[axis].ticktext[tick]) : value;
   }
 
-  // A figure's numbers: a grid per map, else a row per point. `widened` traces only.
+  function grid(z) {
+    if (!z?.bdata) return z;
+    const [, columns] = String(z.shape).split(",").map(Number), flat = decode(z);
+    return Array.from({ length: flat.length / columns }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
+  }
+
+  // A figure's numbers: a grid per map, else a row per point. A trace's `meta.saved` names what is saved of it instead
+  // of what is drawn (its colours may stand for roots or logarithms): {title: numbers}; `meta.x` is where its points are.
   function table(figure, traces) {
     const rows = [];
     for (const trace of traces) {
-      const axis = (which) => figure.layout?.[(trace[which + "axis"] ?? which).replace(which, which + "axis")];
-      const x = decode(trace.x), y = decode(trace.y);
+      const axis = (which) => (trace[which + "axis"] ?? which).replace(which, which + "axis");
+      const name = (which, given, i) => placeName(figure.layout, axis(which), given, i);
+      const x = decode(trace.meta?.x ?? trace.x), y = decode(trace.y), more = trace.error_x?.array;
       if (trace.type === "heatmap") {
-        let z = trace.z;
-        if (z?.bdata) {
-          const [, columns] = String(z.shape).split(",").map(Number), flat = decode(z);
-          z = Array.from({ length: flat.length / columns }, (_, r) => flat.subarray(r * columns, (r + 1) * columns));
+        for (const [title, numbers] of Object.entries(trace.meta?.saved ?? { [trace.name ?? ""]: trace.z })) {
+          const z = grid(numbers);
+          rows.push([title, ...Array.from(z[0] ?? [], (_, i) => name("x", x, i))]);
+          z.forEach((row, i) => rows.push([name("y", y, i), ...row]));
         }
-        rows.push([trace.name ?? "", ...Array.from(z[0] ?? [], (_, i) => placeName(axis("x"), x, i))]);
-        z.forEach((row, i) => rows.push([placeName(axis("y"), y, i), ...row]));
       } else if (x || y) {
-        if (!rows.length) rows.push(["series", "x", "y"]);
-        const length = (x ?? y).length;
-        for (let i = 0; i < length; i++) rows.push([trace.name ?? "", placeName(axis("x"), x, i), placeName(axis("y"), y, i)]);
+        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x) ? ["±"] : [])]);
+        const length = (x ?? y).length, series = bare(trace.name ?? "");
+        for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? [more[i]] : [])]);
       }
     }
-    return lines(rows);
+    return rows;
   }
 
-  function download(text, name) {
+  // A table under a line that says what it is of. Programs skip lines that begin with #.
+  function download(rows, name, about) {
+    const text = (about?.line ? `# ${bare(about.line)}\r\n` : "") + lines(rows);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-    link.download = `${name}.csv`;
+    link.download = `${named(name, about)}.csv`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   }
+
+  const named = (name, about) => [name, about?.name].filter(Boolean).join("-");
 
   // A button with data-csv, in a .table-box, saves the table beside it under that name.
   document.addEventListener("click", (event) => {
@@ -130,7 +188,8 @@
     const found = button?.closest(".table-box")?.querySelector("table");
     if (!found) return;
     const cell = (td) => td.dataset.value ?? td.innerText.trim().replace(/^\u2212(?=[\d.])/, "-"); // a proper minus sign is no number elsewhere
-    download(lines(Array.from(found.rows, (row) => Array.from(row.cells, cell))), button.dataset.csv);
+    const about = { line: button.dataset.about, name: button.dataset.of };
+    download(Array.from(found.rows, (row) => Array.from(row.cells, cell)), button.dataset.csv, about);
   });
 
   window.playgroundChart = (element, props, trigger, server, watch) => {
@@ -141,6 +200,7 @@
     let figure = null; // the whole figure as the server has it, in light colours
     let stream = null;
     let drawn = false;
+    let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
     let fetching = null;
 
@@ -150,8 +210,23 @@
       layout.autosize = true;
       if (width < 440) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
-      return { data: figure.data.map((trace) => widened(tinted(trace, dark))), layout };
+      const data = figure.data.map((trace) => widened(tinted(trace, dark)));
+      data.forEach((trace, i) => Object.assign(trace, fitting?.traces[i]));
+      for (const [axis, change] of Object.entries(fitting?.axes ?? {})) Object.assign(layout[axis], change);
+      return { data, layout };
     };
+
+    // What has to give way for the words of what is drawn now to be read; null where nothing has.
+    function unfit(data) {
+      const full = plot._fullLayout, changed = {};
+      for (const axis of axes()) {
+        const drawn = full[axis];
+        const change = drawn.ticktext?.length && drawn.showticklabels && readable(drawn, axis.startsWith("y"));
+        if (change) changed[axis] = change;
+      }
+      const traces = data.map((trace) => legible(trace, full[(trace.xaxis ?? "x").replace("x", "xaxis")], full[(trace.yaxis ?? "y").replace("y", "yaxis")]));
+      return Object.keys(changed).length || traces.some(Boolean) ? { axes: changed, traces } : null;
+    }
 
     async function draw() {
       scheduled = false;
@@ -164,11 +239,15 @@
         return;
       }
       if (!figure) return;
+      const calm = { displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize" };
+      fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
-      await Plotly.react(plot, data, layout, {
-        displayModeBar: false, displaylogo: false, responsive: false, showTips: false, doubleClick: "reset+autosize",
-      });
+      await Plotly.react(plot, data, layout, calm);
+      if (figure && (fitting = unfit(data))) {
+        const again = themed(isDark(), plot.clientWidth);
+        await Plotly.react(plot, again.data, again.layout, calm);
+      }
       if (!drawn) {
         drawn = true;
         plot.on("plotly_click", clicked);
@@ -220,14 +299,40 @@
       if (!figure) return;
       const Plotly = await plotly();
       const { data, layout } = themed(false, plot.clientWidth);
-      if (format === "csv") return download(table(figure, data), box.dataset.name);
+      const about = props.value?.about;
+      if (format === "csv") return saveNumbers(data, about);
       for (const axis of axes()) layout[axis] = { ...layout[axis], range: plot._fullLayout[axis].range, autorange: false };
-      const width = plot.clientWidth, height = plot.clientHeight;
+      const width = plot.clientWidth, now = plot._fullLayout._size;
+      // what it shows stands below it, in as many lines as it takes; the picture keeps its own place
+      const rows = about?.line ? about.line.match(new RegExp(`.{1,${Math.max(20, Math.floor(width / 5.6))}}(?: |$)`, "g")) : [];
+      const room = rows.length ? 14 * rows.length + 8 : 0, height = plot.clientHeight + room;
+      if (rows.length) {
+        const font = { size: 10, color: "#5c6875" };
+        layout.margin = { l: now.l, r: now.r, t: now.t, b: now.b + room, autoexpand: false };
+        layout.title = { text: rows.join("<br>"), font, x: 0, xanchor: "left", y: 0, yanchor: "bottom", yref: "container", pad: { l: 8, b: 6 } };
+      }
       layout.paper_bgcolor = "#ffffff";
       await Plotly.downloadImage(
         { data, layout: { ...layout, width, height } },
-        { format, width, height, scale: format === "png" ? 2 : 1, filename: box.dataset.name },
+        { format, width, height, scale: format === "png" ? 2 : 1, filename: named(box.dataset.name, about) },
       );
+    }
+
+    // Maps that travel as small integers are asked for again, in full.
+    async function saveNumbers(data, about) {
+      let whole = figure;
+      if (data.some((trace) => trace.meta?.packed)) {
+        try {
+          whole = (await server.whole_figure(props.value?.exact))?.figure;
+        } catch {
+          whole = null;
+        }
+        if (!whole) {
+          words.textContent = "These numbers are no longer kept: choose the head or the prompt again, then save.";
+          return;
+        }
+      }
+      download(table(whole, whole === figure ? data : whole.data), box.dataset.name, about);
     }
 
     // The current whole figure of a stream, when this chart has missed part of it.

@@ -86,6 +86,7 @@ function token(sample, index, text, chance) {
     if (line) node.append(line);
   });
   if (!text) node.append("∅");
+  if (!text.trim()) node.setAttribute("aria-label", text.replaceAll("\n", "line break ").replaceAll(/[^\S\n]/g, "space ").trim() || "nothing");
   return node;
 }
 

@@ -18,8 +18,9 @@ from ....figures.kv_cache import (
 )
 from ....model import PRESETS, ModelConfig
 from ...chart import Chart, Feed, show
-from ...page import Page, in_words
+from ...page import UNSEEN, Page, in_words
 from ...prompts import read_prompt
+from ...quoted import model_facts, quoted
 from .writing import Desk
 
 TOKENS = 120
@@ -78,18 +79,17 @@ def build(page: Page, desk: Desk) -> None:
             counts = (cached.projections, cached.projections_without_cache)
             summary = describe_token_times(lengths[1:], cached_ms[1:], plain_ms[1:], context)
             held = cached.cache_length
-            yield {
+            known = model_facts(page.registry, values[page.visitor], values[page.model])
+            shown = {
                 times: show(_times(context, lengths, cached_ms, plain_ms), summary),
                 projections: show(projection_bars(*counts), describe_projections(*counts)),
                 growth: show(cache_growth(lengths, nbytes), describe_cache_growth(lengths, nbytes, held)),
                 proof: _proof(model.config, length, same, largest, held),
             }
+            yield quoted(shown, **known, prompt=values[desk.prompt])
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
-    start.click(
-        measure, inputs, [times, projections, growth, proof], concurrency_limit=1, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
+    start.click(measure, inputs, [times, projections, growth, proof], concurrency_limit=1, **UNSEEN)
     # what was measured with another model does not stay under this one's name
     page.model.change(
         None, None, [times, projections, growth, proof], js="() => [null, null, null, '']", api_visibility="private"

@@ -15,6 +15,7 @@ from ....figures.wire import percent
 from ....model import Transformer
 from ....storage import Checkpoint
 from ...chart import show
+from ...quoted import quoted
 from .written import Written
 
 TABLE_ROWS = 12
@@ -50,10 +51,12 @@ def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) ->
         for i, (label, row) in enumerate(zip(labels, rows))
     ]
     heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – how it was chosen"
+    about = {"model": written.name, "prompt": checkpoint.tokenizer.decode(written.prompt), "token": index + 1}
+    about |= {"seed": str(written.sampling.seed)}
     return (
         gr.Column(visible=True),
         heading,
-        show(sampling_steps(drawn, chosen=chosen), describe_sampling_steps(drawn, chosen=chosen)),
+        quoted(show(sampling_steps(drawn, chosen=chosen), describe_sampling_steps(drawn, chosen=chosen)), **about),
         table,
         gr.Dropdown(
             choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],

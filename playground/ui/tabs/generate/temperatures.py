@@ -9,12 +9,13 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import generate
+from ....decoding import stream
 from ....decoding.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
 from ...page import Page, in_words
 from ...prompts import read_prompt
+from ...quoted import model_facts, quoted
 from .writing import Desk
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)
@@ -42,18 +43,17 @@ def build(page: Page, desk: Desk) -> None:
             likeliest: list[int] = []
             for temperature in TEMPERATURES:
                 chosen = sampling.replace(temperature=temperature)
-                steps = list(generate(checkpoint.model, ids, length, chosen))
-                first = probabilities(steps[0].logits, torch.tensor([ids]), chosen)[0]
+                steps = list(stream(checkpoint.model, tokenizer, ids, length, chosen, shared=True))
+                first = probabilities(steps[0].step.logits, torch.tensor([ids]), chosen)[0]
                 likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
                 chances[temperature] = [first[t].item() for t in likeliest]
                 entropy = torch.special.entr(first).sum().item()
-                text = tokenizer.decode([*ids, *(s.tokens[0] for s in steps)])[len(tokenizer.decode(ids)) :]
-                cards.append(_card(temperature, entropy, text))
+                cards.append(_card(temperature, entropy, "".join(token.text for _, (token,) in steps)))
             labels = [visible(tokenizer.token_text(t)) for t in likeliest]
             figure = temperature_comparison(labels, chances)
-            return show(
-                figure, describe_temperatures(labels, chances)
-            ), f'<div class="by-temperature">{"".join(cards)}</div>'
+            known = model_facts(page.registry, values[page.visitor], values[page.model])
+            picture = quoted(show(figure, describe_temperatures(labels, chances)), **known, prompt=values[desk.prompt])
+            return picture, f'<div class="by-temperature">{"".join(cards)}</div>'
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
     start.click(compare, inputs, [chart, texts], concurrency_limit=2, api_visibility="private")

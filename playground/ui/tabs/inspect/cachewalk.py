@@ -16,7 +16,7 @@ from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider
 from .frame import Frame, Place
 
 TITLE = "Cache walk"
@@ -45,7 +45,7 @@ def build(frame: Frame) -> None:
         panels = Chart(height=360, save_name="cache-walk", elem_id="walk-panels")
     with gr.Row(equal_height=False):
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
-            bars = Chart(height=260, save_name="next-token", elem_id="walk-bars")
+            bars = Chart(height=260, save_name="next-token-walked", elem_id="walk-bars")
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
             table = gr.HTML(padding=False, elem_id="walk-table")
 
@@ -169,4 +169,4 @@ def step_table(look: Look, steps: list[WalkStep], index: int) -> str:
             "token would have to fall out and the whole cache be made anew.",
             "warning",
         )
-    return theme.table(heads, rows, save="cache-walk") + proof + full
+    return theme.table(heads, rows, save="cache-steps") + proof + full

@@ -34,18 +34,22 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look
+from ....inspection.example import EXAMPLES
 from ... import theme
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import suggestions
+from ...prompts import chips
+from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
-from .looks import EXAMPLE_NOTE, Looks
+from .beginnings import hint, opening, prompts
+from .looks import Looks
 from .place import Place, best, last, watched, whole
 
-__all__ = ["EXAMPLE", "MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
+__all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
-MODEL, EXAMPLE = "model", "example"
+MODEL = "model"
+SUBJECTS = [("The chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -63,8 +67,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
@@ -73,7 +78,7 @@ class Frame:
 
     page: Page
     subject: gr.Radio
-    """The chosen model, or the worked example."""
+    """The chosen model, or a worked example."""
     prompt: gr.Textbox
     ideas: gr.Dataset
     layer: gr.Dropdown
@@ -82,6 +87,8 @@ class Frame:
     key: gr.Dropdown
     notice: gr.HTML
     """One sentence on how the prompt was read, or what is wrong with it."""
+    hint: gr.HTML
+    """What can be broken here."""
     view: gr.Textbox
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
     seen: gr.Textbox
@@ -109,7 +116,7 @@ class Frame:
 
     def look(self, visitor: str | None, model_id: str | None, prompt: str, subject: str = MODEL) -> Look:
         """The model's own look at this prompt, from a small memory of the latest ones. Raises ValueError."""
-        return self._looks.look(visitor, model_id, prompt, example=subject == EXAMPLE)
+        return self._looks.look(visitor, model_id, prompt, example=subject)
 
     def read(self, values: dict[Any, Any]) -> tuple[Look, Place]:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
@@ -158,7 +165,7 @@ class Frame:
         """Wire everything, once all views are built."""
         page = self.page
         drawn = [output for follower in self._followers for output in follower.outputs]
-        everything = list(dict.fromkeys([self.notice, self.view, self.seen, *self.pickers, *drawn]))
+        everything = list(dict.fromkeys([self.notice, self.hint, self.view, self.seen, *self.pickers, *drawn]))
         extras = [component for follower in self._followers for component in follower.extra]
         inputs = {*self.inputs, self.view, self.seen, page.opened, *extras}
 
@@ -187,8 +194,8 @@ class Frame:
             self.turns.on(event, self._presser(press), {*self.inputs, *more}, outputs, draws=False)
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
-            known = suggestions(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            known = prompts(page, model_id, visitor)
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
@@ -199,8 +206,8 @@ class Frame:
         before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else best
-        return last if before != now else None
+            return None if linked else opening
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
@@ -221,7 +228,12 @@ class Frame:
         return {"view": view, "alter": altered, "lists": False, "changed": "place"}
 
     def _presser(self, press: Callable) -> Callable[[Question], Slow]:
-        return lambda question: Slow(press(*self.read(question.values), question))
+        def pressed(question: Question) -> Slow:
+            found, place = self.read(question.values)
+            answer = press(found, place, question)
+            return Slow(lambda: quoted(answer(), **self._facts(question.values, found, place)))
+
+        return pressed
 
     def update(self, values: dict, **change: Any) -> dict:
         """What `plan` draws, at once."""
@@ -259,7 +271,9 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
+            cleared |= {self.notice: _refused(problem), self.hint: "", self.view: view}
+            return functools.partial(dict, {**cleared, **nowhere})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -276,11 +290,13 @@ class Frame:
 
     def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
         shown: dict[Any, Any] = {}
-        notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
+        kind = "info" if values[self.subject] in EXAMPLES else "warning"
+        notes = [theme.notice(note, kind) for note in found.notes]
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
-                    shown |= follower.draw(found, place, *(values[component] for component in follower.extra))
+                    drawn = follower.draw(found, place, *(values[component] for component in follower.extra))
+                    shown |= quoted(drawn, **self._facts(values, found, place))
                 except ValueError as mistake:
                     shown |= follower.cleared()
                     notes.append(_refused(mistake))
@@ -288,7 +304,17 @@ class Frame:
             if isinstance(update := shown.get(component), dict) and update.get("__type__") == "update":
                 shown[component] = {"value": value, **update}
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
+        drawn[self.hint] = theme.notice(words) if (words := hint(found)) else ""
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
+        """What a saved picture or table has to say of itself."""
+        where = {"layer": place.layer, "head": place.head}
+        if example := EXAMPLES.get(values[self.subject]):
+            return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
+        page = self.page
+        known = model_facts(page.registry, values[page.visitor], values[page.model])
+        return {**known, "prompt": values[self.prompt], **where}
 
     def _picked(self, found: Look, place: Place, lists: bool) -> dict:
         numbers = dataclasses.astuple(place)
@@ -301,43 +327,41 @@ class Frame:
 
 def build(page: Page) -> Frame:
     """The prompt, its suggestions, the four pickers and the notice."""
-    known = suggestions(page, page.registry.default, None)
+    known = prompts(page, page.registry.default, None)
     with gr.Column(elem_classes="card", elem_id="inspect-frame"):
         with gr.Row(equal_height=False):
             with gr.Column(scale=3, min_width=300):
                 prompt = gr.Textbox(
                     known[0],
                     label="Prompt",
-                    info="What the model reads; everything below follows as you type.",
+                    placeholder="What the model reads; everything below follows as you type.",
                     max_lines=4,
                     elem_id="inspect-prompt",
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )
             with gr.Column(scale=2, min_width=300):
-                subject = gr.Radio(
-                    [("The chosen model", MODEL), ("A worked example", EXAMPLE)],
-                    value=MODEL,
-                    label="Look into",
-                    elem_classes="pills",
-                    elem_id="inspect-subject",
-                )
+                with gr.Row(equal_height=False, elem_id="inspect-subjects"):
+                    subject = gr.Radio(
+                        SUBJECTS, value=MODEL, label="Look into", elem_classes="pills", elem_id="inspect-subject"
+                    )
+                    copy_link(page, "inspect")
                 with gr.Row(elem_id="inspect-place"):
                     layer = _picker("Layer", "inspect-layer")
                     head = _picker("Head", "inspect-head")
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
-                copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
+        told = gr.HTML(padding=False, elem_id="inspect-hint")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
-    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, view, seen)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:

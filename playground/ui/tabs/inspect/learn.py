@@ -19,7 +19,8 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
+from ...slips import slips
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
 
@@ -75,6 +76,7 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             gr.HTML(theme.heading("Who is pushed hardest", "Length of the gradient, part by part."), padding=False)
             norms = Chart(height=300, save_name="gradient-norms", elem_id="learn-norms")
+    textbooks = gr.HTML(padding=False, elem_id="learn-slips")
     with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
         table = gr.HTML(padding=False, elem_id="learn-table")
     rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
@@ -100,6 +102,9 @@ def build(frame: Frame) -> None:
 
     outputs = [matrix, cards, before, gradient, difference, after, row, column, weight, norms, table]
     frame.follow(draw, outputs, extra=[rule, matrix, row, column], slow=True)
+    frame.follow(
+        lambda look, place: {textbooks: slips("padding", "loops", "dropout")}, [textbooks], per="head", slow=True
+    )
     for event, of in ((rule.input, rule), (matrix.input, matrix), (row.submit, row), (column.submit, column)):
         frame.redraws(event, of=of)
 
@@ -180,12 +185,20 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
         f"±{typical:.2g}.",
         "step": f"The difference, after − before: typically ±{typical:.2g}, "
         f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight.",
-        "after": "After the step, on the scale of the first picture: the change is too small to see, which is why "
-        "training takes hundreds of steps.",
+        "after": f"After the step, on the scale of the first picture: {_seen(part, report)}.",
     }[name]
     if drawn.shape != values.shape:
         words += f" Drawn: the first {drawn.shape[0]} × {drawn.shape[1]}."
     return figure, words
+
+
+def _seen(part: Matrix, report: StepReport) -> str:
+    """Whether a step shows beside the weights that it changes."""
+    before, moved = part.of(report.before[part.name]), part.of(report.step(part.name))
+    share = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
+    if share < 0.05:
+        return f"no weight moved by more than {100 * share:.2g} % of it, which no eye sees: training takes many steps"
+    return f"the weight that moved farthest did so by {100 * share:.2g} % of the scale, which can be seen"
 
 
 def _percent(step: float, before: np.ndarray) -> str:
@@ -289,4 +302,4 @@ def parameter_table(report: StepReport) -> str:
     heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖", "‖step‖")
     total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
     more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
-    return theme.table(heads, body, save="parameters") + theme.quiet(total + more)
+    return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)

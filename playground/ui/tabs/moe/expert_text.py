@@ -18,7 +18,17 @@ const pick = (target) => {
 };
 element.addEventListener("click", (event) => pick(event.target));
 element.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" || event.key === " ") { event.preventDefault(); pick(event.target); }
+  const token = event.target.closest && event.target.closest("[data-token]");
+  if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
+  const all = Array.from(element.querySelectorAll("[data-token]")), at = all.indexOf(token), last = all.length - 1;
+  const steps = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last };
+  const to = steps[event.key];
+  if (to !== undefined) {
+    const next = all[Math.min(Math.max(to, 0), last)];
+    token.tabIndex = -1; next.tabIndex = 0; next.focus();
+  } else if (event.key === "Enter" || event.key === " ") pick(token);
+  else return;
+  event.preventDefault();
 });
 """
 
@@ -35,7 +45,7 @@ def expert_text(
 
     `first` (L, T) are those experts; a token takes its colour from layer `shown` (an index into `layers`).
     """
-    spans = []
+    spans, stop = [], followed or 0  # one stop of the tab key, arrows inside
     for t, token in enumerate(tokens):
         tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
         numbers = "".join(
@@ -44,7 +54,8 @@ def expert_text(
         )
         mark = ' class="followed" aria-current="true"' if t == followed else ""
         spans.append(
-            f'<span data-token="{t}"{mark} tabindex="0" role="button" style="{expert_style(first[shown][t])}" '
+            f'<span data-token="{t}"{mark} tabindex="{-(t != stop)}" role="button" '
+            f'style="{expert_style(first[shown][t])}" '
             f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</span>'
         )
     names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))

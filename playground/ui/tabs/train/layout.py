@@ -12,9 +12,13 @@ from ....service.pace import Pace
 from ....service.views import RunView
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientCheckboxGroup
+from ...forms import run as form
+from ...forms import texts
+from ...forms.fields import draw
+from ...gradio_fixes.lenient import LenientCheckboxGroup
+from ...quoted import quoted
 from ...theme import quiet
-from . import form, speaking, watch
+from . import speaking, watch
 from .runs_table import kept_words, runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 
@@ -25,33 +29,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     c["letters"] = gr.Textbox("", visible=False)  # of the link that set the form up
     c["linked"] = gr.HTML(padding=False, visible=False, elem_id="linked")
     c["forget"] = gr.Button("Forget the link", size="sm", visible=False, elem_id="forget-link")
-    c["source"] = gr.Radio(
-        [(title, name) for name, title in form.SOURCES.items()],
-        value=FIRST_SOURCE,
-        label="What should it learn?",
-        elem_classes="pills",
-        elem_id="source",
-    )
-    c["source_note"] = gr.HTML(quiet(form.NOTES[FIRST_SOURCE]), padding=False)
-    with gr.Column(visible=False, elem_id="own-text") as c["own"]:
-        c["own_kind"] = gr.Radio(
-            [(title, name) for name, title in form.OWN_KINDS.items()], value="paste", show_label=False, container=False
-        )
-        c["text"] = gr.Textbox(
-            label="Your text",
-            lines=6,
-            max_lines=12,
-            placeholder="Paste a page or more: a story, a poem, a chat, code …",
-            elem_id="text",
-        )
-        c["upload"] = gr.File(
-            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=120
-        )
-        with gr.Column(visible=False) as c["hub"]:
-            c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
-            c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
-            c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
-        c["text_fits"] = gr.HTML(padding=False, elem_id="text-fits")
+    c |= texts.draw(limits, "What should it learn?", FIRST_SOURCE)
     c["size"] = gr.Radio(
         [(title, name) for name, title in form.SIZES.items()],
         value=FIRST_SIZE,
@@ -60,12 +38,12 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         elem_id="size",
     )
     values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
-    first = values | {"source": FIRST_SOURCE, "prompt": form.PROMPTS[FIRST_SOURCE]}
+    first = values | {"source": FIRST_SOURCE, "prompt": texts.PROMPTS[FIRST_SOURCE]}
     c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")
     c["prompt"] = gr.Textbox(
         label="Prompt",
         info="What it continues while it learns. Press Enter to ask the model shown what comes next.",
-        value=form.PROMPTS[FIRST_SOURCE],
+        value=texts.PROMPTS[FIRST_SOURCE],
         max_lines=3,
         elem_id="prompt",
     )
@@ -79,32 +57,45 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         c["reset"] = gr.Button("Reset all", size="sm")
         for group, title in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
-                for field in form.FIELDS:
-                    if field.group == group:
-                        c[field.name] = field.build(limits, values[field.name])
+                c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
                 c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
-    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
-        gr.HTML(quiet("A button sets the controls above to that system's architecture."), padding=False)
+    with gr.Accordion("Models of five walkthroughs (S1–S5) and two more", open=False, elem_id="systems"):
+        gr.HTML(
+            quiet(
+                "Five walkthroughs of transformers come with code of their own; their models are called S1 to S5 here. "
+                "A button sets the controls above to that model's architecture."
+            )
+            + '<ul class="changes quiet-line">'
+            + "".join(f"<li><strong>{PRESETS[n].title}</strong> {PRESETS[n].note}</li>" for n in form.SYSTEMS)
+            + "</ul>",
+            padding=False,
+        )
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
                 c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")
         c["preset_note"] = gr.HTML(padding=False)
-        c["preset_chart"] = Chart(height=240, save_name="parameters", toolbar=False, visible=False)
+        c["preset_chart"] = Chart(height=240, save_name="preset-parameters", toolbar=False, visible=False)
         c["preset_table"] = gr.HTML(padding=False)
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(FIRST_SIZE, visible=False)
+    c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     return c
 
 
 def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
     """The right column, showing a recorded run before anything was trained."""
     r: dict[str, Any] = {}
+
+    def drawn(picture: tuple, **more: Any) -> Any:
+        return quoted(show(*picture), **watch.facts(opening), **more)
+
     with gr.Column(elem_classes="card"):
         r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="status")
         r["match"] = gr.HTML(padding=False, elem_id="match")
-        r["curve"] = Chart(show(*watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
+        r["curve"] = Chart(drawn(watch.curve(opening)), height=360, save_name="loss", elem_id="curve")
         r["rungs"] = gr.HTML(speaking.panel(opening), padding=False, elem_id="rungs")
         with gr.Row(elem_id="after-training"):
+            r["best"] = gr.Button("Use the best step", size="md", visible=False, elem_id="use-best", min_width=150)
             r["talk"] = gr.Button("Talk to it →", size="md", visible=bool(opening), elem_id="talk", min_width=120)
             r["copy"] = gr.Button(
                 "Copy link",
@@ -128,7 +119,10 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
         with gr.Column(scale=5, min_width=300, elem_classes="card"):
             r["question"] = gr.HTML(watch.question(opening), padding=False)
             r["predictions"] = Chart(
-                show(*watch.predictions(opening)), height=300, save_name="next-token", elem_id="predictions"
+                drawn(watch.predictions(opening), prompt=opening and opening.prompt),
+                height=300,
+                save_name="next-token",
+                elem_id="predictions",
             )
     with gr.Accordion("Your runs, side by side", open=False, elem_classes="card", elem_id="runs"):
         r["runs"] = gr.HTML(runs_table([], None), padding=False)
@@ -144,11 +138,11 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
         gr.HTML(quiet(kept_words(limits)), padding=False)
     with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
         config = opening.config if opening else None
-        r["parameters"] = Chart(show(*watch.parameter_chart(config)), height=240, save_name="parameters")
+        r["parameters"] = Chart(drawn(watch.parameter_chart(config)), height=240, save_name="parameters")
         r["parameter_table"] = gr.HTML(watch.parameter_table(config), padding=False)
     with gr.Accordion("Gradients, layer by layer", open=False, elem_classes="card", elem_id="gradients"):
         gr.HTML(quiet("How hard each part of the model is pushed by the loss, at each evaluation."), padding=False)
-        r["gradients"] = Chart(show(*watch.gradient_chart(opening)), height=280, save_name="gradients")
+        r["gradients"] = Chart(drawn(watch.gradient_chart(opening)), height=280, save_name="gradients")
     with gr.Accordion("Words used alike", open=False, elem_classes="card", elem_id="similarity"):
         r["similarity_note"] = gr.HTML(watch.similarity_note(opening), padding=False)
         r["similarity"] = Chart(height=320, save_name="word-similarity")

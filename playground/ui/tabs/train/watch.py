@@ -11,13 +11,13 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....data.ladder import NO_MASK
 from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ....service.views import RunView
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
+from ...slips import slips
 from . import speaking
 
 CANDIDATES = 8
@@ -26,6 +26,11 @@ SAMPLES = 12
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------
+
+
+def facts(view: RunView | None) -> dict[str, Any]:
+    """What a saved picture has to say of the run."""
+    return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
@@ -42,7 +47,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    return figure, loss.describe_loss(run, rungs)
+    return figure, loss.describe_loss(run, rungs, view.standing.in_words if view else "")
 
 
 def _floor_is_low(view: RunView | None) -> bool:
@@ -58,6 +63,7 @@ def _as_run(view: RunView) -> loss.Run:
         history.steps,
         history.evaluations,
         kind="moe" if view.config and view.config.n_experts else "dense",
+        best=history.best if history.best and history.best[0] < history.evaluations["step"][-1] else None,
         recorded=view.state == "recorded",
     )
 
@@ -76,8 +82,9 @@ def status(view: RunView | None) -> str:
         return theme.notice("Nothing has been trained yet: press Train and watch.")
     parts = [_progress(view)]
     parts += [theme.notice(text, "warning") for text in view.notices]
-    if view.config is not None and not view.config.causal:
-        parts.append(theme.notice(NO_MASK, "warning"))
+    state = view.standing
+    if view.state != "finished" and state.tone in ("warning", "error"):
+        parts.append(theme.notice(state.in_words, state.tone))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
         parts.append(speaking.standing_line(view))
@@ -91,9 +98,8 @@ def _progress(view: RunView) -> str:
         made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
         seconds = seconds_of(view)
         took = f", {theme.duration(seconds)} of training" if seconds else ""
-        words = (
-            f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else 'came with the model'}"
-        )
+        whence = "was one of two that a comparison trained" if view.paired else "came with the model"
+        words = f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else whence}"
         words = f"{words}: {done:,} steps{took}." if done else "This model came without a record of its training."
         return (
             f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
@@ -107,11 +113,23 @@ def _progress(view: RunView) -> str:
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
     if view.state == "finished":
-        kind = "warning" if (view.history.finished or {}).get("reason") == "diverged" else "good"
-        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), kind)}'
+        return f'<div class="run-title">{title}</div>{theme.notice(_ended(view), view.standing.tone)}'
     left = f", about {theme.duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
     words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
+
+
+def _ended(view: RunView) -> str:
+    """How a run ended, in what state, and which weights are the model."""
+    words = f"{sentence(view.message)} {view.standing.in_words}"
+    if view.used is not None:
+        words += f" The model is that of step {view.used:,} now, on all tabs; Resume goes on from the last step."
+    return words
+
+
+def use_label(view: RunView) -> str:
+    """What the button says that makes the best weights the model."""
+    return f"Use step {view.kept:,}, the best" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
@@ -305,7 +323,7 @@ def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
             return theme.quiet("Drawn when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: words used alike end up alike.")
+        return theme.quiet("Cosine similarity of word vectors: do words used alike end up alike?") + slips("alike")
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )

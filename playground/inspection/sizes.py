@@ -1,0 +1,44 @@
+"""Sizes: what a model's parts weigh, what a training step keeps of them in memory, and what they compute per token.
+
+B = rows of a batch, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from ..model import PRESETS, ModelConfig
+
+COMPARED: dict[str, ModelConfig] = {
+    "S5, dense": PRESETS["s5"].config,
+    "S5, eight experts": PRESETS["s5-moe"].config,
+    "S3": PRESETS["s3"].config,
+    "GPT-2 small": PRESETS["gpt2-small"].config,
+}
+"""Models of the teaching texts, and the one that most of them mean."""
+
+
+def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
+    """Numbers that one dense block keeps for the backward pass, by part: the largest ones, not all.
+
+    Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
+    make again; the blend; and the feed-forward layer's hidden numbers.
+    """
+    rows = batch * length
+    return {
+        "queries, keys, values": rows * config.d_head * (config.n_heads + 2 * config.kv_heads),
+        "scores of all heads": rows * length * config.n_heads,
+        "blends": rows * config.n_heads * config.d_head,
+        "hidden layer": rows * config.ff_width,
+    }
+
+
+def compute(config: ModelConfig, length: int) -> dict[str, int]:
+    """Operations for one token that attends to `length` keys, by part; they sum to `config.flops_per_token(length)`."""
+    d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
+    parts = {
+        "attention: project in and out": config.n_layers * 2 * d * D * (2 * H + 2 * Hkv),
+        "attention: scores and blend": config.n_layers * 4 * length * H * D,
+        "output layer": 2 * d * config.vocab_size,
+    }
+    rest = config.flops_per_token(length) - sum(parts.values())
+    name = "experts visited, and routers" if config.n_moe_layers == config.n_layers else "feed-forward"
+    return {**dict(list(parts.items())[:2]), name: rest, "output layer": parts["output layer"]}

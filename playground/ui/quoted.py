@@ -1,0 +1,84 @@
+"""Quoted: the line that says, in every saved picture and table, what it is of; and what tells its file from others."""
+
+from __future__ import annotations
+
+import functools
+import html
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .. import __version__
+from ..data.tokenizers import visible
+from ..figures.wire import escaped, shortened
+from ..service.models import Registry
+
+LONGEST = 160
+"""Characters of a prompt that are quoted."""
+
+
+def quoted(updates: Any, **facts: Any) -> Any:
+    """A handler's updates, in which every chart and every saved table carries the line.
+
+    Args:
+        updates: a mapping, a tuple or one update. What carries a line already keeps it.
+        **facts: by name, in the order of the line: model, step, prompt, layer, head …; None is left out. A chart's own
+            (`chart.show`) come before these.
+    """
+    if isinstance(updates, tuple):
+        return tuple(_quoted(value, facts) for value in updates)
+    if not isinstance(updates, dict) or {"figure", "append"} & updates.keys():
+        return _quoted(updates, facts)
+    return {component: _quoted(value, facts) for component, value in updates.items()}
+
+
+def about(**facts: Any) -> dict[str, str]:
+    """`line` for under a picture and over a table (escaped as plotly reads it), `name` for after a file's own."""
+    known = {name: f"{f:,}" if isinstance(f, int) else str(f) for name, f in facts.items() if f is not None}
+    parts, marks = [f"Transformer Playground {__version__}"], []
+    for name, text in known.items():
+        if name == "prompt":
+            parts.append(f"prompt “{visible(shortened(text, LONGEST))}”")
+        else:
+            parts.append(text if name == "model" else f"{name} {text}")
+            marks.append(text if name == "model" else f"{name}{text}".replace(",", ""))
+    slugs = (re.sub(r"[^a-z0-9]+", "-", mark.lower()).strip("-") for mark in marks)
+    return {"line": escaped(" · ".join([*parts[1:], parts[0]])), "name": "-".join(filter(None, slugs))[:80]}
+
+
+def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, Any]:
+    """Names and steps of the models, as this visitor's list calls them; of those that are still there."""
+    names = {model_id: name for name, model_id in registry.choices(visitor)}
+    known = [model_id for model_id in model_ids if isinstance(model_id, str) and model_id in names]
+    steps = sorted({registry.get(model_id, visitor).history.last_step for model_id in known})
+    return {
+        "model": " and ".join(names[model_id] for model_id in known) or None,
+        "step": " and ".join(f"{step:,}" for step in steps) or None,
+    }
+
+
+def quoting(handler: Callable, registry: Registry, **named: str) -> Callable:
+    """A handler of (visitor, model_id, …), whose answers are quoted.
+
+    Args:
+        **named: fact → the parameter whose value it is, such as prompt="words".
+    """
+    signature = inspect.signature(handler)
+
+    @functools.wraps(handler)
+    def answered(visitor: Any, model_id: Any, *others: Any, **more: Any) -> Any:
+        given = signature.bind(visitor, model_id, *others, **more).arguments
+        facts = {fact: given[parameter] for fact, parameter in named.items()}
+        return quoted(handler(visitor, model_id, *others, **more), **model_facts(registry, visitor, model_id), **facts)
+
+    return answered
+
+
+def _quoted(value: Any, facts: dict[str, Any]) -> Any:
+    if isinstance(value, dict) and {"figure", "append"} & value.keys() and "about" not in value:
+        return {**value, "about": about(**facts | value.get("facts", {}))}
+    if isinstance(value, str) and 'data-csv="' in value and 'data-about="' not in value:
+        said = {key: html.escape(text, quote=True) for key, text in about(**facts).items()}
+        return value.replace("data-csv=", f'data-about="{said["line"]}" data-of="{said["name"]}" data-csv=')
+    return value

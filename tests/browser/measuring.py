@@ -1,0 +1,46 @@
+"""What a page looks like, in numbers: writing that lies over other writing or is cut off, and the rules of axe-core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Every piece of writing of every figure in view, as the four corners of its letters: those that meet another's or leave
+# the figure. A box is higher than its letters by about a third.
+WRITING = """() => {
+  const cross = (a, b) => a.some((p, i) => {
+    const q = a[(i + 1) % 4], n = [q[1] - p[1], p[0] - q[0]], at = (c) => c[0] * n[0] + c[1] * n[1];
+    return Math.max(...b.map(at)) <= Math.min(...a.map(at)) || Math.min(...b.map(at)) >= Math.max(...a.map(at));
+  });
+  const corners = (text) => {
+    const box = text.getBBox(), m = text.getScreenCTM(), up = 0.2 * Math.min(box.height, 14), side = 0.5;
+    return [[0, 0], [1, 0], [1, 1], [0, 1]].map(([x, y]) => {
+      const px = box.x + side + x * (box.width - 2 * side), py = box.y + up + y * (box.height - 2 * up);
+      return [m.a * px + m.c * py + m.e, m.b * px + m.d * py + m.f];
+    });
+  };
+  const found = [];
+  for (const plot of document.querySelectorAll(".chart-plot")) {
+    if (!plot.clientWidth || !plot.querySelector(".main-svg")) continue;
+    const name = plot.closest(".chart-box").dataset.name, edge = plot.getBoundingClientRect();
+    const shows = { opacityProperty: true, visibilityProperty: true };
+    const seen = (text) => text.textContent.trim() && text.checkVisibility(shows);
+    const all = [...plot.querySelectorAll(".main-svg text")].filter(seen);
+    const texts = all.map((text) => [text.textContent, corners(text)]);
+    texts.forEach(([one, a], i) => {
+      const [xs, ys] = [0, 1].map((k) => a.map((p) => p[k]));
+      if (Math.min(...xs) < edge.left - 2 || Math.max(...xs) > edge.right + 2 || Math.min(...ys) < edge.top - 2
+        || Math.max(...ys) > edge.bottom + 2) found.push(`${name}: “${one}” is cut off`);
+      for (const [other, b] of texts.slice(i + 1))
+        if (!cross(a, b) && !cross(b, a)) found.push(`${name}: “${one}” lies over “${other}”`);
+    });
+  }
+  return found;
+}"""
+DRAWN = """() => [...document.querySelectorAll('.chart-plot')].filter((p) => p.clientWidth && p._fullLayout)
+  .every((p) => Math.abs(p._fullLayout.width - p.clientWidth) < 2)"""
+
+
+def figures(page: Any) -> list[str]:
+    """What is wrong with the writing of the figures in view, once each is as wide as its place."""
+    page.wait_for_function(DRAWN)
+    return page.evaluate(WRITING)

@@ -1,0 +1,36 @@
+"""Sizes: what is counted is what a model has, keeps and computes."""
+
+import pytest
+import torch
+
+from playground.inspection.sizes import COMPARED, activations, compute
+from playground.model import Transformer, trace
+from tests.model.configs import VARIANTS
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_operations_by_part_are_all_there_are(name):
+    config = VARIANTS[name]
+    parts = compute(config, 9)
+    assert sum(parts.values()) == config.flops_per_token(9) and min(parts.values()) > 0
+    longer = compute(config, 10)
+    assert {part for part in parts if parts[part] != longer[part]} == {"attention: scores and blend"}
+
+
+@pytest.mark.parametrize("name", ["learned", "rmsnorm, swiglu, grouped", "one key head, qk-norm, relu2"])
+def test_what_a_block_keeps_is_what_a_pass_makes(name):
+    config = VARIANTS[name]
+    seen = trace(Transformer(config), torch.randint(0, 11, (3, 7)))
+    made = {part: seen[part, 0].numel() for part in ("q", "k", "v", "scores", "z", "ff_hidden")}
+    assert list(activations(config, 3, 7).values()) == [
+        made["q"] + made["k"] + made["v"], made["scores"], made["z"], made["ff_hidden"],
+    ]  # fmt: skip
+
+
+def test_the_models_that_are_compared_have_the_sizes_that_their_texts_give():
+    assert {name: config.n_parameters for name, config in COMPARED.items()} == {
+        "S5, dense": 205_696,
+        "S5, eight experts": 1_134_208,
+        "S3": 162_692_432,
+        "GPT-2 small": 124_439_808,
+    }

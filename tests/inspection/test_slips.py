@@ -1,0 +1,105 @@
+"""Textbook slips: every number of every sentence, found again another way."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.sentences import SENTENCES
+from playground.inspection.slips import CHECKPOINTS, SLIPS, told
+from playground.model import PRESETS, Transformer
+from playground.storage import load
+
+
+def numbers(name: str) -> dict:
+    return SLIPS[name].numbers()
+
+
+def weights(preset: str, **changes) -> Transformer:
+    """The preset's model without memory: only its shapes."""
+    with torch.device("meta"):
+        return Transformer(PRESETS[preset].config.replace(**changes))
+
+
+def count(module: torch.nn.Module) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_each_says_what_the_text_says_and_what_is_true_without_a_place_left_open(name):
+    says, truth = told(name)
+    assert re.match(r"S[1-5] \w", says) and says.endswith(".") and truth.endswith(".")
+    assert not re.search(r"[{}]|nan|inf\b", truth) and re.search(r"\d", truth)
+
+
+def test_biases_make_the_difference_between_the_two_attentions_of_the_first():
+    got = numbers("counts")
+    assert got["more"] == count(weights("s1", qkv_bias=True)) - count(weights("s1")) == 9216
+    assert got["per_layer"] == 3 * 512 and "1,536 more per layer" in told("counts")[1]
+
+
+def test_a_mask_unsqueezed_behind_its_rows_makes_a_batch_of_its_length():
+    mask = np.tril(np.ones((8, 8), dtype=bool))[:, None, None, :]
+    assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == numbers("mask")["batch"] == 8
+    with pytest.raises(ValueError):
+        np.broadcast_shapes(mask.shape, (4, 2, 8, 8))
+    assert numbers("mask")["four"] == "fails"
+
+
+def test_post_norm_keeps_one_length_and_pre_norm_grows_as_a_walk_does():
+    got = numbers("placement")
+    assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
+    assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768
+
+
+def test_the_third_systems_size_compute_and_bytes():
+    model = weights("s3")
+    size = numbers("size")
+    assert size["all"] * 1e6 == count(model) == 162_692_432
+    assert size["blocks"] * 1e6 == count(model.blocks) and round(size["blocks"], 1) == 85.1
+    compute, block = numbers("compute"), model.blocks[0]
+    assert compute["feedforward"] * 1e6 == 2 * (
+        block.feedforward.up.weight.numel() + block.feedforward.down.weight.numel()
+    )
+    assert compute["attention"] * 1e6 == sum(2 * 512 * 64 for _ in range(12)) * 2  # q·k of 512 keys, then the blend
+    assert compute["token"] * 1e6 == block.feedforward.up.weight.numel() and round(compute["token"], 1) == 2.4
+    assert compute["sequence"] == pytest.approx(201.3, abs=0.05) and compute["times"] == 6
+    kept = numbers("bytes")
+    q = torch.empty(32, 512, 3 * 768, device="meta")
+    scores, hidden = torch.empty(32, 12, 512, 512, device="meta"), torch.empty(32, 512, 3072, device="meta")
+    assert kept["numbers"] * 1e6 == q.numel() and kept["qkv"] * 1e6 == q.nbytes
+    assert kept["block"] * 1e6 == q.nbytes + scores.nbytes + hidden.nbytes and round(kept["block"]) == 755
+    assert kept["mixed"] * 1e6 == q.numel() + scores.nbytes + hidden.nbytes and round(kept["mixed"]) == 642
+
+
+def test_padding_words_and_loops_of_the_fifth():
+    longest = max(len(s.split()) for s in SENTENCES)
+    padded = [s.split()[1:] + ["PAD"] * (longest - len(s.split())) for s in SENTENCES]
+    cells = [word for row in padded for word in row]
+    got = numbers("padding")
+    assert (got["padding"], got["cells"]) == (cells.count("PAD"), len(cells))
+    assert got["share"] == pytest.approx(cells.count("PAD") / len(cells))
+    words = numbers("words")
+    assert words["n"] == count(weights("s5")) == 205_696
+    assert words["fewer"] == count(weights("s5", vocab_size=24)) == 205_696 - 4 * 2 * 64
+    assert numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
+
+
+def test_words_used_alike_are_compared_with_the_untrained_model():
+    got = numbers("alike")
+    shipped = load(CHECKPOINTS / "sentences")
+    after = shipped.model.embedding.weight.detach().double()
+    ids = {word: shipped.tokenizer.encode(word)[0] for word in ("mat", "rug", "cat", "dog")}
+    for one, other, key in (("mat", "rug", "mat"), ("cat", "dog", "cat")):
+        a, b = after[ids[one]], after[ids[other]]
+        assert got[key] == pytest.approx(float(a @ b / a.norm() / b.norm()), abs=1e-5)
+    assert got["r"] > got["r0"] + 0.2 and "so use shows" in got["verdict"]
+    assert abs(got["r0"]) < 0.2  # an untrained model knows nothing of use
+
+
+def test_dropout_left_on_makes_held_out_text_look_worse():
+    got = numbers("dropout")
+    assert got["p"] == load(CHECKPOINTS / "prose").config.dropout and 0.02 < got["worse"] < 0.3
+    assert got["off"] == pytest.approx(1.24, abs=0.02)
