@@ -1,13 +1,17 @@
 """What the Train tab says of a loss and of a text is what was measured, escaped, and no surer than that."""
 
 import re
+from dataclasses import replace
 
 from playground.data import Ladder, corpus_from_language
 from playground.data.judging import Learned
+from playground.decoding import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView
 from playground.training import Evaluated, History, Judged
+from playground.ui.tabs.generate.tokens import finished
+from playground.ui.tabs.generate.written import Written
 from playground.ui.tabs.train import speaking, watch
 
 CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
@@ -72,8 +76,26 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
-    short = view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")])
-    assert "has forgotten the beginning" not in speaking.skill_chart(short)[1]
+
+
+def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
+    assert "has forgotten the beginning" not in speaking.standing_line(view_of(LADDER.floor))
+    stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
+    config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
+    long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
+    short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
+    line = speaking.standing_line(short_sighted)
+    assert "A story is about 19" in line and "has forgotten the beginning" in line
+    whole = replace(short_sighted, config=config.replace(context_length=256))
+    assert "has forgotten the beginning" not in speaking.standing_line(whole)
+
+
+def test_the_tokens_of_a_wrong_word_are_found():
+    written = Written("a", "a", [1], [[1, 2, 3]], [[0.5, 0.5, 0.5]], SamplingConfig())
+    found = [Verdict("", ((1, 3, "why"),))]
+    assert finished("", {}, written, [["a", "bc", "d"]], found)["faults"] == [[(1, 1, "why")]]
+    assert finished("", {}, written, [["ab", "c", "d"]], found)["faults"] == [[(0, 1, "why")]]
+    assert finished("", {}, written, [["ab", "c", "d"]], [None])["faults"] == [[]]
 
 
 def test_samples_are_judged_where_they_stand():

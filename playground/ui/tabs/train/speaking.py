@@ -5,9 +5,10 @@ from __future__ import annotations
 import html
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Ladder
+from ....data import LANGUAGES, Ladder, Tokenizer
 from ....data.judging import Share
 from ....data.ladder import NOTHING_LEFT, Rung
 from ....data.left import standing
@@ -64,6 +65,8 @@ def standing_line(view: RunView) -> str:
     if math.isfinite(value):
         bits = view.ladder.bits_per_character(value)
         choices = view.ladder.choices(value)
+        if view.ladder.floor is not None:
+            words += html.escape(_too_short(view))
         words += f' <span class="quiet">{choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character.</span>'
     return f'<p class="standing">{words}</p>'
 
@@ -76,7 +79,7 @@ def gap_words(gap: float, ladder: Ladder) -> str:
     if gap < -NOTHING_LEFT:
         return "too few validation tokens to judge by, or a leak"
     if gap < NOTHING_LEFT:
-        return "as good as it gets"
+        return "as good as windows of this length allow"
     return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
 
 
@@ -105,22 +108,27 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
     words = f"{what.capitalize()}, of {shares[-1].of} that it wrote. {skill.describe_skill(steps, values, intervals)}"
-    return figure, words + _too_short(view)
+    return figure, words
 
 
 def _too_short(view: RunView) -> str:
     """That the model cannot see a whole unit at once, where that is so: the floor is as short-sighted as it is."""
-    if view.config is None or view.tokenizer is None:
+    if view.config is None or view.tokenizer is None or view.language not in LANGUAGES:
         return ""
     language = LANGUAGES[view.language]
-    lengths = [len(view.tokenizer.encode(unit)) + 1 for unit in language.sample(4000, seed=0).split("\n")[:-1]]
-    mean, context = sum(lengths) / len(lengths), view.config.context_length
+    mean, context = _tokens_of_a_unit(view.language, view.tokenizer), view.config.context_length
     if mean <= context:
         return ""
     return (
         f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: towards the end "
         "it has forgotten the beginning, and the floor, which sees no more, does not show that."
     )
+
+
+@lru_cache(maxsize=32)
+def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
+    units = LANGUAGES[language].sample(4000, seed=0).split("\n")[:-1]
+    return sum(len(tokenizer.encode(unit)) + 1 for unit in units) / len(units)
 
 
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:
