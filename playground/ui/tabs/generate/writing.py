@@ -268,7 +268,7 @@ def _write(
     if press.stopped:
         words.append("Stopped; what was written is kept.")
     verdicts = verdicts_on(checkpoint, ["".join(p) for p in pieces], head["given"])
-    yield finished(name, head, written, pieces, verdicts), [in_words_of(verdicts), *words]
+    yield finished(name, head, written, pieces, verdicts), [*filter(None, [in_words_of(verdicts)]), *words]
 
 
 def _next_seed(seed: int, kept: Any) -> int:
