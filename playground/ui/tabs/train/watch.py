@@ -43,6 +43,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
         [_as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
         log_y=_floor_is_low(view),
+        sayings={rung.name: rung.sentence for rung in view.ladder.speaking()} if rungs else None,
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
