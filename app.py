@@ -46,7 +46,7 @@ def main() -> None:
         raise SystemExit("--mcp needs one more package: pip install 'gradio[mcp]', then start again.")
     if os.environ.get("SPACES_ZERO_GPU"):
         import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
-    from playground.ui.swiftly import import_gradio
+    from playground.ui.gradio_fixes.quick_import import import_gradio
 
     import_gradio()
     from playground.model.fast.process import settle

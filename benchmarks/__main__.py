@@ -8,7 +8,8 @@ import importlib
 from playground.model.fast.process import settle
 
 NAMES = (
-    "training", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed", "chance",
+    "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed",
+    "chance",
 )  # fmt: skip
 
 

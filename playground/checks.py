@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 MOST_WHOLE = 2**63 - 1
 """No whole number is larger: what torch counts and seeds with has 64 bits."""
@@ -32,6 +32,36 @@ class Bounds:
         if self.open:
             return " and ".join(words for words in (least and f"above {least}", most and f"below {most}") if words)
         return f"from {least} to {most}" if least and most else f"of at least {least}" if least else ""
+
+
+Same = TypeVar("Same", bound="Settings")
+
+
+class Settings:
+    """What all settings can do: dataclasses whose fields are plain values."""
+
+    OF: ClassVar[str]
+    """What they are settings of, in words."""
+
+    def replace(self: Same, **changes: Any) -> Same:
+        """A copy with some fields changed, validated again. Unknown names raise ValueError."""
+        check_names(type(self), changes, self.OF)
+        return dataclasses.replace(self, **changes)
+
+    def differences(self: Same, other: Same) -> dict[str, tuple[Any, Any]]:
+        """Fields in which the two differ: name → (here, there)."""
+        names = (field.name for field in dataclasses.fields(self))
+        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is its inverse."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls: type[Same], values: dict[str, Any]) -> Same:
+        """Settings from plain values; missing fields take their defaults, unknown ones raise ValueError."""
+        check_names(cls, values, cls.OF)
+        return cls(**values)
 
 
 def check_fields(config: Any, limits: Mapping[str, Bounds | Sequence[str]] | None = None) -> None:

@@ -50,6 +50,8 @@ def pick_device(name: str = "auto", work: float = math.inf) -> torch.device:
         raise ValueError(f"there is no device called {name!r}: choose auto, cpu, cuda or mps")
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("no CUDA device is to be had on this machine: choose auto or cpu")
+    if device.index and device.type != "cuda":
+        raise ValueError(f"there is one {device.type} on every machine: choose {device.type}, not {name!r}")
     if device.index and device.index >= torch.cuda.device_count():
         raise ValueError(f"this machine has {torch.cuda.device_count()} CUDA devices, numbered from 0: not {name!r}")
     if device.type == "mps" and not torch.backends.mps.is_available():

@@ -10,6 +10,7 @@ system.
 from __future__ import annotations
 
 import glob
+import math
 import os
 import secrets
 import shutil
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import TypeVar
 
 COMMITTED = ".committed"
+ENDINGS = ("partial", "new")
+"""Of the names of what is being written."""
 _ABANDONED = 3600.0  # seconds after which a half-written file is taken to have no writer any more
 _TRIES = 20
 
@@ -100,15 +103,25 @@ def read_folder(folder: Path, names: Iterable[str], read: Callable[[], T]) -> T:
     raise OSError(f"{folder} is being written all the time: try again later")
 
 
+def forget_halves(folder: Path) -> None:
+    """Remove what killed writers left half-written; for who alone writes into the folder."""
+    for ending in ENDINGS:
+        _forget(folder.glob(f".*.{'[0-9a-f]' * 8}.{ending}"), older=-math.inf)
+
+
 def _beside(path: Path, ending: str) -> Path:
     """A name that nobody else writes to; what writers who were killed left under such names goes."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.{ending}"):
+    _forget(path.parent.glob(f".{glob.escape(path.name)}.*.{ending}"), older=_ABANDONED)
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{ending}")
+
+
+def _forget(halves: Iterable[Path], *, older: float) -> None:
+    for left in halves:
         try:
-            if time.time() - left.stat().st_mtime > _ABANDONED:
+            if time.time() - left.stat().st_mtime >= older:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
         except OSError:
             continue  # another writer was quicker
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{ending}")
 
 
 def _new_file(path: Path) -> int:

@@ -39,21 +39,21 @@ def packages_above(module: str) -> list[str]:
     return [".".join(parts[:n]) for n in range(1, len(parts))]
 
 
-def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below this node that runs, functions' insides too; not what only type checkers read."""
+def statements(node: ast.AST, typed: bool) -> Iterator[ast.AST]:
+    """Everything below this node that runs, functions' insides too; where `typed`, also what type checkers read."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        if not typed and isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue
         yield child
-        yield from statements(child)
+        yield from statements(child, typed)
 
 
 @cache
-def imported(module: str) -> frozenset[str]:
+def imported(module: str, typed: bool = False) -> frozenset[str]:
     """What the module names in its imports: modules of ours by their full names, others as they are written."""
     found, path = set(), PATHS[module]
     home = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in statements(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements(ast.parse(path.read_text(encoding="utf-8")), typed):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -99,6 +99,16 @@ def test_circles_are_seen():
 def test_no_module_imports_in_a_circle():
     circle = a_circle({module: ours(module) for module in PATHS})
     assert circle is None, " → ".join(circle)
+
+
+def test_no_files_know_each_other_for_type_checkers_either():
+    """But for a run's state, which those who consume its events read and the trainer hands them."""
+    named = {module: {name for name in imported(module, typed=True) if name in PATHS} for module in PATHS}
+    for consumer in ("autosave", "resume", "samples"):
+        named[f"playground.training.{consumer}"] -= {"playground.training.trainer"}
+    for module, others in named.items():
+        for other in others - {module}:
+            assert module not in named[other] or other in packages_above(module), f"{module} and {other}"
 
 
 def chains() -> list[list[set[str]]]:

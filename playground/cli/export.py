@@ -6,13 +6,14 @@ import argparse
 import dataclasses
 import json
 
-from ..storage.opening import open_model
 from ..storage.transformers_export import export, family_for
+from . import moments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `export`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
+    moments.add_arguments(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
     parser.add_argument("--prompt", help="what both continue greedily (default: the run's own)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -20,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write, read back, and print how closely they agree."""
-    checkpoint = open_model(options.folder)
+    checkpoint = moments.opened(options)
     parity = export(checkpoint, options.out, prompt=options.prompt)
     family = family_for(checkpoint.config).name
     if options.json:

@@ -7,18 +7,21 @@ import json
 import sys
 
 from ..decoding import SamplingConfig, stream
-from ..storage.opening import open_model
+from . import moments
+
+TEMPERATURE = 0.8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
+    moments.add_arguments(parser)
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
-    parser.add_argument("--temperature", type=float, default=0.8)
-    parser.add_argument("--top-k", type=int, default=None)
-    parser.add_argument("--top-p", type=float, default=1.0)
-    parser.add_argument("--min-p", type=float, default=0.0)
+    parser.add_argument("--temperature", type=float, help=f"(default: {TEMPERATURE})")
+    parser.add_argument("--top-k", type=int)
+    parser.add_argument("--top-p", type=float)
+    parser.add_argument("--min-p", type=float)
     parser.add_argument("--repetition-penalty", type=float, default=1.0)
     parser.add_argument("--greedy", action="store_true", help="always the likeliest token")
     parser.add_argument("--seed", type=int, default=0)
@@ -29,21 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Stream the prompt and its continuation to standard output."""
-    checkpoint = open_model(options.folder)
-    tokenizer = checkpoint.tokenizer
-    sampling = SamplingConfig(
-        temperature=options.temperature,
-        top_k=options.top_k,
-        top_p=options.top_p,
-        min_p=options.min_p,
-        repetition_penalty=options.repetition_penalty,
-        greedy=options.greedy,
-        seed=options.seed,
-    )
+    sampling = _sampling(options)
+    checkpoint = moments.opened(options)
+    tokenizer, context = checkpoint.tokenizer, checkpoint.config.context_length
     unknown = tokenizer.unknown_parts(options.prompt)
     if unknown:
         print(f"The model has never seen {', '.join(map(repr, unknown[:5]))}; read as unknown.", file=sys.stderr)
     ids = tokenizer.encode(options.prompt)
+    if len(ids) > context:
+        print(f"The prompt has {len(ids):,} tokens: only the last {context:,}, a full context, count.", file=sys.stderr)
     streamed = stream(
         checkpoint.model,
         tokenizer,
@@ -71,3 +68,17 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print()
     return 0
+
+
+def _sampling(options: argparse.Namespace) -> SamplingConfig:
+    given = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p", "min_p")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.greedy and given:
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(f"--greedy takes the likeliest token whatever {names} may be: leave one of the two out")
+    return SamplingConfig(
+        **{"temperature": TEMPERATURE, **given},
+        repetition_penalty=options.repetition_penalty,
+        greedy=options.greedy,
+        seed=options.seed,
+    )

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ..storage import Checkpoint, CheckpointError, save
+from ..storage import Checkpoint, CheckpointError, write_checkpoint
 from ..storage.hub import HubError, pull
 from ..storage.opening import open_model
 
@@ -22,11 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read it, write the checkpoint, and say what came."""
-    out = Path(options.out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CheckpointError(f"{out} exists already: choose another --out")
+    out = new_folder(options.out)
     checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
-    save(out, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=checkpoint.about)
+    write_checkpoint(out, checkpoint)
     family = checkpoint.about.get("imported_from")
     if options.json:
         print(json.dumps({"folder": str(out), "family": family, "parameters": checkpoint.config.n_parameters}))
@@ -34,6 +32,14 @@ def run(options: argparse.Namespace) -> int:
     print(f"{checkpoint.name}: {family or 'a model of this project'}, {checkpoint.config.n_parameters:,} parameters.")
     print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
     return 0
+
+
+def new_folder(name: str) -> Path:
+    """A folder that nothing is in yet. Raises CheckpointError where there is something."""
+    out = Path(name)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CheckpointError(f"{out} exists already: choose another --out")
+    return out
 
 
 def _pulled(name: str) -> Checkpoint:

@@ -6,11 +6,12 @@ import argparse
 import json
 
 from ..data import Ladder
-from ..data.ladder import NO_MASK
 from ..model import GPT2_SMALL_PARAMETERS
+from ..storage.card import shape_in_words
 from ..storage.opening import open_model
+from ..storage.values import finite
 from ..training.events import changed_in_words
-from .progress import finite
+from ..training.states import DIVERGED, UNMASKED, state_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,8 @@ def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
     checkpoint = open_model(options.folder)
     config, history = checkpoint.config, checkpoint.history
+    ladder = checkpoint.about.get("ladder")
+    state = state_of(history, causal=config.causal, ladder=Ladder(**ladder) if ladder else None)
     facts = {
         "name": checkpoint.name,
         "parameters": config.n_parameters,
@@ -35,9 +38,11 @@ def run(options: argparse.Namespace) -> int:
         "tokenizer": {"kind": checkpoint.tokenizer.kind, "vocab_size": checkpoint.tokenizer.vocab_size},
         "steps": history.last_step,
         "val_loss": history.val_loss,
-        "best": history.best and {"step": history.best[0], "val_loss": history.best[1]},
+        "best": history.best
+        and {"step": history.best[0], "val_loss": history.best[1], "kept": checkpoint.best is not None},
+        "state": {"kind": state.kind, "since": state.since, "words": state.in_words},
         "changes": history.changes,
-        "ladder": checkpoint.about.get("ladder"),
+        "ladder": ladder,
         "config": config.to_dict(),
     }
     if options.json:
@@ -46,20 +51,19 @@ def run(options: argparse.Namespace) -> int:
     print(f"{facts['name']}: {config.n_parameters:,} parameters, {facts['percent_of_gpt2_small']:.2f} % of GPT-2 small")
     for component, count in facts["parameters_by_component"].items():
         print(f"  {component:<20} {count:>12,}  {100 * count / config.n_parameters:5.1f} %")
-    print(
-        f"{config.n_layers} layers, d_model {config.d_model}, {config.n_heads} heads, context {config.context_length}; "
-        f"{checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}"
-    )
+    print(f"{shape_in_words(config)}; {checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}")
     print(
         f"{facts['flops_per_token']:,} FLOPs per token, three times that in training; "
         f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"
     )
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
-        print(NO_MASK if not config.causal else _standing(facts["ladder"], history.val_loss))
-    for sentence in (history.risen(), *(changed_in_words(c["step"], c["settings"]) for c in history.changes)):
-        if sentence:
-            print(sentence)
+        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history.val_loss))
+        print(state.in_words)
+    if best := checkpoint.best:
+        print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
+    for change in history.changes:
+        print(changed_in_words(change["step"], change["settings"]))
     return 0
 
 

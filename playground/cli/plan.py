@@ -6,7 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
+from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
 from ..model import PRESETS, ModelConfig, Transformer
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
@@ -15,9 +15,11 @@ from ..training.autosave import FILE, read, reads, under
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
+from ..training.states import risen_for
 from .settings import parse_settings
 
 PRESET = "small"
+LANGUAGE_NAMES = (*LANGUAGES, "sentences")
 MAX_VOCABULARY = 1_000_000
 MAX_WINDOWS = 100_000
 MAX_TEXT_BYTES = 100_000_000
@@ -57,7 +59,7 @@ def fresh(options: argparse.Namespace) -> Plan:
         "reads": reads(corpus),
         "preset": preset,
         "training": config.to_dict(),
-        "prompt": options.prompt or (corpus.language.prompt if corpus.language else ""),
+        "prompt": _prompt(options, corpus.language.prompt if corpus.language else ""),
     }
     return Plan(corpus, Transformer(shape, seed=seed), config, about)
 
@@ -69,6 +71,8 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
         raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
     if preset not in PRESETS:
         raise ValueError(f"there is no preset called {preset!r}; choose one of {', '.join(PRESETS)}")
+    if options.language is not None and options.language not in LANGUAGE_NAMES:
+        raise ValueError(f"there is no language called {options.language!r}; choose one of {', '.join(LANGUAGE_NAMES)}")
     if options.seed is not None and options.seed < 0:
         raise ValueError(f"--seed must be at least 0, not {options.seed}")
     model_changes, training_changes = parse_settings(options.set)
@@ -123,14 +127,25 @@ def resumed(options: argparse.Namespace) -> Plan:
         raise ValueError(
             f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
         )
-    about |= {"source": source, "training": config.to_dict(), "prompt": options.prompt or about["prompt"]}
+    if _risen(saved, config):
+        raise ValueError(
+            f"this run ended because validation had risen for {config.patience:,} evaluations: add --set patience=0 to "
+            "train on all the same, or use its best weights with generate --step best"
+        )
+    about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
     notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
     return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, resume=not begins, notice=notice)
 
 
 def _ended(saved: SavedRun, config: TrainConfig) -> bool:
     """Whether the saved state is the run's last."""
-    return saved.step >= config.steps or (config.max_seconds is not None and saved.seconds >= config.max_seconds)
+    out_of_time = config.max_seconds is not None and saved.seconds >= config.max_seconds
+    return saved.step >= config.steps or out_of_time or _risen(saved, config)
+
+
+def _risen(saved: SavedRun, config: TrainConfig) -> bool:
+    """Whether its patience was at its end."""
+    return 0 < config.patience <= risen_for(saved.history, config.eval_every)
 
 
 def _as_saved(out: Path, shape: ModelConfig) -> Transformer:
@@ -163,11 +178,19 @@ def _free(out: Path) -> bool:
 
 def _asked(options: argparse.Namespace, config: TrainConfig) -> TrainConfig:
     """The settings with what the options of their own say."""
+    set_too = {pair.partition("=")[0] for pair in options.set}
+    for name, setting in (("steps", "steps"), ("prompt", "sample_prompt")):
+        if getattr(options, name) is not None and setting in set_too:
+            raise ValueError(f"--{name} and --set {setting} say the same: leave one of the two out")
     if options.steps is not None:
         config = config.replace(steps=options.steps)
-    if options.prompt:
+    if options.prompt is not None:
         config = config.replace(sample_prompt=options.prompt, sample_every=config.sample_every or config.eval_every)
     return config
+
+
+def _prompt(options: argparse.Namespace, unasked: str) -> str:
+    return unasked if options.prompt is None else options.prompt
 
 
 def _source(options: argparse.Namespace) -> dict | None:

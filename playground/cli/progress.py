@@ -4,12 +4,11 @@ JSON."""
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
-from typing import Any
 
 from ..data import Corpus
+from ..storage.values import finite
 from ..training import TrainEvent
 
 
@@ -21,15 +20,6 @@ def json_line(event: TrainEvent) -> None:
 def print_no_more() -> None:
     """Let what is printed from now on, and what still waits to be, go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def finite(value: Any) -> Any:
-    """The same values with null for numbers that JSON does not have."""
-    if isinstance(value, dict):
-        return {name: finite(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Progress:

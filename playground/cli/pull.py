@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
-from ..storage import save
-from ..storage.hub import HubError, pull
+from ..storage import write_checkpoint
+from ..storage.hub import pull
+from .import_ import new_folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,11 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Pull, check, write, and say what came."""
-    out = Path(options.out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise HubError(f"{out} exists already: choose another --out")
+    out = new_folder(options.out)
     checkpoint = pull(options.repo, revision=options.revision)
-    save(out, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=checkpoint.about)
+    write_checkpoint(out, checkpoint)
     loss = checkpoint.history.val_loss
     facts = {
         "repo_id": options.repo,

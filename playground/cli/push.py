@@ -9,12 +9,13 @@ import tempfile
 from pathlib import Path
 
 from ..storage.hub import check_name, push, write
-from ..storage.opening import open_model
+from . import moments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `push`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
+    moments.add_arguments(parser)
     parser.add_argument("repo", metavar="USER/NAME", help="the repository; NAME alone for one of your own")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--dry-run", action="store_true", help="list what would be uploaded; nothing is sent")
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Push with the stored login (hf auth login, or HF_TOKEN) and print the address."""
     check_name(options.repo)
-    checkpoint = open_model(options.folder)
+    checkpoint = moments.opened(options)
     if options.dry_run:
         with tempfile.TemporaryDirectory() as temporary:
             folder = write(checkpoint, Path(temporary) / "model", options.repo)

@@ -7,17 +7,25 @@ import re
 import sys
 from pathlib import Path
 
-from ..storage import save
+from ..storage import write_checkpoint
 from ..storage.hf_jobs import fetch, follow, submit, text_there
 
 INTERRUPTED = 130
+FLAVOR, TIMEOUT = "cpu-basic", "1h"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where to train."""
     parser.add_argument("--on", choices=("here", "hf-jobs"), default="here", help="this machine, or a job on the Hub")
-    parser.add_argument("--flavor", metavar="NAME", default="cpu-basic", help="a job's hardware, such as a10g-small")
-    parser.add_argument("--timeout", metavar="TIME", default="1h", help="a job's longest time: 300, 30m, 2h (1h)")
+    parser.add_argument("--flavor", metavar="NAME", help=f"a job's hardware, such as a10g-small (default: {FLAVOR})")
+    parser.add_argument("--timeout", metavar="TIME", help=f"a job's longest time: 300, 30m, 2h (default: {TIMEOUT})")
+
+
+def check_unasked(options: argparse.Namespace) -> None:
+    """Raise ValueError where a run on this machine is given what only a job heeds."""
+    for name in ("flavor", "timeout"):
+        if getattr(options, name) is not None:
+            raise ValueError(f"--{name} is for a job on the Hub: add --on hf-jobs, or leave it out")
 
 
 def run(options: argparse.Namespace, check) -> int:
@@ -28,7 +36,8 @@ def run(options: argparse.Namespace, check) -> int:
     check()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", out.name).strip("-.") or "model"
     text = Path(options.text) if options.text else None
-    job = submit(arguments(options), name, flavor=options.flavor, timeout=options.timeout, text=text)
+    flavor, timeout = options.flavor or FLAVOR, options.timeout or TIMEOUT
+    job = submit(arguments(options), name, flavor=flavor, timeout=timeout, text=text)
     cost = f", {job.dollars_per_hour:.2f} dollars an hour" if job.dollars_per_hour is not None else ""
     print(f"Job {job.id} on {job.flavor}{cost}: {job.url}", file=sys.stderr, flush=True)
     try:
@@ -41,8 +50,7 @@ def run(options: argparse.Namespace, check) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    learned = fetch(job)
-    save(out, learned.model, learned.tokenizer, learned.history, name=learned.name, about=learned.about)
+    write_checkpoint(out, fetch(job))
     print(f"Saved to {out}, and at {job.model} on the Hub.", file=sys.stderr)
     return 0
 
@@ -54,7 +62,7 @@ def arguments(options: argparse.Namespace) -> list[str]:
         again += ["--text", text_there(Path(options.text))]
     for name in ("preset", "seed", "language", "tokenizer", "vocab_size", "steps", "prompt"):
         value = getattr(options, name)
-        if value not in (None, ""):
+        if value is not None:
             again += [f"--{name.replace('_', '-')}", str(value)]
     if options.set:
         again += ["--set", *options.set]

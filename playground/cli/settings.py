@@ -22,6 +22,8 @@ def parse_settings(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]
         name, equals, text = pair.partition("=")
         if not equals:
             raise ValueError(f"--set needs NAME=VALUE, not {pair!r}")
+        if name in {**model, **training}:
+            raise ValueError(f"--set gives {name} twice: leave one of the two out")
         if name in _MODEL:
             model[name] = _value(name, text, _MODEL[name])
         elif name in _TRAINING:

@@ -9,21 +9,28 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..data import LANGUAGES
+from ..data import Ladder
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
-from ..storage import save
-from ..storage.snapshots import drop_after, keep_snapshot
+from ..model.fast.process import alone_if_small
+from ..storage import load, save
+from ..storage.snapshots import drop_after, drop_best, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.lock import owned
 from ..training.resume import SavedRun
+from ..training.states import UNMASKED, state_of
 from . import remote
-from .plan import PRESET, Plan, check, fresh, resumed
+from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
-MORE = {"done": " --steps N", "diverged": " --set learning_rate=R", "time": " --set max_seconds=none"}
+MORE = {
+    "done": " --steps N",
+    "risen": " --set patience=0",
+    "diverged": " --set learning_rate=R",
+    "time": " --set max_seconds=none",
+}
 """What a run that ended so needs to go on."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
@@ -32,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `train`."""
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="FILE", help="a UTF-8 text file to learn")
-    source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGES)}, sentences")
+    source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGE_NAMES)}")
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default=None, help="what a token is (default: char)")
     parser.add_argument("--vocab-size", type=int, default=None, help="most tokens of a word or bpe tokenizer")
     parser.add_argument("--preset", help=f"where to start from: {', '.join(PRESETS)} (default: {PRESET})")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
     parser.add_argument("--steps", type=int, default=None, help="optimizer steps")
     parser.add_argument("--seed", type=int, help="of the weights, the batches and a language's text (default: 0)")
-    parser.add_argument("--prompt", default="", help="what the samples during training continue")
+    parser.add_argument("--prompt", help="what the samples during training continue")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run that DIR holds; --steps trains longer"
@@ -52,6 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
     if options.on == "hf-jobs":
         return remote.run(options, check=lambda: check(options))
+    remote.check_unasked(options)
     out = Path(options.out)
     plan = resumed(options) if options.resume else fresh(options)
     if plan.over:
@@ -64,7 +72,8 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    with workers(plan.config.device) as together:
+    numbers = plan.config.batch_size * plan.model.config.context_length * plan.model.config.d_model
+    with alone_if_small(numbers), workers(plan.config.device) as together:
         events = train(
             plan.model, plan.corpus, plan.config,
             folder=out, resume=plan.resume, should_stop=lambda: interrupted, workers=together,
@@ -73,6 +82,8 @@ def run(options: argparse.Namespace) -> int:
             return _follow(events, out)
         reason = _watch(events, plan, out, as_json=options.json)
     if not options.json:
+        if best := load(out).best:
+            print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)
@@ -100,11 +111,19 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
+    ladder, state = Ladder(**about["ladder"]), None
     for event in events:
         history.add(event)
-        if event.event == "finished" and (sentence := history.risen()):
-            tell(Noticed(event.step, event.seconds, sentence))
+        if event.event in ("evaluated", "finished"):
+            before, state = state, state_of(history, causal=model.config.causal, ladder=ladder)
+            worse = state.tone in ("warning", "error") and (before is None or state.kind != before.kind)
+            if state.kind != UNMASKED and (worse or event.event == "finished"):
+                tell(Noticed(event.step, event.seconds, state.in_words))
         tell(event)
+        if event.event == "evaluated" and history.best and history.best[0] == event.step:
+            drop_best(out)
+        elif event.event == "best":
+            keep_best(out, event.best_step, event.state, tied=model.config.tie_embeddings)
         if event.event == "started":  # the moments of a future that will not be are forgotten
             drop_after(out, event.step)
         elif event.event == "snapshotted":

@@ -17,7 +17,7 @@ from .errors import TextError
 from .ladder import IGNORE, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .overlap import SNIPPET, overlap, overlap_in_words
-from .sentences import SENTENCES
+from .sentences import HELD_OUT, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
 MIN_TOKENS = 64
@@ -107,12 +107,20 @@ class Corpus:
     def warning(self) -> str:
         """Why this text's validation losses would say little, as a sentence; empty where they say what they should.
 
-        Only texts that visitors bring are asked: languages are drawn apart, and sentences are all judged on purpose.
+        Only texts that visitors bring are asked: languages are drawn apart, and so are sentences.
         """
         if self.documents or self.language is not None:
             return ""
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
         return overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
+
+    @property
+    def ends(self) -> frozenset[int]:
+        """Tokens with which documents end and that stand nowhere else in them: none follows. Empty for a stream."""
+        if not self.documents:
+            return frozenset()
+        tokens, after = self.train[:-1], self.train[1:]
+        return frozenset(tokens[after < 0].tolist()) - frozenset(tokens[(tokens >= 0) & (after >= 0)].tolist())
 
     def exact_model(self) -> ExactModel | None:
         """The language's true next-token distribution over this tokenizer's ids, where both are known."""
@@ -191,13 +199,23 @@ def corpus_from_language(
     return Corpus(language.title, tokenizer, train, val, _sha256(text + held_out), language, n_characters=len(text))
 
 
-def corpus_from_sentences(sentences: Sequence[str] = SENTENCES, *, name: str = "Twenty sentences") -> Corpus:
-    """Each sentence a document of its own, in words. Twenty are too few to hold any out: all are judged, too."""
+def corpus_from_sentences(
+    sentences: Sequence[str] = SENTENCES, held_out: Sequence[str] = HELD_OUT, *, name: str = "Twenty sentences"
+) -> Corpus:
+    """Each sentence a document of its own, in words; those that are `held_out` judge what is learned from the others.
+
+    Of sentences none of which is held out, all are learned and judged: then the two losses are one.
+    """
     text = "\n".join(sentences)
     tokenizer = WordTokenizer.from_text(text.replace("\n", " "))
-    tokens = [t for sentence in sentences for t in (*tokenizer.encode(sentence), -1)]
-    ids = torch.tensor(tokens, dtype=torch.long)
-    return Corpus(name, tokenizer, ids, ids, _sha256(text), documents=True, n_characters=len(text))
+    judging = [sentence for sentence in sentences if sentence in held_out]
+    learned = [sentence for sentence in sentences if sentence not in held_out]
+    train, val = (
+        torch.tensor([t for sentence in part for t in (*tokenizer.encode(sentence), -1)], dtype=torch.long)
+        for part in (learned, judging or learned)
+    )
+    known_by = _sha256("\n".join((text, "", *judging)))  # how they are parted matters as well
+    return Corpus(name, tokenizer, train, val, known_by, documents=True, n_characters=len(text))
 
 
 def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -1,4 +1,9 @@
-"""Twenty short sentences of our own in 27 words: a whole language small enough to watch every number of."""
+"""Twenty short sentences of our own in 27 words: a whole language small enough to watch every number of.
+
+Sixteen are learned from. The other four say nothing that is new: every word of theirs stands in one of the sixteen, in
+a sentence built like theirs, so that whoever has learned how the words are used can guess them, and whoever has learned
+sentences by heart cannot.
+"""
 
 SENTENCES: tuple[str, ...] = (
     "the cat sees the dog .",
@@ -22,3 +27,11 @@ SENTENCES: tuple[str, ...] = (
     "the cat plays with the bird .",
     "the dog plays with the boy .",
 )
+
+HELD_OUT: tuple[str, ...] = (
+    "the girl sees the bird .",
+    "the girl likes warm water .",
+    "the dog drinks the water .",
+    "the boy sleeps in the house .",
+)
+"""Those of them that nobody learns from."""

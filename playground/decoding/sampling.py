@@ -6,16 +6,14 @@ top-p, min-p; what a rule removes has probability 0 afterwards and the rest is r
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
-from ..checks import Bounds, check_fields
+from ..checks import Bounds, Settings, check_fields
 
 _LIMITS = {
     "temperature": Bounds(0, 100),
@@ -28,8 +26,10 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class SamplingConfig:
+class SamplingConfig(Settings):
     """How a token is chosen from the model's scores. The defaults are neutral: the model's own distribution."""
+
+    OF = "sampling"
 
     temperature: float = 1.0
     """Divides the scores: below 1 bolder choices become likelier still, above 1 the field evens out."""
@@ -52,14 +52,6 @@ class SamplingConfig:
             raise ValueError("top_p must be above 0: it is the share of probability to keep")
         if self.temperature == 0.0 and not self.greedy:
             object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
-
-    def replace(self, **changes: Any) -> SamplingConfig:
-        """A copy with some fields changed, validated again."""
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dataclasses.asdict(self)
 
 
 SAMPLING_PRESETS: dict[str, SamplingConfig] = {

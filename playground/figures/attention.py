@@ -103,7 +103,7 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
         return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
     if most > 0 and entropy / most > 0.85:
         return f"Spreads its weight almost evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
-    return f"Chooses by content rather than by place ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 
 def signed_map(

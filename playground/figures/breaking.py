@@ -35,34 +35,52 @@ def describe_runs(
         for name, bits in entropy.items()
     ]
     worst = min(entropy, key=entropy.__getitem__)
+    uneven = entropy[worst] < most - 0.1 and _apart(entropy, worst)
     verdict = (
         f"The load of “{worst}” has collapsed." if entropy[worst] < most / 2
-        else f"None has collapsed; “{worst}” is the least even." if entropy[worst] < most - 0.1
+        else f"None has collapsed; “{worst}” is the least even." if uneven
         else "None has collapsed so far."
     )  # fmt: skip
     return f"After {step:,} steps – {'; '.join(parts)}. {verdict}"
 
 
-def describe_losses(loss: Mapping[str, float]) -> str:
-    """Which run predicts best so far, and by how much the others lag behind."""
-    best = min(loss, key=loss.__getitem__)
-    others = ", ".join(f"“{name}” {value - loss[best]:.4f}" for name, value in loss.items() if name != best)
-    return f"The lowest loss is that of “{best}”, {loss[best]:.4f} nats per token; above it: {others}."
+def _apart(entropy: Mapping[str, float], worst: str) -> bool:
+    """Whether a run is less even than every other by more than one decimal of what is said of them."""
+    return all(bits - entropy[worst] > 0.05 for name, bits in entropy.items() if name != worst)
 
 
-def cost_map(costs: np.ndarray, layers: Sequence[int], plain: float) -> Figure:
-    """By how many nats per token the loss rises when one expert is switched off (L, E); a click is that expert."""
+def describe_losses(loss: Mapping[str, float], noise: float) -> str:
+    """The runs' losses, and why one seed makes no winner: two of them are asked the same and differ all the same."""
+    found = ", ".join(f"“{name}” {value:.4f}" for name, value in loss.items())
+    spread = max(loss.values()) - min(loss.values())
+    words = f"Nats per token: {found}. One seed each, so no winner."
+    if spread <= 3 * noise:
+        return f"{words} They differ by {spread:.4f}, hardly more than two runs that are asked the same ({noise:.4f})."
+    return f"{words} They differ by {spread:.4f}; another seed could land elsewhere."
+
+
+def cost_map(costs: np.ndarray, margins: np.ndarray, layers: Sequence[int], plain: float) -> Figure:
+    """By how many nats per token the loss rises when one expert is switched off (L, E); a click is that expert.
+
+    Args:
+        margins: (L, E) half the widths of the 95 % intervals; what lies within its own is written in brackets.
+    """
     L, E = costs.shape
     limit = max(float(np.abs(costs).max()), 1e-6)
-    written = [[signed(cost, 3 if abs(cost) < 0.095 else 2) for cost in row] for row in costs.tolist()]
+    written = [
+        [_within(signed(cost, 3 if abs(cost) < 0.095 else 2), abs(cost) <= margin) for cost, margin in zip(*rows)]
+        for rows in zip(costs.tolist(), margins.tolist())
+    ]
+    hover = [[f"± {margin:.4f}" if np.isfinite(margin) else "" for margin in row] for row in margins.tolist()]
     trace = cells(
         costs,
-        "%{y}, expert %{x}<br>loss rises by %{z:.4f}",
+        "%{y}, expert %{x}<br>loss rises by %{z:.4f} %{customdata}",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         gap=2,
         bar="nats",
         text=written if E <= 16 else None,
+        customdata=hover,
     )
     return heatmap(
         trace,
@@ -74,14 +92,22 @@ def cost_map(costs: np.ndarray, layers: Sequence[int], plain: float) -> Figure:
     )
 
 
-def describe_costs(costs: np.ndarray, layers: Sequence[int], plain: float) -> str:
-    """The dearest and the cheapest expert."""
+def describe_costs(costs: np.ndarray, margins: np.ndarray, layers: Sequence[int], plain: float, judged: str) -> str:
+    """The dearest expert with its interval, and how many make no difference that this text could tell."""
     i, e = np.unravel_index(int(costs.argmax()), costs.shape)
-    j, f = np.unravel_index(int(costs.argmin()), costs.shape)
+    missed = f"{signed(costs[i, e], 4)}"
+    if np.isfinite(margins[i, e]):
+        missed += f" ± {margins[i, e]:.4f}"
+    idle = int((np.abs(costs) <= margins).sum())
+    none = f" {idle} of {costs.size} make no difference that this text could tell (in brackets)." if idle else ""
     return (
-        f"The loss is {plain:.4f} with all experts. Missed most: expert {e} of layer {layers[i]}, whose absence costs "
-        f"{costs[i, e]:.4f} nats per token; missed least: expert {f} of layer {layers[j]} ({signed(costs[j, f], 4)})."
+        f"The loss is {plain:.4f} with all experts, on {judged}. Missed most: expert {e} of layer {layers[i]}, whose "
+        f"absence costs {missed} nats per token.{none}"
     )
+
+
+def _within(cost: str, idle: bool) -> str:
+    return f"({cost})" if idle else cost
 
 
 def _run_lines(

@@ -41,10 +41,23 @@ def describe_head_map(values: np.ndarray, name: str) -> str:
     """How many heads do it, and which does it most."""
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).any():
-        return f"These tokens cannot tell which heads {name}: none of them comes twice."
+        return f"These tokens cannot tell which heads {name}: too few of them come again with something between."
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     many = int(np.nansum(values >= 0.4))
     return (
         f"{many} of {values.size} heads {name} with a score of 0.40 or more; most of all layer {layer}, head {head} "
         f"({values[layer, head]:.2f})."
+    )
+
+
+def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str) -> str:
+    """The head that is missed most, and how many are missed beyond the interval where there is one."""
+    values = np.asarray(values, dtype=np.float64)
+    layer, head = np.unravel_index(int(values.argmax()), values.shape)
+    if margins is None:
+        return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
+    clear = int((values > margins).sum())
+    return (
+        f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} ± {margins[layer, head]:.4f} {unit}. "
+        f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval."
     )

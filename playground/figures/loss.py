@@ -102,6 +102,8 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
     if log_y:
         return {"type": "log", "dtick": "D2"}
     losses = run.evaluations["val_loss"] if run is not None and not rungs else []
+    if not rungs and not losses:
+        return {"showticklabels": False}  # where there is nothing to see, plotly would draw from −1 to 4
     return (
         {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
         if losses and math.isfinite(losses[0])
@@ -113,7 +115,8 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = ()) -> s
     """Where the validation loss stands on the ladder and whether it still falls, in one or two sentences."""
     losses = [] if run is None else [v for v in run.evaluations["val_loss"] if math.isfinite(v)]
     if not losses:
-        return "No loss has been measured yet; the dashed lines show what a guesser of each kind would reach."
+        lines = "; the dashed lines show what a guesser of each kind would reach" if rungs else ""
+        return f"No loss has been measured yet{lines}."
     last = losses[-1]
     where = f"Validation loss {last:.4f}"
     known = dict(rungs)

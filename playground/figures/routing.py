@@ -62,8 +62,9 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     T, K = experts.shape
     visits = np.bincount(experts.ravel(), minlength=E)
     busiest = int(visits.argmax())
+    who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
     words = (
-        f"In layer {layer} these {T:,} tokens use {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets "
+        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets "
         f"{100 * visits[busiest] / visits.sum():.0f} % of the visits (even would be {100 / E:.3g} %)."
     )
     if K > 1:
@@ -99,18 +100,65 @@ def describe_journey(token: str, position: int, layers: Sequence[int], experts: 
     )
 
 
-def load_bars(load: np.ndarray) -> Figure:
-    """Share of visits per expert (E,), with a line where all would be even."""
+def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
+    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even."""
     E = len(load)
-    colors, hover = [expert_color(e) for e in range(E)], "expert %{x}<br>%{y:.1%} of the visits<extra></extra>"
+    colors, experts = [expert_color(e) for e in range(E)], list(range(E))
+    bars = [
+        bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
+        for name, shares in (("visits", load), ("weight", weight))
+    ]
+    bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
     return figure(
-        [bar(load, list(range(E)), colors, hover)],
+        bars,
         220,
         xaxis=counted(E, "expert"),
-        yaxis=axis("share of visits", tickformat=".0%", rangemode="tozero", **FIXED),
+        yaxis=axis("share of visits, and of weight (hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
         shapes=[rule(y=1 / E)],
+        barmode="group",
         bargap=0.25,
     )
+
+
+def describe_weights(
+    tokens: int,
+    load: tuple[float, Sequence[int]],
+    weight: tuple[float, Sequence[int]],
+    never_first: Sequence[int],
+    together: np.ndarray,
+) -> str:
+    """How even visits and weight are over this text's tokens, who is hardly heard, and who is visited with whom.
+
+    Args:
+        load, weight: how many evenly used experts would be as even, and who gets next to nothing.
+        never_first: experts that are no token's first choice.
+        together: (E, E) how often two are visited by one token, as a multiple of what their loads would give.
+    """
+    (visits, dead), (heard, unheard) = load, weight
+    words = (
+        f"By visits this text uses its experts like {visits:.1f} evenly used ones, by weight like {heard:.1f}: a visit "
+        "may count next to nothing."
+    )
+    if dead:
+        words += f" Not visited by any of its {tokens:,} tokens: {_listed(dead)}."
+    silent = [expert for expert in unheard if expert not in dead]
+    if silent:
+        words += f" Visited, but hardly heard: {_listed(silent)}."
+    rest = [expert for expert in never_first if expert not in dead]
+    if rest:
+        words += f" Nobody's first choice: {_listed(rest)}."
+    if np.isfinite(together).any() and np.nanmax(together) > 0:
+        a, b = np.unravel_index(int(np.nanargmax(together)), together.shape)
+        words += (
+            f" Most drawn to each other: experts {min(a, b)} and {max(a, b)}, visited by the same token "
+            f"{together[a, b]:.1f} times as often as their loads alone would have it."
+        )
+    return words
+
+
+def _listed(experts: Sequence[int]) -> str:
+    *most, last = map(str, experts)
+    return f"experts {', '.join(most)} and {last}" if most else f"expert {last}"
 
 
 def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:

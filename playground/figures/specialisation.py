@@ -1,9 +1,9 @@
-"""What experts learned, as pictures: bits per layer against chance, their growth over training, experts by source."""
+"""What experts learned, as pictures: bits per layer against nulls, their growth over training, experts by source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,10 @@ from .shapes import (
     note,
     rule,
 )
-from .wire import numbers
+from .wire import numbers, signed
+
+if TYPE_CHECKING:
+    from ..inspection.nulls import Left
 
 MEASURE_NAMES = {
     "total": "the expert alone",
@@ -37,21 +40,44 @@ _COLORS = {"total": palette.FAINT, "beyond": palette.MOE, "remembered": palette.
 _PATTERNS = {"total": "", "beyond": "/", "remembered": "x"}
 
 
-def information_bars(layers: Sequence[int], bits: Mapping[str, Sequence[float]], p95: Mapping[str, float]) -> Figure:
-    """Bits about the source per layer, one bar per measure, with a mark at what chance exceeds once in twenty."""
+NULL_NAMES = {
+    "shuffled": "the speakers of other sentences",
+    "position": "experts drawn for every place",
+    "before": "the routers before training",
+    "random": "random routers on the same stream",
+}
+
+
+def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) -> Figure:
+    """Bits about the source per layer, one bar per measure, with a mark at the most that routers tell untaught.
+
+    Args:
+        told: by layer and measure, what the experts tell and what nothing would.
+    """
     groups = [f"layer {layer}" for layer in layers]
-    hover = "%{x}: %{y:.4f} bits<br>chance below %{customdata:.4f}<extra>%{fullData.name}</extra>"
+    hover = "%{x}: %{y:.4f} bits<br>%{customdata}<extra>%{fullData.name}</extra>"
     bars, marks = [], []
-    for i, (measure, values) in enumerate(bits.items()):
-        chance, group = [p95[measure]] * len(layers), {"offsetgroup": measure}
-        texts = [f"{value:.2f}" for value in values]
-        drawn = bar(values, groups, _COLORS[measure], hover, name=MEASURE_NAMES[measure], text=texts, **group)
+    for i, measure in enumerate(told[0]):
+        found, group = [layer[measure] for layer in told], {"offsetgroup": measure}
+        texts = [f"{left.bits:.2f}" for left in found]
+        drawn = bar(
+            [left.bits for left in found], groups, _COLORS[measure], hover, name=MEASURE_NAMES[measure], text=texts,
+            **group,
+        )  # fmt: skip
         drawn["marker"]["pattern"] = {"shape": _PATTERNS[measure], "size": 5, "solidity": 0.25}
-        bars.append({**drawn, "textfont": {"size": 10}, "customdata": numbers(chance)})
-        # a bar without a body, so that it stands on its own bar: only its edge is drawn
-        mark = bar(chance, groups, "rgba(0,0,0,0)", "", name="chance (the best layer's 95th percentile)", **group)
+        nulls = [
+            "<br>".join(f"{NULL_NAMES[name]}: {null.bits:.4f}" for name, null in left.nulls.items()) for left in found
+        ]
+        bars.append({**drawn, "textfont": {"size": 10}, "customdata": nulls})
+        # a bar without a body, so that it stands on its own bar: only its edge is drawn, and how far it may be off
+        heights = [left.nulls[left.strongest].bits for left in found]
+        mark = bar(heights, groups, "rgba(0,0,0,0)", "", name="routers that were taught nothing, ±", **group)
         mark["marker"]["line"] = {"color": palette.INK, "width": 1.5}
-        marks.append({**mark, "showlegend": i == 0, "legendgroup": "chance", "hoverinfo": "skip"})
+        error = {
+            "type": "data", "array": numbers([left.margin for left in found]), "thickness": 1, "width": 3,
+            "color": palette.INK,
+        }  # fmt: skip
+        marks.append({**mark, "error_y": error, "showlegend": i == 0, "legendgroup": "nulls", "hoverinfo": "skip"})
     return figure(
         [*bars, *marks],
         320,
@@ -67,46 +93,55 @@ def information_bars(layers: Sequence[int], bits: Mapping[str, Sequence[float]],
 
 
 def describe_information(
-    layers: Sequence[int],
-    bits: Mapping[str, Sequence[float]],
-    p95: Mapping[str, float],
-    token_bits: float,
-    reader_bits: float,
+    layers: Sequence[int], told: Sequence[Mapping[str, Left]], token_bits: float, reader_bits: float
 ) -> str:
-    """What the best layer tells by each measure, whether chance could, and what a perfect reader would know.
-
-    Args:
-        p95: by measure, bits that the best of all layers exceeds by chance once in twenty.
-    """
-    best = {measure: int(np.argmax(values)) for measure, values in bits.items()}
-    telling = {measure: bits[measure][i] > p95[measure] for measure, i in best.items()}
-
-    def told(measure: str) -> str:
-        i = best[measure]
-        return f"layer {layers[i]} tells {bits[measure][i]:.3f} bits (chance: {p95[measure]:.3f})"
-
-    if telling["total"]:
-        words = f"By a token's expert alone, {told('total')} about who speaks."
+    """What is left of each measure above the strongest null, and what that says of attention and of the routers."""
+    parts, clear, below = [], [], []
+    for measure, name in MEASURE_NAMES.items():
+        found = [layer[measure] for layer in told]
+        i = max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].left))
+        left = found[i]
+        parts.append(
+            f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.strongest].bits:.3f} for "
+            f"{NULL_NAMES[left.strongest]}; left {signed(left.left, 3, plus=True)} ± {left.margin:.3f}"
+        )
+        clear += [(layers[i], measure)] if left.is_clear else []
+        below += [layer for layer, each in zip(layers, found) if each.left < -each.margin]
+    words = f"What the experts tell about who speaks, where most is left of it – {'; '.join(parts)}. "
+    if clear:
+        named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
+        words += f"That is more than any router that was taught nothing would tell: {named}."
     else:
-        words = "Knowing a token's expert tells no more about who speaks than chance would, in any layer."
-    if telling["beyond"]:
-        words += f" Beyond the token itself, {told('beyond')}."
-    else:
-        words += " Beyond the token itself no layer tells more than chance."
-    if telling["remembered"]:
+        words += "Nothing is clearly left: whether these routers have learned who speaks is unclear."
+        # the stream tells it where routers that were never trained on it do, far beyond luck
+        knows = max(layer["beyond"].nulls["random"].bits for layer in told)
+        luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
+        if knows > 4 * luck + 0.02:
+            words += (
+                f" The stream they read does know (any router would tell {knows:.2f} bits beyond the token): attention "
+                "has gathered it, and the routers do not need to."
+            )
+    if below:
+        one = len(set(below)) == 1
         words += (
-            f" Where all speakers write the same word, at the openings, {told('remembered')}: only sentences before "
-            "can have told it."
+            f" In {'layer' if one else 'layers'} {_listed(sorted(set(below)))} the routers tell clearly less than "
+            "random ones: they look away from the speaker."
         )
     return (
-        f"{words} Chance is what the best of all layers exceeds once in twenty times when the same experts are held "
-        "against the speakers of other sentences, all shifted along the text. The token alone gives away "
-        f"{token_bits:.2f} bits, and a perfect reader of the text would know {reader_bits:.2f}."
+        f"{words} The token alone gives away {token_bits:.2f} bits, and a perfect reader of the text would know "
+        f"{reader_bits:.2f}."
     )
 
 
-def information_lines(records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float) -> Figure:
-    """One measure over training, a line per layer; the dashed line is what the best layer at the end has by chance."""
+def _listed(numbers: Sequence[int]) -> str:
+    *most, last = map(str, numbers)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def information_lines(
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Left]]
+) -> Figure:
+    """One measure over training, a line per layer; the dashed line is what routers tell untaught on the last stream."""
     colors, steps = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:]), [r["step"] for r in records]
     curves = [
         line(
@@ -115,36 +150,43 @@ def information_lines(records: Sequence[Mapping[str, Any]], measure: str, layers
         )
         for i, layer in enumerate(layers)
     ]  # fmt: skip
-    known = np.isfinite(p95)
-    words = note(f"chance, the best layer: {p95:.3f}", x=1, xanchor="right", y=p95, yref="y")
+    left = told[_best(records, measure)][measure]
+    null = left.nulls[left.strongest].bits
+    words = f"layer {layers[_best(records, measure)]}, {NULL_NAMES[left.strongest]}: {null:.3f}"
     return lines(
         curves,
         300,
         axis("optimizer steps"),
         axis("bits", rangemode="tozero"),
-        annotations=[words] if known else [],
-        shapes=[rule(y=p95)] if known else [],
+        annotations=[note(words, x=1, xanchor="right", y=null, yref="y")],
+        shapes=[rule(y=null)],
         uirevision=f"{measure} {len(layers)}",
     )
 
 
 def describe_information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], p95: float
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Left]]
 ) -> str:
-    """Where a measure began, where it is now, and since when it has stayed above the chance of the last moment."""
-    first, last = records[0], records[-1]
-    best = int(np.argmax(last[measure]))
+    """Where a measure began, where it is now, and what of it routers that were taught nothing would tell, too."""
+    first, last, best = records[0], records[-1], _best(records, measure)
+    left = told[best][measure]
     words = (
         f"{MEASURE_NAMES[measure].capitalize()}: layer {layers[best]} went from {first[measure][best]:.3f} bits at "
-        f"step {first['step']:,} to {last[measure][best]:.3f} at step {last['step']:,}."
+        f"step {first['step']:,} to {last[measure][best]:.3f} at step {last['step']:,}. "
     )
-    # a single moment above is luck in one of twenty: what counts is the last one below
-    below = max((i for i, record in enumerate(records) if not record[measure][best] > p95), default=-1)
-    if below == len(records) - 1:
-        return f"{words} At the end it is not above chance ({p95:.3f})."
-    if below < 0:
-        return f"{words} It was above chance ({p95:.3f}) from the first on."
-    return f"{words} It has been above chance ({p95:.3f}) since step {records[below + 1]['step']:,}."
+    null = f"{NULL_NAMES[left.strongest]} ({left.nulls[left.strongest].bits:.3f})"
+    if left.is_clear:
+        return f"{words}At the end that is above {null} by {left.left:.3f} ± {left.margin:.3f}."
+    if left.left < -left.margin:
+        return f"{words}At the end that is less than {null} would tell."
+    return (
+        f"{words}At the end it cannot be told from {null}: what grew is what the stream holds, not what the router "
+        "has learned of it."
+    )
+
+
+def _best(records: Sequence[Mapping[str, Any]], measure: str) -> int:
+    return int(np.argmax(records[-1][measure]))
 
 
 def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:

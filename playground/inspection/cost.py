@@ -79,7 +79,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     size = max(1, 2 * ROWS_AT_ONCE // (inputs.shape[1] * (1 + L * (H + 2) // 2)))
     sums = []
     for x, y in zip(inputs.split(size), targets.split(size)):
-        logits = model(x, tap=_Variants(model)).logits  # (variants · n, T, V)
+        logits = model(x, tap=Variants(model)).logits  # (variants · n, T, V)
         variants = logits.shape[0] // x.shape[0]
         sums.append(summed_losses(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
     whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))
@@ -103,7 +103,7 @@ def removed_part(layer: int, column: int, n_heads: int) -> SwitchOff:
     return SwitchOff(layer, "attention" if column == n_heads else "feed-forward")
 
 
-class _Variants:
+class Variants:
     """A tap for one forward pass that lets the batch grow: behind every sublayer come the variants that lack it.
 
     Rows of the batch: n of the whole model, then for every layer so far n for each head removed, n without attention,

@@ -1,12 +1,13 @@
-"""A worked example small enough to check with pencil and paper: 3 tokens, 4 numbers each, one head of width 2.
+"""Worked examples small enough to check with pencil and paper: 3 tokens, 4 numbers each, one head of width 2.
 
-Its numbers are those of a well-known NumPy notebook on causal attention. It is a real Transformer: its embedding is the
-example's X, it normalises after its sublayers only, so attention reads X as it is, and its second head and its
-feed-forward layer are zero.
+Both are real Transformers in float64 that normalise after their sublayers only, so that attention reads the embedding
+as it is; their second head is zero.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,20 +20,85 @@ from ..training.history import History
 if TYPE_CHECKING:
     from ..storage import Checkpoint
 
-PROMPT = "one two three"
-X = ((0.1, 0.2, 0.3, 0.4), (0.5, 0.4, 0.3, 0.2), (0.0, 0.1, 0.0, 0.1))
-W_Q = ((0.2, -0.1), (0.0, 0.1), (0.1, 0.2), (-0.1, 0.0))
-W_K = ((0.1, 0.1), (0.0, -0.1), (0.2, 0.0), (0.0, 0.2))
-W_V = ((0.1, 0.0), (-0.1, 0.1), (0.2, -0.1), (0.0, 0.2))
+Matrix = Sequence[Sequence[float]]
 
 
-@lru_cache(maxsize=1)
-def worked_example() -> Checkpoint:
-    """The example as a checkpoint in float64, so that its numbers come out to all their digits."""
+@dataclass(frozen=True)
+class Example:
+    """A model written by hand, and its prompt."""
+
+    title: str
+    """A word for its button."""
+    note: str
+    """What stands on the page beside it."""
+    prompt: str
+    words: tuple[str, ...]
+    """The vocabulary, after the unknown word."""
+    embedding: Matrix
+    """(words, 4); the unknown word is 0."""
+    w_q: Matrix
+    """(4, 2), likewise w_k and w_v: of head 0."""
+    w_k: Matrix
+    w_v: Matrix
+    w_o: Matrix
+    """(2, 4): what head 0 writes."""
+    up: Matrix = ((0.0,) * 4,) * 4
+    """(neurons, 4)"""
+    up_bias: Sequence[float] = (0.0,) * 4
+    down: Matrix = ((0.0,) * 4,) * 4
+    """(neurons, 4): what each neuron writes."""
+    head: Matrix | None = None
+    """(words, 4); without one, the embedding."""
+
+
+EXAMPLES: dict[str, Example] = {
+    "pronoun": Example(
+        title="By hand",
+        note=(
+            "Not the model chosen above, but one written by hand, to check with pencil and paper: “cat sleeps it”, 4 "
+            "numbers per token (animal, deed, pronoun, what a pronoun stands for), one head of width 2 (a second "
+            "head is zero), 4 neurons, everything in float64. “it” asks for an animal and finds the cat; switch head "
+            "0 off under “Change it”, and the guess turns from “purrs” to “rains”."
+        ),
+        prompt="cat sleeps it",
+        words=("cat", "sleeps", "it", "purrs", "rains"),
+        embedding=((2, 0, 0, 0), (0, 2, 0, 0), (0, 0, 2, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
+        w_q=((0, 0), (1, 0), (1, 0), (0, 0)),  # a deed and a pronoun ask for an animal
+        w_k=((1, 0), (0, 1), (0, 0), (0, 0)),  # an animal is found by the first number, a deed by the second
+        w_v=((1, 0), (0, 1), (0, 0), (0, 0)),
+        w_o=((0, 0, 0, 1), (0, 0, 0, 0)),  # whose animal it is
+        up=((0, 0, 1, 1), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, -1)),
+        up_bias=(-1, 0, 0, -1),  # a pronoun that stands for something; an animal; a deed; a pronoun for nothing
+        down=((0, 0, 0, 2), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, -2)),
+        head=((-1, -1, -1, 0), (2, -1, -1, 0), (-1, 2, -1, 0), (-1, -1, 1, 2), (-1, -1, 1, -2)),
+    ),
+    "notebook": Example(
+        title="Notebook",
+        note=(
+            "Not the model chosen above, but the numbers of a well-known NumPy notebook, to check with pencil and "
+            "paper: “one two three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in "
+            "float64. They are so small that all scores lie near 0 and every token looks at all it sees alike; its "
+            "feed-forward layer is zero."
+        ),
+        prompt="one two three",
+        words=("one", "two", "three"),
+        embedding=((0.1, 0.2, 0.3, 0.4), (0.5, 0.4, 0.3, 0.2), (0.0, 0.1, 0.0, 0.1)),
+        w_q=((0.2, -0.1), (0.0, 0.1), (0.1, 0.2), (-0.1, 0.0)),
+        w_k=((0.1, 0.1), (0.0, -0.1), (0.2, 0.0), (0.0, 0.2)),
+        w_v=((0.1, 0.0), (-0.1, 0.1), (0.2, -0.1), (0.0, 0.2)),
+        w_o=((1, 0, 0, 0), (0, 1, 0, 0)),
+    ),
+}
+
+
+@lru_cache(maxsize=len(EXAMPLES))
+def worked_example(name: str) -> Checkpoint:
+    """An example as a checkpoint in float64, so that its numbers come out to all their digits."""
     from ..storage import Checkpoint
 
+    example = EXAMPLES[name]
     config = ModelConfig(
-        vocab_size=4,
+        vocab_size=1 + len(example.words),
         context_length=3,
         n_layers=1,
         d_model=4,
@@ -40,19 +106,28 @@ def worked_example() -> Checkpoint:
         d_ff=4,
         positions="none",
         norm_placement="post",
+        activation="relu",
         qkv_bias=False,
         attention_output_bias=False,
-        feedforward_bias=False,
-        tie_embeddings=True,
+        tie_embeddings=example.head is None,
     )
     model = Transformer(config).double()
+    block = model.blocks[0]
     with torch.no_grad():
-        for parameter in model.blocks[0].parameters():
-            if parameter.ndim == 2:
-                parameter.zero_()
-        model.embedding.weight.copy_(torch.tensor([(0.0,) * 4, *X], dtype=torch.float64))
-        qkv = model.blocks[0].attention.qkv.weight.view(3, 2, 2, 4)  # q, k, v; head; row; column
-        for matrix, weight in zip(qkv, (W_Q, W_K, W_V)):
-            matrix[0] = torch.tensor(weight, dtype=torch.float64).T
-        model.blocks[0].attention.out.weight.copy_(torch.eye(4))
-    return Checkpoint(model, WordTokenizer(PROMPT.split()), History(), "Worked example", {"prompt": PROMPT})
+        for parameter in (*block.attention.parameters(), *block.feedforward.parameters()):
+            parameter.zero_()
+        model.embedding.weight.copy_(_rows((0.0,) * 4, *example.embedding))
+        if example.head is not None:
+            model.head.weight.copy_(_rows((-2.0,) * 4, *example.head))
+        qkv = block.attention.qkv.weight.view(3, 2, 2, 4)  # q, k, v; head; row; column
+        for matrix, weight in zip(qkv, (example.w_q, example.w_k, example.w_v)):
+            matrix[0] = _rows(*weight).T
+        block.attention.out.weight[:, :2] = _rows(*example.w_o).T
+        block.feedforward.up.weight.copy_(_rows(*example.up))
+        block.feedforward.up.bias.copy_(_rows(example.up_bias)[0])
+        block.feedforward.down.weight.copy_(_rows(*example.down).T)
+    return Checkpoint(model, WordTokenizer(example.words), History(), example.title, {"prompt": example.prompt})
+
+
+def _rows(*rows: Sequence[float]) -> torch.Tensor:
+    return torch.tensor(rows, dtype=torch.float64)

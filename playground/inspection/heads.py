@@ -1,4 +1,6 @@
-"""What heads do: scores for the habits that heads are known for, roles in words, and prompts that wake a sleeper.
+"""What heads do on one prompt: where their weight lies, what the prediction owes them, and prompts that wake a sleeper.
+
+What a head does in general is another question, which one prompt cannot answer: `roles.py` tests it.
 
 T = tokens, H = heads, L = layers. Previous-token and induction heads are those of Elhage et al. 2021 and Olsson et al.
 2022; heads that rest on the first token are the attention sinks of Xiao et al. 2023.
@@ -14,6 +16,7 @@ import numpy as np
 import torch
 
 from ..model import ModelConfig
+from .cost import Variants
 from .look import Look
 
 HABITS = ("previous", "duplicate", "induction", "first", "itself")
@@ -40,7 +43,7 @@ class HeadScores:
     duplicate: np.ndarray
     """Mean weight on earlier copies of the asking token, over tokens that have one."""
     induction: np.ndarray
-    """Mean weight on what followed earlier copies of the asking token (itself not counted), where there is such."""
+    """Mean weight on what followed the latest earlier copy of the asking token, where that is not the token itself."""
     first: np.ndarray
     """Mean weight on the first token: a sink, where a head puts its weight when it has nothing to say."""
     itself: np.ndarray
@@ -50,7 +53,7 @@ class HeadScores:
     evenness: np.ndarray
     """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
     repeats: int
-    """How many tokens have an earlier copy with something after it: with fewer than two, no habit is told from it."""
+    """How many tokens have an earlier copy with something else after it: fewer than two tell no habit."""
 
     def of(self, layer: int, head: int) -> dict[str, float]:
         """One head's numbers by name."""
@@ -63,9 +66,13 @@ class HeadScores:
 
     def ranking(self) -> list[tuple[int, int]]:
         """(layer, head) of all heads, the most telling first."""
-        telling = np.nan_to_num(self.telling())
-        order = np.argsort(-telling, axis=None, kind="stable")
-        return [(int(i) // telling.shape[1], int(i) % telling.shape[1]) for i in order]
+        return ranked(self.telling())
+
+
+def ranked(values: np.ndarray) -> list[tuple[int, int]]:
+    """(layer, head) by a number of each (L, H), the largest first."""
+    order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")
+    return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 
 
 _known: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary()
@@ -85,7 +92,7 @@ def _head_scores(look: Look) -> HeadScores:
         pattern = look.pattern(layer).float()  # (H, T, T)
         for name, values in _habits(pattern, ids, look.config.causal).items():
             found[name].append(values)
-    repeats = sum(token in look.ids[: max(place - 1, 0)] for place, token in enumerate(look.ids))
+    repeats = int(_followers(_copies(ids)).any(axis=1).sum())
     return HeadScores(**{name: np.stack(rows) for name, rows in found.items()}, repeats=repeats)
 
 
@@ -95,12 +102,7 @@ def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, n
     nothing = np.full(H, np.nan)
     if T < 2:
         return dict.fromkeys((*HABITS, "entropy", "evenness"), nothing)
-    same = ids[:, None] == ids[None, :]
-    earlier = np.tril(np.ones((T, T), dtype=bool), -1)
-    copies = same & earlier  # [t, s]: token s, before t, is the same
-    followers = np.zeros((T, T), dtype=bool)
-    followers[:, 1:] = copies[:, :-1]  # what stands just after such a copy
-    followers &= earlier
+    copies = _copies(ids)
     entropy = -torch.special.xlogy(pattern, pattern).sum(dim=-1) / np.log(2)  # (H, T)
     visible = np.arange(1, T + 1) if causal else np.full(T, T)
     most = torch.tensor(np.log2(visible[1:]), dtype=pattern.dtype)
@@ -108,12 +110,25 @@ def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, n
     return {
         "previous": pattern.diagonal(-1, 1, 2).mean(dim=-1).numpy(),
         "duplicate": _mean_on(pattern, copies),
-        "induction": _mean_on(pattern, followers),
+        "induction": _mean_on(pattern, _followers(copies)),
         "first": rows[:, :, 0].mean(dim=-1).numpy(),
         "itself": pattern.diagonal(0, 1, 2)[:, 1:].mean(dim=-1).numpy(),
         "entropy": entropy[:, 1:].mean(dim=-1).numpy(),
         "evenness": (entropy[:, 1:] / most).mean(dim=-1).numpy(),
     }
+
+
+def _copies(ids: np.ndarray) -> np.ndarray:
+    """(T, T) whether token s, before t, is the same as token t."""
+    return np.tril(ids[:, None] == ids[None, :], -1)
+
+
+def _followers(copies: np.ndarray) -> np.ndarray:
+    """(T, T) whether token s, before t, is what followed the latest earlier copy of token t."""
+    latest = copies & (np.cumsum(copies[:, ::-1], axis=1)[:, ::-1] == 1)
+    found = np.zeros_like(copies)
+    found[:, 1:] = latest[:, :-1]
+    return np.tril(found, -1)
 
 
 def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
@@ -125,24 +140,17 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
     return on[:, torch.from_numpy(rows)].mean(dim=-1).numpy()
 
 
-def role(scores: dict[str, float]) -> str:
-    """What a head does here, in a few plain words, from `HeadScores.of`."""
+def lies_on(scores: dict[str, float]) -> str:
+    """Where a head's weight lies on this prompt, in a few plain words, from `HeadScores.of`."""
     if np.isnan(scores["previous"]):
-        return "one token only: it looks at itself"
+        return "has one token only to look at"
     if scores["evenness"] >= EVEN:
         return "spreads its weight evenly"
-    others = max(scores["previous"], scores["first"])
-    if scores["repeats"] >= 2 and scores["induction"] >= max(0.3, others):
-        return "looks at what followed last time (induction)"
-    if scores["repeats"] >= 2 and scores["duplicate"] >= max(0.4, others):
-        return "looks at earlier copies of the token"
-    habit = max(("previous", "first", "itself"), key=lambda name: scores[name])
-    if scores[habit] >= 0.4:
-        words = {"previous": "looks at the token before", "first": "rests on the first token (sink)",
-                 "itself": "looks at the token itself"}  # fmt: skip
-        return words[habit]
-    leaning = f", leaning to {TITLES[habit]}" if scores[habit] >= 0.25 else ""
-    return f"chooses by content{leaning}"
+    told = [name for name in HABITS if scores[name] >= 0.25]
+    if not told:
+        return "spreads its weight by no simple rule"
+    most = sorted(told, key=lambda name: -scores[name])[:2]
+    return "puts " + ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
 
 
 def sleeps(scores: dict[str, float]) -> bool:
@@ -151,14 +159,34 @@ def sleeps(scores: dict[str, float]) -> bool:
 
 
 def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) -> list[int]:
-    """Random tokens, then the same again: what induction heads live on. At most 24 tokens twice, within the context."""
-    half = min(24, config.context_length // 2)
+    """Random tokens, none of them twice, then the same again: what induction heads live on.
+
+    At most 24 tokens twice, within the context. That none comes twice before the repetition begins leaves no doubt
+    what followed last time; a small vocabulary makes the sequence shorter.
+    """
+    half = min(24, config.context_length // 2, vocabulary, config.vocab_size)
     if half < 1:
         raise ValueError("a context of one token has no room to repeat anything")
-    rng = np.random.default_rng(seed)
-    kinds = min(vocabulary, config.vocab_size)
-    once = rng.permutation(kinds)[:half] if kinds >= half else rng.integers(0, kinds, half)
+    once = np.random.default_rng(seed).permutation(min(vocabulary, config.vocab_size))[:half]
     return [int(token) for token in (*once, *once)]
+
+
+def flops_of_moves(look: Look) -> int:
+    """About how many floating-point operations `moves` takes."""
+    config = look.config
+    return (1 + config.n_layers * (config.n_heads + 2) // 2) * look.length * config.flops_per_token()
+
+
+@torch.inference_mode()
+def moves(look: Look, query: int = -1) -> np.ndarray:
+    """How far the prediction after a token moves without each head (L, H): Kullback–Leibler divergence in nats.
+
+    All heads are taken away in one pass, as for the map of what they are worth.
+    """
+    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
+    logits = look.model(ids, tap=Variants(look.model)).logits[:, query].double().log_softmax(dim=-1).cpu()
+    whole, lacking = logits[0], logits[1:].unflatten(0, (look.config.n_layers, look.config.n_heads + 2))
+    return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()
 
 
 @dataclass(frozen=True)
@@ -170,8 +198,8 @@ class Waking:
     """How telling the head is on the present prompt."""
     after: float
     """And on the one proposed."""
-    role: str
-    """What it does there."""
+    does: str
+    """Where its weight lies there."""
 
 
 def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
@@ -186,5 +214,5 @@ def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: floa
         scores = head_scores(look(checkpoint, ids))
         telling = float(scores.telling()[layer, head])
         if telling > (best.after if best else before + 0.1):
-            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, role(scores.of(layer, head)))
+            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, lies_on(scores.of(layer, head)))
     return best

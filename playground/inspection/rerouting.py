@@ -7,12 +7,14 @@ B = batch, T = tokens, E = experts, K = experts per token.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
 from ..model import Tap, Transformer
 from ..model.moe import heaviest_first
 from ..training.losses import window_losses
+from ..training.verdict import difference
 from .routing import expert_layers
 
 
@@ -90,16 +92,28 @@ def forced_route(model: Transformer, route: Mapping[int, int], positions: Sequen
     return tap
 
 
-def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> tuple[float, torch.Tensor]:
-    """The loss as it is, and (L, E) by how many nats per token it rises where one expert is switched off."""
-    layers = expert_layers(model.config)
-    plain = window_losses(model, inputs, targets).mean
-    costs = [
-        [window_losses(model, inputs, targets, tap=without_experts(model, {layer: [e]})).mean - plain
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """What each expert is worth on a text."""
+
+    before: float
+    """Loss of the whole model in nats per token."""
+    costs: torch.Tensor
+    """(L, E) by how much it rises where one expert is switched off and the router's next choice takes over."""
+    margins: torch.Tensor
+    """(L, E) half the widths of the costs' 95 % intervals, from their spread between windows."""
+
+
+def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> Worth:
+    """What the loss on windows (N, T) rises by where one expert is switched off."""
+    plain = window_losses(model, inputs, targets)
+    found = [
+        [difference(plain, window_losses(model, inputs, targets, tap=without_experts(model, {layer: [e]})))
          for e in range(model.config.n_experts)]
-        for layer in layers
+        for layer in expert_layers(model.config)
     ]  # fmt: skip
-    return plain, torch.tensor(costs)
+    costs, margins = torch.tensor(found).unbind(dim=-1)
+    return Worth(plain.mean, costs, margins)
 
 
 def _checked(model: Transformer, named: Mapping[int, Sequence[int]]) -> tuple[int, int]:

@@ -41,6 +41,29 @@ class RoutedText:
         """(L, E) share of all visits that each expert got; rows sum to 1."""
         return torch.stack([_shares(experts, self.n_experts) for experts in self.experts])
 
+    @property
+    def weight(self) -> torch.Tensor:
+        """(L, E) share of all weight that each expert's answers got: a visit may count next to nothing; sums to 1."""
+        return self.dense_weights().mean(dim=(1, 2))
+
+    @property
+    def first(self) -> torch.Tensor:
+        """(L, E) share of tokens whose first choice each expert is; rows sum to 1."""
+        return torch.stack([_shares(experts[..., :1], self.n_experts) for experts in self.experts])
+
+    def together(self) -> torch.Tensor:
+        """(L, E, E): how often one token visits both of two experts, as a multiple of what their loads would give.
+
+        Loads alone: as many pairs in all, each as often as the product of its experts' shares of visits says. 1 where
+        neither cares for the other; NaN on the diagonal and where one is never visited.
+        """
+        visited = (self.dense_weights() > 0).flatten(1, 2).double()  # (L, N, E)
+        pairs, shares = visited.transpose(1, 2) @ visited, visited.mean(dim=1)  # (L, E, E), (L, E)
+        others = ~torch.eye(self.n_experts, dtype=torch.bool)
+        expected = shares[:, :, None] * shares[:, None, :] * others
+        expected *= (pairs * others).sum(dim=(1, 2), keepdim=True) / expected.sum(dim=(1, 2), keepdim=True)
+        return torch.where(expected > 0, pairs / expected, torch.nan)
+
     def dense_weights(self) -> torch.Tensor:
         """(L, B, T, E): each expert's weight for each token, 0 where it was not visited."""
         return torch.zeros_like(self.logits).scatter_add_(-1, self.experts, self.weights)

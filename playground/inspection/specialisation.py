@@ -68,19 +68,25 @@ def bits_and_shifts(
     first: np.ndarray, n_experts: int, probe: Probe, shifts: int = SHIFTS
 ) -> dict[str, tuple[list[float], np.ndarray]]:
     """By measure: the bits that first choices (L, N) tell of the sources (L), and of the same shifted (R, L)."""
-    sources, sentences, tokens, opens = (
-        np.asarray(x).ravel() for x in (probe.sources, probe.sentences, probe.ids, probe.openings)
-    )
+    sources, sentences = probe.sources.ravel(), probe.sentences.ravel()
     S, found = len(probe.names), {}
-    for name, some, given in (
-        ("total", slice(None), None),
-        ("beyond", slice(None), tokens),
-        ("remembered", opens, tokens[opens]),
-    ):
+    for name, some, given in of_measure(probe):
+        given = None if name == "total" else given
         bits = [mutual_information(counted(layer, sources[some], n_experts, S, given)) for layer in first[:, some]]
         shifted = shifted_sources(sources[some], sentences[some], given, shifts)
         found[name] = bits, information_by_shift(first[:, some], shifted, n_experts, S, given)
     return found
+
+
+def of_measure(probe: Probe) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """By measure: which of the N tokens count (N,), and what is known of those already (one number if nothing is)."""
+    tokens, opens = probe.ids.flatten().numpy(), probe.openings.ravel()
+    everywhere = np.ones(len(tokens), dtype=bool)
+    return [
+        ("total", everywhere, np.zeros_like(tokens)),
+        ("beyond", everywhere, tokens),
+        ("remembered", opens, tokens[opens]),
+    ]
 
 
 def specialisation_over_training(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from ..checks import Bounds, check_fields, check_names
+from ..checks import Bounds, Settings, check_fields
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "none")
 NORMS = ("layernorm", "rmsnorm")
@@ -37,13 +35,15 @@ GPT2_SMALL_PARAMETERS = 124_439_808  # Radford et al. 2019, the released "small"
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Settings):
     """The shape of one decoder-only transformer. Frozen and validated: a config that exists can be built.
 
     Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` follow the others
     (`n_kv_heads` → `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they still follow after a `replace`;
     read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
     """
+
+    OF = "a model"
 
     vocab_size: int = 65
     """V: how many different tokens there are."""
@@ -215,15 +215,6 @@ class ModelConfig:
         idle = self.n_moe_layers * (self.n_experts - self.experts_per_token)
         return self.n_parameters - idle * self._feedforward_parameters(self.expert_width) if idle else self.n_parameters
 
-    def block_parameters(self, layer: int = 0) -> int:
-        """Trainable numbers of block `layer`."""
-        if self.has_experts(layer):
-            feedforward = self._expert_count() * self._feedforward_parameters(self.expert_width)
-            feedforward += self.d_model * self.n_experts
-        else:
-            feedforward = self._feedforward_parameters(self.ff_width)
-        return self._attention_parameters() + feedforward + 2 * self._norm_parameters()
-
     def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
         """Floating-point operations of the matrix products for one token that attends to `length` keys.
 
@@ -267,25 +258,3 @@ class ModelConfig:
 
     def _norm_parameters(self) -> int:
         return self.d_model * (2 if self.norm == "layernorm" and self.norm_bias else 1)
-
-    # ---- variants and JSON -----------------------------------------------------------------------------------------
-
-    def replace(self, **changes: Any) -> ModelConfig:
-        """A copy with some fields changed, validated again. Unknown names raise ValueError."""
-        check_names(ModelConfig, changes, "a model")
-        return dataclasses.replace(self, **changes)
-
-    def differences(self, other: ModelConfig) -> dict[str, tuple[Any, Any]]:
-        """Fields in which the two differ: name → (here, there)."""
-        names = (field.name for field in dataclasses.fields(self))
-        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` is its inverse."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
-        """A config from plain values; missing fields take their defaults, unknown ones raise ValueError."""
-        check_names(ModelConfig, values, "a model")
-        return cls(**values)

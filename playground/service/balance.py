@@ -17,8 +17,9 @@ from ..data import Corpus, corpus_from_language
 from ..inspection.balance import evenness
 from ..model import PRESETS, ModelConfig, Transformer
 from ..training import Evaluated, LoadMeasured, TrainConfig, train
-from .job import ACTIVE, Job
+from .job import Job
 from .limits import BALANCE_SECONDS, BALANCE_STEPS, Limits
+from .views import View
 
 MODEL = PRESETS["tiny"].config.replace(context_length=64, n_experts=8, d_expert=64)
 KINDS = {
@@ -113,27 +114,12 @@ def _corpus() -> Corpus:
 
 
 @dataclass(frozen=True)
-class BalanceView:
-    """What there is to show of the three runs, at one moment."""
+class BalanceView(View):
+    """What there is to show of the three runs."""
 
-    id: str
-    name: str
-    state: str
-    """As in RunView."""
-    message: str
-    runs: dict[str, BalanceRun]
-    config: ModelConfig
-    planned_steps: int
-    time_left: float | None = None
-    place: int | None = None
-    """As in RunView, and so is `wait`."""
-    wait: float | None = None
-    version: int = 0
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self.state in ACTIVE
+    runs: dict[str, BalanceRun] = field(default_factory=dict)
+    config: ModelConfig = MODEL
+    planned_steps: int = 0
 
 
 class BalanceJob(Job):
@@ -202,6 +188,8 @@ class BalanceJob(Job):
         """A consistent copy of what is known."""
         with self._lock:
             return BalanceView(
-                self.id, self.name, self._state, self._message, copy.deepcopy(self._runs), self.config,
-                self.training.steps, self.time_left, self.place, self.wait, self._version,
-            )  # fmt: skip
+                **self.seen_as(),
+                runs=copy.deepcopy(self._runs),
+                config=self.config,
+                planned_steps=self.training.steps,
+            )

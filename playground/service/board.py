@@ -4,7 +4,8 @@ There are `Limits.jobs` places; a job holds one as long as its thread works, be 
 for more joins a line. It is fair: a visitor's second job stands behind everybody's first, of equals whoever came first
 begins first, and newcomers never pass those of an earlier round. A page that looks at its jobs keeps their place in the
 line; one that stays away loses it after `AWAY_SECONDS`. Jobs are in threads of the server, each reachable by its
-visitor alone; pages come and go, and follow them. Nothing here knows what a page looks like.
+visitor alone; pages come and go, and follow them. Programs have no more than a few of the places. Nothing here knows
+what a page looks like.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import shutil
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from ..storage import Checkpoint
 from .balance import BalanceJob, planned
 from .comparisons import ComparisonJob, ComparisonSpec
 from .job import Job
-from .limits import AWAY_SECONDS, FAILED_RUNS, LimitError, Limits
+from .limits import AWAY_SECONDS, FAILED_RUNS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
 from .models import Registry, new_id
 from .pace import Pace
 from .run_job import RunJob, Runner
@@ -50,7 +50,7 @@ class Board:
 
     # ---- what visitors ask for ---------------------------------------------------------------------------------------
 
-    def start(self, visitor: str, spec: RunSpec, *, repeats: RunCard | None = None) -> RunJob:
+    def start(self, visitor: str, spec: RunSpec, *, repeats: RunCard | None = None, by_program: bool = False) -> RunJob:
         """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError."""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
@@ -58,6 +58,7 @@ class Board:
             training = spec.training.replace(max_seconds=self.limits.seconds)
             name = f"Run {number} · {spec.source.title}"
             job = RunJob(job_id, visitor, name, replace(spec, training=training), self.limits, folder, repeats)
+            job.by_program = by_program
             self._queue(job, partial(job.start, self.registry, self.runner, left=partial(self._left, job)))
         return job
 
@@ -100,8 +101,7 @@ class Board:
                 steps=steps, max_seconds=self.limits.seconds + (seconds[-1] if seconds else 0.0)
             )
             self.limits.check_training(job.spec.model, training)
-            job.spec = replace(job.spec, training=training)
-            job.lengthened = job.lengthened or done >= planned
+            job.go_on(training)
             left = partial(self._left, job)
             self._queue(job, partial(job.start, self.registry, self.runner, resume=True, left=left))
         return job
@@ -233,9 +233,13 @@ class Board:
                 if now - job.seen > AWAY_SECONDS:
                     job.leave("The page was away too long, and the place in the line was given up: start again.")
             for job in self._line():
-                busy = Counter(other.visitor for other in self._jobs.values() if other.busy)
+                at_work = [other for other in self._jobs.values() if other.busy]
                 # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
-                if busy.total() < self.limits.jobs and busy[job.visitor] < self.limits.jobs_per_visitor:
+                mine = sum(other.visitor == job.visitor for other in at_work)
+                programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
+                if job.by_program and sum(other.by_program for other in at_work) >= programs:
+                    continue
+                if len(at_work) < self.limits.jobs and mine < self.limits.jobs_per_visitor:
                     self._round = max(self._round, self._turns[job.id][0])
                     job.go()
             free = [self._left_of(job, now) for job in self._jobs.values() if job.busy]

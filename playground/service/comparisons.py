@@ -172,10 +172,7 @@ class ComparisonJob(Job):
             paired = self._paired
             sides = {side: self._side(side, paired.twins) for side in SIDES} if paired else {}
             return PairView(
-                id=self.id,
-                name=self.name,
-                state=self._state,
-                message=self._message,
+                **self.seen_as(),
                 sides=sides,
                 seeds=self.spec.seeds,
                 equal=self.spec.equal,
@@ -186,10 +183,6 @@ class ComparisonJob(Job):
                 corpus=self.spec.source.title,
                 notices=tuple(self._notices),
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
-                time_left=self.time_left,
-                place=self.place,
-                wait=self.wait,
-                version=self._version,
             )
 
     def _side(self, side: str, twins: Twins) -> SideView:

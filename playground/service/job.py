@@ -31,6 +31,8 @@ class Job:
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
         self.began = self.seen = time.monotonic()
+        self.by_program = False
+        """Whether a program asked for it, not a page."""
         self.place: int | None = None
         """In the line, from 1; None for one that does not wait."""
         self.wait: float | None = None
@@ -69,6 +71,9 @@ class Job:
     def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
         """One of its models is called something else: this is it now."""
 
+    def attempt_over(self) -> None:
+        """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
+
     @property
     def state(self) -> str:
         """waiting, preparing, training, stopping, finished (done, stopped or out of time) or failed."""
@@ -98,6 +103,11 @@ class Job:
     def settled(self) -> bool:
         """Whether nothing more will change."""
         return not self.active and not self.busy
+
+    def seen_as(self) -> dict[str, Any]:
+        """What every view of it holds: the fields of `View`."""
+        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version")
+        return {name: getattr(self, name) for name in names}
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
@@ -154,6 +164,7 @@ class Job:
                 self._state = "finished" if self.has_result else "failed"
                 self._message = "Stopped." if self.has_result else f"Stopped {when}: there is nothing to keep."
                 self.place = self.wait = None
+                self.attempt_over()
             elif self._state == "training":
                 self._state, self._message = "stopping", "Stopping after this step …"
             self._version += 1
@@ -164,6 +175,7 @@ class Job:
             if self._state == "waiting":
                 self._state, self._message = "finished" if self.has_result else "failed", message
                 self.place = self.wait = None
+                self.attempt_over()
                 self._version += 1
 
     def _run(self, stop: threading.Event, events: Callable, take: Callable[[Any], None]) -> None:
@@ -183,6 +195,7 @@ class Job:
 
     def _fail(self, stop: threading.Event, message: str) -> None:
         if stop is self._stop and self.active:  # not a thread that was given up, nor what follows a finished run
+            self.attempt_over()
             self._set(state="finished" if self.has_result else "failed", message=message)
 
     def _set(self, *, state: str, message: str | None = None) -> None:

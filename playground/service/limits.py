@@ -24,6 +24,8 @@ AWAY_SECONDS = 90.0
 """A place in the line is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
 FAILED_RUNS = 16
 """Runs of all visitors that came to nothing and are still there to say why."""
+PAGES = 500
+"""Open pages of which is remembered what they were sent and asked last; one that was forgotten begins anew."""
 QUEUED_EVENTS = 500
 """Presses of buttons that wait for their handler, of all visitors."""
 BALANCE_STEPS = 400
@@ -36,6 +38,10 @@ REPLAY_NUMBERS = 250_000_000
 """Parameters that are read for one look through training, all moments together."""
 WALK_NUMBERS = 12_000_000
 """Kept keys, values and patterns of one walk along the cache; a longer or larger one is cut."""
+HEADS_AT_ONCE_FLOPS = 1e11
+"""Operations up to which a prompt is read without each head in turn before it is drawn: some tenths of a second."""
+HEAD_TESTS_FLOPS = 1e12
+"""Operations up to which every head of a model is tested: some ten seconds."""
 EDITS = 24
 """Changes to a model in force at once."""
 WRITERS = 64
@@ -237,27 +243,13 @@ CLASS = Limits(
     snapshot_bytes=24_000_000,
 )
 
-PUBLIC = Limits(
+PUBLIC = replace(
+    CLASS,
     kind="public",
     where="the public Space",
-    parameters=6_000_000,
-    context=256,
-    vocabulary=52_000,
-    layers=12,
-    batch=64,
-    steps=5000,
     seconds=300.0,
-    eval_windows=1024,
-    memory=1_500_000_000,
-    text_bytes=2_000_000,
-    prompt=4000,
-    new_tokens=512,
-    samples=4,
-    jobs_per_visitor=1,
-    jobs=4,
     waiting=60,
     seeds=5,
-    models_per_visitor=6,
     models=120,
     model_bytes=2_000_000_000,
     snapshot_bytes=70_000_000,

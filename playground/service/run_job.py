@@ -12,7 +12,7 @@ import torch
 from ..links import RunCard
 from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainEvent
+from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig, TrainEvent
 from .job import Job
 from .limits import Limits
 from .models import Registry
@@ -45,7 +45,9 @@ class RunJob(Job):
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
         self._notices: list[str] = []
-        self.repeats, self.lengthened = repeats, False
+        self.repeats = repeats
+        self._planned_first = spec.training.steps
+        self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self.checkpoint: Checkpoint | None = None
 
     @property
@@ -56,6 +58,21 @@ class RunJob(Job):
     @spec.setter
     def spec(self, spec: RunSpec) -> None:
         self._spec, self.settings = spec, settings_of(spec)
+
+    @property
+    def lengthened(self) -> bool:
+        """See `RunView.lengthened`."""
+        return self._history.last_step > self._planned_first
+
+    def go_on(self, training: TrainConfig) -> None:
+        """It is to be trained on, with these settings, once its turn comes."""
+        self._before_resume = self._history.last_step, self.spec
+        self.spec = replace(self.spec, training=training)
+
+    def attempt_over(self) -> None:
+        """See `Job.attempt_over`: a run that made no further step is what it was."""
+        step, spec = self._before_resume or (None, self.spec)
+        self.spec = spec if step == self._history.last_step else self.spec
 
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
@@ -80,10 +97,7 @@ class RunJob(Job):
         with self._lock:
             prepared = self._prepared
             return RunView(
-                id=self.id,
-                name=self.name,
-                state=self._state,
-                message=self._message,
+                **self.seen_as(),
                 history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
@@ -101,9 +115,6 @@ class RunJob(Job):
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
-                place=self.place,
-                wait=self.wait,
-                version=self._version,
             )
 
     @property
@@ -199,6 +210,7 @@ class RunJob(Job):
 
     def _keep(self, event: Learned, registry: Registry, left: Callable[[str], None]) -> None:
         """Put what was learned into the registry, then say so."""
+        self.attempt_over()
         about = {
             "corpus": self.spec.source.title,
             "language": self._prepared.language,

@@ -20,8 +20,8 @@ from .job import ACTIVE
 
 
 @dataclass(frozen=True)
-class RunView:
-    """What there is to show of a run, at one moment. Of a recorded run, only what its checkpoint remembers."""
+class View:
+    """What there is to show of any job, at one moment."""
 
     id: str
     name: str
@@ -29,6 +29,25 @@ class RunView:
     """waiting, preparing, training, stopping, finished (done, stopped or out of time), failed; or recorded."""
     message: str = ""
     """The last thing worth saying, as a sentence."""
+    time_left: float | None = None
+    """Seconds; None before that can be told."""
+    place: int | None = None
+    """In the line, from 1; None for one that does not wait."""
+    wait: float | None = None
+    """Seconds until there should be a place for it."""
+    version: int = 0
+    """Grows whenever anything changed."""
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still going on."""
+        return self.state in ACTIVE
+
+
+@dataclass(frozen=True)
+class RunView(View):
+    """What there is to show of a run. Of a recorded run, only what its checkpoint remembers."""
+
     history: History = field(default_factory=History)
     planned_steps: int | None = None
     latest: Stepped | None = None
@@ -36,6 +55,8 @@ class RunView:
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
     corpus: str = ""
+    paired: bool = False
+    """Whether a comparison trained it, as one of two."""
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
@@ -52,22 +73,6 @@ class RunView:
     """The run of a link that this one was started to repeat."""
     lengthened: bool = False
     """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
-    place: int | None = None
-    """In the line, from 1; None for one that does not wait."""
-    wait: float | None = None
-    """Seconds until there should be a place for it."""
-    version: int = 0
-    """Grows whenever anything changed."""
-
-    @property
-    def time_left(self) -> float | None:
-        """Seconds; None before the first step."""
-        return self.latest.time_left if self.latest else None
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self.state in ACTIVE
 
     @property
     def learned(self) -> bool:
@@ -95,6 +100,7 @@ class RunView:
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
+            paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
         )
 
@@ -140,14 +146,9 @@ class SideView:
 
 
 @dataclass(frozen=True)
-class PairView:
+class PairView(View):
     """What there is to show of two models side by side."""
 
-    id: str
-    name: str
-    state: str
-    """As in RunView."""
-    message: str = ""
     sides: dict[str, SideView] = field(default_factory=dict)
     """dense and moe; empty while the text is being read."""
     seeds: int = 1
@@ -162,16 +163,6 @@ class PairView:
     corpus: str = ""
     notices: tuple[str, ...] = ()
     device: str = ""
-    time_left: float | None = None
-    place: int | None = None
-    """As in RunView, and so is `wait`."""
-    wait: float | None = None
-    version: int = 0
-
-    @property
-    def active(self) -> bool:
-        """Whether it is still going on."""
-        return self.state in ACTIVE
 
     @property
     def share_done(self) -> float:

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from ..whole import write_file
-from .checkpoint import PICKLES, Checkpoint, save
+from .checkpoint import PICKLES, write_checkpoint
 from .errors import CheckpointError
+from .held import Checkpoint
 from .values import MAX_BYTES
 
 FILES = {**MAX_BYTES, "model.safetensors": None, "README.md": 1_000_000}
@@ -41,10 +42,7 @@ def pack(checkpoint: Checkpoint, path: str | Path, *, half: bool = False) -> Pat
     """Write a checkpoint's folder into a zip file; `half` halves it, and costs about three decimal digits."""
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="playground-pack-") as made:
-        folder = save(
-            Path(made) / "model", checkpoint.model, checkpoint.tokenizer, checkpoint.history,
-            name=checkpoint.name, about=checkpoint.about, half=half,
-        )  # fmt: skip
+        folder = write_checkpoint(Path(made) / "model", checkpoint, half=half)
         return pack_folder(folder, path, inside=file_name(checkpoint.name))
 
 
@@ -94,7 +92,7 @@ def _check_contents(path: Path) -> None:
         tail = file.read()
     at = tail.rfind(b"PK\x05\x06")
     if at < 0 or len(tail) - at < 22:
-        raise CheckpointError("this is not a zip file: upload one that was downloaded here")
+        raise CheckpointError("this is not a zip file: choose one that this project has made")
     contents = struct.unpack("<I", tail[at + 12 : at + 16])[0]
     if contents > MAX_CONTENTS or tail[max(at - 20, 0) : at].startswith(b"PK\x06\x07"):
         raise CheckpointError("the zip file lists far more files than a model has")
@@ -117,7 +115,7 @@ def _checked(entries: Iterable[zipfile.ZipInfo], known: dict[str, int | None], m
         if entry.is_dir():
             continue
         if entry.flag_bits & 0x1:
-            raise CheckpointError("the zip file is locked by a password: upload one without")
+            raise CheckpointError("the zip file is locked by a password: choose one without")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise CheckpointError(f"{shown} is packed in an unusual way: use an ordinary zip")
         base = parts[-1]

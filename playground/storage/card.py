@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING
 
-from ..model import GPT2_SMALL_PARAMETERS
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
+from ..data import Ladder
+from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
+from ..training.states import state_of
+from .held import Checkpoint
 
 TAG = "transformer-playground"  # what every model of this project carries on the Hub
 
@@ -36,6 +35,8 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         lines.append(f"Its run went wrong: the validation loss is no number after {history.last_step:,} steps.")
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
+        known = Ladder(**about["ladder"]) if isinstance(about.get("ladder"), dict) else None
+        lines += ["", state_of(history, causal=config.causal, ladder=known).in_words]
         ladder = {k: v for k, v in (about.get("ladder") or {}).items() if v is not None}
         if ladder:
             lines += ["", "| rung | nats per token |", "|---|---|"]
@@ -58,8 +59,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
     lines += [f"| {name} | {count:,} |" for name, count in config.parameters_by_component().items() if count]
     lines += [
         "",
-        f"Tokens: {checkpoint.tokenizer.name} ({checkpoint.tokenizer.vocab_size:,}); "
-        f"context {config.context_length}; {config.n_layers} layers, d_model {config.d_model}, {config.n_heads} heads.",
+        f"Tokens: {checkpoint.tokenizer.name} ({checkpoint.tokenizer.vocab_size:,}); {shape_in_words(config)}.",
         "",
         "## How to use it",
         "",
@@ -70,6 +70,13 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         "",
     ]
     return "\n".join(lines)
+
+
+def shape_in_words(config: ModelConfig) -> str:
+    """Layers, width, heads and context."""
+    layers, heads = (f"{n} {what}{'' if n == 1 else 's'}"
+                     for n, what in ((config.n_layers, "layer"), (config.n_heads, "head")))  # fmt: skip
+    return f"{layers}, d_model {config.d_model}, {heads}, context {config.context_length}"
 
 
 def front_matter(checkpoint: Checkpoint) -> list[str]:

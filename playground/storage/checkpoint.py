@@ -6,12 +6,12 @@ model.safetensors   the weights
 history.json        the run's curves and samples, its ladder, and how it was made
 README.md           a model card
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
+best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,34 +26,15 @@ from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
 from .errors import CheckpointError
 from .header import check_belongs, read_header, read_tensors
+from .held import Checkpoint
 from .record import line, sound_history, sound_notes
 from .shapes import expected_shapes
-from .snapshots import Snapshots, find_snapshots
+from .snapshots import find_snapshots
 from .values import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
 
 FORMAT = 1
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """A model with all that belongs to it."""
-
-    model: Transformer
-    tokenizer: Tokenizer
-    history: History
-    name: str = "model"
-    """What to call it."""
-    about: dict[str, Any] = field(default_factory=dict)
-    """How it was made: corpus, ladder, training settings, prompt. Plain values, any of them may be missing."""
-    snapshots: Snapshots | None = None
-    """The weights at many moments of the run, where they were kept."""
-
-    @property
-    def config(self) -> ModelConfig:
-        """The model's config."""
-        return self.model.config
 
 
 def save(
@@ -66,15 +47,20 @@ def save(
     about: dict[str, Any] | None = None,
     half: bool = False,
 ) -> Path:
+    """Write a checkpoint folder of these parts, named as the folder unless said otherwise; see `write_checkpoint`."""
+    parts = Checkpoint(model, tokenizer, history or History(), name or Path(folder).name, about or {})
+    return write_checkpoint(folder, parts, half=half)
+
+
+def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, half: bool = False) -> Path:
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
     that the folder held besides are kept. What is saved can be loaded: of a record too long for that every second entry
     is left out, a config too large for it raises CheckpointError.
     """
+    folder, model = Path(folder), checkpoint.model
     check_bounds(model.config)
-    folder = Path(folder)
-    checkpoint = Checkpoint(model, tokenizer, history or History(), name or folder.name, about or {})
 
     def fill(made: Path) -> None:
         dtype = torch.float16 if half else torch.float32
@@ -82,7 +68,7 @@ def save(
         tensors = {n: t.detach().to("cpu", dtype).contiguous() for n, t in model.state_dict().items() if n not in tied}
         save_file(tensors, made / "model.safetensors", metadata={"format": "pt"})
         write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
-        write_json(made / "tokenizer.json", tokenizer.to_dict())
+        write_json(made / "tokenizer.json", checkpoint.tokenizer.to_dict())
         (made / "history.json").write_bytes(_record(checkpoint))
         (made / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
 
@@ -127,8 +113,10 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
     values = read_json(record) if record.is_file() else {}
     try:
         history = sound_history(History.from_dict(values))
-    except (ValueError, AttributeError, TypeError, OverflowError) as problem:
+    except ValueError as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
+    except (AttributeError, TypeError, OverflowError) as problem:
+        raise CheckpointError("history.json cannot be used: its tables do not have the form of a history") from problem
     snapshots = find_snapshots(folder, config)
     tensors = read_tensors(weights, shapes)
     if config.tie_embeddings:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .checkpoint import Checkpoint
+from .held import Checkpoint
 from .hub import HubError, in_words, login, pull
 from .spaces import ROOT, requirements_for
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from ..model import ModelConfig
 from .bounds import MAX_PARAMETERS
 from .card import TAG, model_card
-from .checkpoint import PICKLES, Checkpoint, save
+from .checkpoint import PICKLES, write_checkpoint
 from .errors import CheckpointError
 from .header import MAX_HEADER_BYTES
+from .held import Checkpoint
 from .opening import check_folder, open_folder
 from .picture import curve_png
 from .record import regular
@@ -100,7 +101,7 @@ def write(checkpoint: Checkpoint, folder: Path, repo_id: str | None = None) -> P
     """The folder as `push` uploads it: the checkpoint's own files, its card, and the curve's picture if it has one."""
     # where a text lies on its owner's disk is nobody else's business
     about = {name: value for name, value in checkpoint.about.items() if name != "source"}
-    save(folder, checkpoint.model, checkpoint.tokenizer, checkpoint.history, name=checkpoint.name, about=about)
+    write_checkpoint(folder, replace(checkpoint, about=about))
     ladder = about.get("ladder")
     picture = curve_png(checkpoint.history, ladder if isinstance(ladder, dict) else None)
     if picture:

@@ -11,8 +11,8 @@ from ..whole import place
 from . import checkpoint, transformers_import
 from .archive import FILES, OF_TRANSFORMERS, unpack
 from .bounds import MAX_PARAMETERS, check_bounds
-from .checkpoint import Checkpoint
 from .errors import CheckpointError
+from .held import Checkpoint
 from .record import regular
 from .values import read_json
 

@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..data import Ladder
 from ..training.config import TrainConfig
 from ..training.history import History
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
+from .held import Checkpoint
 
 MAX_NAME = 80
 MAX_TEXT = 20_000

@@ -7,6 +7,7 @@ import torch
 from ..model import ModelConfig, Transformer
 
 Shapes = dict[str, tuple[int, ...]]
+State = dict[str, torch.Tensor]
 
 
 def expected_shapes(config: ModelConfig) -> Shapes:

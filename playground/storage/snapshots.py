@@ -1,7 +1,9 @@
 """Snapshots: the weights of a run at many moments, in half precision, as safetensors beside it.
 
 A running job writes one file per moment; a checkpoint that ships carries all of them in one `snapshots.safetensors`,
-whose tensors are called `step/name`. Both are read the same way, and checked against the config before use.
+whose tensors are called `step/name`. The moment of the lowest validation loss, where that is not the last, has a file
+of this kind for itself, `best.safetensors`, in full precision. All are read the same way, and checked against the
+config before use.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from .errors import CheckpointError
 from .header import check_belongs, read_header, read_tensors
 from .shapes import expected_shapes
 
-FILE = "snapshots.safetensors"
+FILE, BEST = "snapshots.safetensors", "best.safetensors"
 FOLDER = "snapshots"
 MOST = 48
 """Moments kept of a run that is trained on and on; the densest go first."""
@@ -29,8 +31,8 @@ MOST = 48
 class Snapshots:
     """The moments of one run that were kept. Files are opened only when a moment is asked for."""
 
-    def __init__(self, config: ModelConfig, places: dict[int, tuple[Path, str]]):
-        self.config = config
+    def __init__(self, config: ModelConfig, places: dict[int, tuple[Path, str]], best: int | None = None):
+        self.config, self.best = config, best  # the step whose weights were kept because they were the best
         self._places = dict(sorted(places.items()))  # step → file, and what stands before its tensors' names
 
     @property
@@ -76,16 +78,36 @@ def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots 
     """What a run's or a checkpoint's folder holds, or None. Reads headers only."""
     if folder is None:
         return None
-    folder, places = Path(folder), {}
-    if (folder / FILE).is_file():
-        for name in read_header(folder / FILE):
-            step, _, rest = name.partition("/")
-            if re.fullmatch(r"[0-9]{1,12}", step) and rest:
-                places[int(step)] = (folder / FILE, f"{step}/")
+    folder = Path(folder)
+    places = _moments(folder / FILE)
     for path in (folder / FOLDER).glob("*.safetensors"):
         if re.fullmatch(r"[0-9]{8,12}", path.stem):
             places[int(path.stem)] = (path, "")
-    return Snapshots(config, places) if places else None
+    best = _moments(folder / BEST)
+    return Snapshots(config, places | best, next(iter(best), None)) if places or best else None
+
+
+def _moments(file: Path) -> dict[int, tuple[Path, str]]:
+    """The moments in a file whose tensors are called `step/name`; none where there is no such file."""
+    if not file.is_file():
+        return {}
+    found = (name.partition("/") for name in read_header(file))
+    return {int(step): (file, f"{step}/") for step, _, rest in found if re.fullmatch(r"[0-9]{1,12}", step) and rest}
+
+
+def keep_best(folder: str | Path, step: int, state: dict[str, torch.Tensor], *, tied: bool = False) -> None:
+    """Put the best moment of a run beside it, in place of the one that was the best before."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        f"{step}/{n}": t.detach().cpu().contiguous() for n, t in state.items() if not (tied and n == "head.weight")
+    }
+    write_file(folder / BEST, lambda partial: save_file(tensors, partial))
+
+
+def drop_best(folder: str | Path) -> None:
+    """The last moment is the best again: the one that was kept is no more."""
+    (Path(folder) / BEST).unlink(missing_ok=True)
 
 
 def keep_snapshot(folder: str | Path, step: int, state: dict[str, torch.Tensor], *, tied: bool = False) -> None:
@@ -107,6 +129,8 @@ def drop_after(folder: str | Path, step: int) -> None:
     for path in (Path(folder) / FOLDER).glob("*.safetensors"):
         if path.stem.isdecimal() and int(path.stem) > step:
             path.unlink(missing_ok=True)
+    if any(kept > step for kept in _moments(Path(folder) / BEST)):
+        drop_best(folder)
 
 
 def save_snapshots(

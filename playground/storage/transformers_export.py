@@ -28,8 +28,8 @@ from ..model.attention import fuse_heads
 from ..training.history import History
 from ..whole import write_folder
 from .card import model_card
-from .checkpoint import Checkpoint
 from .errors import CheckpointError
+from .held import Checkpoint
 from .tokenizers_io import tokenizer_files
 from .transformers_families import FAMILIES, Family
 from .transformers_import import import_folder
@@ -89,7 +89,9 @@ def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = N
     config, folder = checkpoint.config, Path(folder)
     family = family_for(config)
     files = tokenizer_files(checkpoint.tokenizer)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise CheckpointError(f"{folder} is a file: name a new folder")
+    if folder.exists() and any(folder.iterdir()):
         raise CheckpointError(f"{folder} is not empty: name a new folder")
 
     def fill(made: Path) -> Parity:

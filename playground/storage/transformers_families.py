@@ -11,13 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
 from ..model import ModelConfig
 from . import transformers_gpt2 as gpt2
 from . import transformers_llama as llama
-
-State = dict[str, torch.Tensor]
+from .shapes import State
 
 
 @dataclass(frozen=True)

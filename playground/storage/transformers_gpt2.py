@@ -12,9 +12,8 @@ import torch
 
 from ..model import ModelConfig
 from ..model.positions import sinusoidal
+from .shapes import State
 from .transformers_settings import off, on, understood
-
-State = dict[str, torch.Tensor]
 
 _ACTIVATIONS = ("relu", "relu2", "gelu")
 
@@ -104,9 +103,7 @@ def state_out(state: State, config: ModelConfig) -> State:
         out["transformer.wpe.weight"] = torch.zeros(config.context_length, d)
     if not config.tie_embeddings:
         out["lm_head.weight"] = state["head.weight"]
-    for ours, theirs in [("final_norm", "ln_f")] + [
-        (f"blocks.{i}.{a}", f"h.{i}.{b}") for i in range(config.n_layers) for a, b in _PARTS.items()
-    ]:
+    for ours, theirs in _layers(config):
         weight = state[f"{ours}.weight"]
         matrix = weight.ndim == 2
         out[f"transformer.{theirs}.weight"] = weight.T if matrix else weight  # theirs are (in, out)
@@ -118,10 +115,14 @@ def state_out(state: State, config: ModelConfig) -> State:
 def state_in(found: State, config: ModelConfig) -> State:
     state = {"embedding.weight": found["wte.weight"], "position_embedding.weight": found["wpe.weight"]}
     state["head.weight"] = found["wte.weight"] if config.tie_embeddings else found["lm_head.weight"]
-    for ours, theirs in [("final_norm", "ln_f")] + [
-        (f"blocks.{i}.{a}", f"h.{i}.{b}") for i in range(config.n_layers) for a, b in _PARTS.items()
-    ]:
+    for ours, theirs in _layers(config):
         weight = found[f"{theirs}.weight"]
         state[f"{ours}.weight"] = weight.T if weight.ndim == 2 else weight
         state[f"{ours}.bias"] = found[f"{theirs}.bias"]
     return state
+
+
+def _layers(config: ModelConfig) -> list[tuple[str, str]]:
+    """(our name, theirs) of every layer with a weight and a bias."""
+    blocks = [(f"blocks.{i}.{a}", f"h.{i}.{b}") for i in range(config.n_layers) for a, b in _PARTS.items()]
+    return [("final_norm", "ln_f"), *blocks]

@@ -11,12 +11,13 @@ import torch
 from ..model import ModelConfig
 from ..training.history import History
 from .bounds import MAX_PARAMETERS, check_bounds
-from .checkpoint import Checkpoint, check_fits, refuse_pickles, with_weights
+from .checkpoint import check_fits, refuse_pickles, with_weights
 from .errors import CheckpointError
 from .header import Stored, check_belongs, read_header, read_tensors
-from .shapes import Shapes, expected_shapes
+from .held import Checkpoint
+from .shapes import Shapes, State, expected_shapes
 from .tokenizers_io import tokenizer_from_files
-from .transformers_families import FAMILIES, Family, State
+from .transformers_families import FAMILIES, Family
 from .values import read_json
 
 WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")

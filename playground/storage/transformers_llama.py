@@ -13,9 +13,8 @@ from typing import Any
 import torch
 
 from ..model import ModelConfig
+from .shapes import State
 from .transformers_settings import off, understood
-
-State = dict[str, torch.Tensor]
 
 # ---- who fits --------------------------------------------------------------------------------------------------------
 

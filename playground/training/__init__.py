@@ -3,6 +3,7 @@
 from .config import TrainConfig
 from .distributed import workers
 from .events import (
+    BestKept,
     Changed,
     Evaluated,
     Finished,
@@ -23,6 +24,7 @@ from .trainer import train
 
 __all__ = [
     "RECIPES",
+    "BestKept",
     "Changed",
     "Evaluated",
     "Finished",

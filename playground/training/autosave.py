@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 
 from ..data.corpus import Corpus
 from ..whole import write_file
+from . import best
 from .events import Finished, Rested, Saved, Started, TrainEvent
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def save(run: Run, folder: Path) -> Saved:
                 kept[f"optimizer/{i}/{index}/{name}"] = value
     for name, generator in run.learner.generators.items():
         tensors[f"generator/{name}"] = generator.get_state()
+    best_note, best_tensors = best.noted(run.best, run.step)
+    tensors |= best_tensors
     history = run.history.to_dict()
     for name, column in history.pop("steps").items():  # metadata has less room than a long run's curves need
         tensors[f"steps/{name}"] = torch.tensor(column, dtype=torch.float64)
@@ -60,6 +63,7 @@ def save(run: Run, folder: Path) -> Saved:
         "step": run.step,
         "seconds": run.seconds,
         "history": history,
+        "best": best_note,
         "scaler": run.learner.scaler.state_dict(),
         "numbers": numbers,
         "config": run.config.to_dict(),

@@ -111,7 +111,7 @@ def compare(
     for seed in range(plan.training.seed, plan.training.seed + plan.seeds):
         models, runs = {}, {}
         for side in SIDES:
-            training = plan.training.replace(seed=seed, steps=steps[side])
+            training = plan.training.replace(seed=seed, steps=steps[side], patience=0)  # both to the end
             models[side] = Transformer(plan.config(side), seed=seed)
             runs[side] = train(models[side], corpus, training, should_stop=lambda side=side: should_stop(side))
         done: dict[str, Trained] = {}
@@ -131,7 +131,7 @@ def compare(
 def calibrate(plan: Plan, corpus: Corpus) -> Calibrated:
     """Time some steps of both in turns, on models that are thrown away, and share the mixture's time out."""
     training = plan.training.replace(
-        steps=10**6, eval_every=0, eval_windows=1, sample_every=0, snapshots=0, max_seconds=None
+        steps=10**6, eval_every=0, eval_windows=1, sample_every=0, snapshots=0, patience=0, max_seconds=None
     )
     runs = {side: train(Transformer(plan.config(side)), corpus, training) for side in SIDES}
     times: dict[str, list[float]] = {side: [] for side in SIDES}

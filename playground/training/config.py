@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from ..checks import Bounds, check_fields, check_names
+from ..checks import Bounds, Settings, check_fields
 from ..devices import PRECISIONS
 
 OPTIMIZERS = ("adamw", "muon")
@@ -17,6 +15,7 @@ _LIMITS = {
     **dict.fromkeys(("steps", "batch_size", "accumulation", "eval_windows", "sample_tokens"), Bounds(least=1)),
     **dict.fromkeys(("warmup_steps", "eval_every", "sample_every", "seed"), Bounds(least=0)),
     "snapshots": Bounds(0, 10_000),
+    "patience": Bounds(least=0),
     **dict.fromkeys(("learning_rate", "muon_learning_rate", "weight_decay"), Bounds(0, 10)),
     **dict.fromkeys(("muon_momentum", "beta1", "beta2"), Bounds(0, 0.9999)),
     **dict.fromkeys(("gradient_clip", "autosave_seconds", "max_seconds"), Bounds(least=0)),
@@ -29,8 +28,10 @@ _LIMITS = {
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Settings):
     """One training run. Frozen and validated; make variants with `replace`."""
+
+    OF = "training"
 
     steps: int = 1000
     """Optimizer steps."""
@@ -86,6 +87,9 @@ class TrainConfig:
     """How many times the weights are kept along the way, densely at first."""
     autosave_seconds: float = 10.0
     """Seconds between saves, where a folder for them is given."""
+    patience: int = 0
+    """Stop once so many evaluations in a row say that validation has risen while training falls; 0 for never. See
+    `states.risen_for`."""
     max_seconds: float | None = None
     """Stop after this many seconds of training, keeping what was learned."""
 
@@ -111,26 +115,6 @@ class TrainConfig:
             return [self.steps]
         spread = (i / (self.snapshots - 1) for i in range(self.snapshots))
         return sorted({round(self.steps * x * x) for x in spread})
-
-    def replace(self, **changes: Any) -> TrainConfig:
-        """A copy with some fields changed, validated again. Unknown names raise ValueError."""
-        check_names(TrainConfig, changes, "training")
-        return dataclasses.replace(self, **changes)
-
-    def differences(self, other: TrainConfig) -> dict[str, tuple[Any, Any]]:
-        """Fields in which the two differ: name → (here, there)."""
-        names = (field.name for field in dataclasses.fields(self))
-        return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """The inverse of `to_dict`; missing fields take their defaults, unknown ones raise ValueError."""
-        check_names(TrainConfig, values, "training")
-        return cls(**values)
 
 
 NEVER, NOTED, NOTICED, FREELY = "never", "noted", "noticed", "freely"
@@ -161,6 +145,7 @@ ON_RESUME: dict[str, tuple[str, str]] = {
     "sample_temperature": (NOTED, "it changes what is seen, not what is learned"),
     "snapshots": (NOTED, "it changes what is kept, not what is learned"),
     "autosave_seconds": (FREELY, "it belongs to the process, not to the run"),
+    "patience": (NOTED, "it is where a run may end, like the steps"),
     "max_seconds": (NOTED, "it is where a run may end, like the steps"),
 }
 """Whether a run that was saved may go on with another value of a setting, and why: never, noted in the run's record,

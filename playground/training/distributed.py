@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from .config import TrainConfig
 
 TIMEOUT = timedelta(minutes=3)  # the longest that one process may keep the others waiting, be it to write a sample
-ENDINGS = ("", "time", "stopped")  # what the processes agree on before each step; the last one wins
+ENDINGS = ("", "time", "risen", "stopped")  # what the processes agree on before each step; the last one wins
 
 
 class WorkerLost(Exception):

@@ -79,6 +79,24 @@ class Evaluated(TrainEvent):
 
 
 @dataclass(frozen=True)
+class BestKept(TrainEvent):
+    """An evaluation came out worse than an earlier one, or a run goes on that has a better moment behind it: the
+    weights of that moment are kept. They are the best for as long as `History.best` names the same step."""
+
+    event: ClassVar[str] = "best"
+    best_step: int
+    """Optimizer steps after which the validation loss was lowest."""
+    val_loss: float
+    state: dict[str, torch.Tensor] = dataclasses.field(repr=False)
+    """The weights of then, on the CPU, in full precision."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the weights, which are no matter for JSON."""
+        named = {"best_step": self.best_step, "val_loss": self.val_loss}
+        return {"event": self.event, "step": self.step, "seconds": self.seconds, **named}
+
+
+@dataclass(frozen=True)
 class GradientsMeasured(TrainEvent):
     """Length of the gradient per part of the model, before clipping."""
 
@@ -148,7 +166,7 @@ class Finished(TrainEvent):
 
     event: ClassVar[str] = "finished"
     reason: str
-    """done, stopped, time, diverged, or lost (another process of a distributed run)."""
+    """done, stopped, time, risen (validation, for too long), diverged, or lost (another process of several)."""
     message: str
     val_loss: float | None
 
@@ -160,6 +178,7 @@ def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:
         "done": f"All {step:,} steps are done.",
         "stopped": f"Stopped {done}; {kept}.",
         "time": f"Time is up {done}; {kept}.",
+        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept.",
         "diverged": (
             f"The loss stopped being a number after {step:,} steps. The last good weights are back: "
             "try a lower learning rate, a longer warm-up or gradient clipping."

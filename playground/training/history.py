@@ -15,8 +15,6 @@ _COLUMNS = {
     "evaluations": ("step", "train_loss", "val_loss", "seconds"),
 }
 _RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": ()}  # and what of them is numbers
-RISEN = 0.02
-"""Nats above its best at which a validation loss is said to have risen."""
 
 
 @dataclass
@@ -72,18 +70,16 @@ class History:
         loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
         return None if loss is None else (int(step), loss)
 
-    def risen(self) -> str:
-        """That the validation loss has risen since its best, and what that means, as a sentence; else empty."""
-        losses = self.evaluations["val_loss"]
-        if not losses or self.best is None or not losses[-1] > self.best[1] + RISEN:
-            return ""
-        step, best = self.best
-        training = self.evaluations["train_loss"]
-        if training[-1] < training[self.evaluations["step"].index(step)]:
-            why = "the model begins to learn the training text by heart. Fewer steps or a smaller model would do better"
-        else:
-            why = "the training loss rose with it, so the steps were too large. A lower learning rate would do better"
-        return f"The validation loss was {best:.4f} after step {step:,} and rose to {losses[-1]:.4f}: {why}."
+    def until(self, step: int) -> History:
+        """A copy that ends with this step: what a run remembers whose weights of then are used."""
+        kept = History(*({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations)))
+        for table in (kept.steps, kept.evaluations):
+            inside = sum(1 for at in table["step"] if at <= step)
+            for column in table.values():
+                del column[inside:]
+        for name in _RECORDS:
+            setattr(kept, name, [record for record in getattr(self, name) if record["step"] <= step])
+        return kept
 
     def copied(self) -> History:
         """A copy whose lists are its own."""

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from ..whole import forget_halves
+
 LOCK = ".lock"
 
 
 def owned(folder: Path) -> FileLock:
     """The folder's lock, made and taken; `release` gives it back, and so does the end of the process.
 
-    Raises ValueError where somebody else holds it.
+    What an owner before left half-written is gone. Raises ValueError where somebody else holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # by whichever thread: a page's runs begin in one and may end in another
@@ -23,4 +25,5 @@ def owned(folder: Path) -> FileLock:
         raise ValueError(
             f"another run is being trained into {folder}: wait until it ends, or choose another folder"
         ) from None
+    forget_halves(folder)
     return lock

@@ -5,6 +5,7 @@ N = windows, T = tokens of a window, V = vocabulary. Targets that are IGNORE do 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,10 @@ def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = N
     return F.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum") / counted
 
 
+class Interrupted(Exception):
+    """Somebody did not want to wait for the rest."""
+
+
 @dataclass(frozen=True)
 class WindowLosses:
     """What one model loses on each of many windows."""
@@ -53,11 +58,17 @@ def window_losses(
     *,
     tap: Tap = no_tap,
     at_once: int = WINDOWS_AT_ONCE,
+    should_stop: Callable[[], object] = lambda: False,
 ) -> WindowLosses:
-    """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes."""
+    """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes.
+
+    Raises Interrupted where `should_stop` says so, which is asked between any two passes.
+    """
     device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
+        if len(totals) > 1 and should_stop():
+            raise Interrupted
         totals.append(summed_losses(model(x.to(device), tap=tap).logits, y.to(device)).cpu())
     return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
 
@@ -68,12 +79,20 @@ def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return losses.unflatten(0, targets.shape).sum(dim=1, dtype=torch.float64)
 
 
-def evaluate(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, workers: Alone = ALONE) -> float:
+def evaluate(
+    model: Transformer,
+    inputs: torch.Tensor,
+    targets: torch.Tensor,
+    workers: Alone = ALONE,
+    should_stop: Callable[[], object] = lambda: False,
+) -> float:
     """Mean loss in nats per counted token over windows (N, T).
 
-    Each of several `workers` gives its own windows; the mean is that of all.
+    Each of several `workers` gives its own windows; the mean is that of all. Only who works alone asks `should_stop`,
+    and raises Interrupted: the others would wait.
     """
-    losses = window_losses(model, inputs, targets)
+    asked = should_stop if workers.size == 1 else lambda: False
+    losses = window_losses(model, inputs, targets, should_stop=asked)
     sums = torch.stack([losses.total.sum(), losses.tokens.sum().double()])
     workers.add_up([sums])
     return float(sums[0] / sums[1].clamp(min=1))

@@ -43,6 +43,8 @@ def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, s
     if device.type == "cpu":
         return device, None
     problem = fault(device, pick_precision(config.precision, device))
+    if problem and config.precision == "fp16":
+        raise ValueError(f"{problem} fp16 training needs a GPU that works: choose fp32 or bf16 on the processor")
     return (torch.device("cpu"), f"{problem} Training runs on the processor instead.") if problem else (device, None)
 
 

@@ -30,6 +30,25 @@ RECIPES: dict[str, TrainConfig] = {
 RECIPES["s5-moe"] = RECIPES["s5"]
 
 
+TOKENS_PER_STEP = 2048
+
+
+def for_own_text(tokens: int, vocabulary: int) -> tuple[str, TrainConfig]:
+    """A size and how to train it, for a text of a visitor's own.
+
+    Args:
+        tokens: of its training part.
+        vocabulary: how many of them are different.
+    """
+    size = "tiny" if tokens < 20_000 else "small"
+    steps = round(min(max(PASSES * tokens / TOKENS_PER_STEP, 40), 800), -1)
+    return size, RECIPES[size].replace(steps=int(steps))
+
+
+PASSES = 6.0
+"""How often a text is read at most."""
+
+
 def recipe_for(name: str) -> TrainConfig:
     """The recipe of a preset, or the default where it has none of its own."""
     return RECIPES.get(name, TrainConfig())

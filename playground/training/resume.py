@@ -15,7 +15,7 @@ import torch
 
 from ..data.corpus import Corpus
 from ..model import ModelConfig
-from . import autosave
+from . import autosave, best
 from .config import FREELY, NEVER, NOTICED, ON_RESUME, TrainConfig
 from .events import changed_in_words
 from .history import History
@@ -109,6 +109,10 @@ def restore(run: Run, folder: Path) -> None:
     run.step, run.seconds_before, run.history = saved.step, saved.seconds, saved.history
     run.history.finished = None
     run.remember_good()
+    try:
+        run.best = best.remembered(notes.get("best"), tensors, run.step, run.good_weights)
+    except (KeyError, TypeError) as problem:
+        raise ValueError(f"{folder / autosave.FILE} is damaged and cannot be resumed: {problem}") from problem
 
 
 def _restore_optimizer(optimizer: torch.optim.Optimizer, values: dict[str, Any], prefix: str) -> None:

@@ -34,9 +34,14 @@ def snapshotted(run: Run, events: Iterator[TrainEvent]) -> Iterator[TrainEvent]:
 
 def _sample(run: Run) -> Sampled:
     config, tokenizer = run.config, run.corpus.tokenizer
+    ends = run.corpus.ends
     prompt = tokenizer.encode(config.sample_prompt) or [int(run.windows["val"][0][0, 0])]
     sampling = SamplingConfig(temperature=config.sample_temperature, seed=config.seed)
-    written = [step.tokens[0] for step in generate(run.model, prompt, config.sample_tokens, sampling)]
+    written: list[int] = []
+    for step in generate(run.model, prompt, config.sample_tokens, sampling):
+        written.append(step.tokens[0])
+        if written[-1] in ends:
+            break  # of what follows a document's end the model has learned nothing
     shown = tokenizer.decode(prompt) if config.sample_prompt else ""  # else the first token is part of the sample
     text = tokenizer.decode(prompt + written)[len(shown) :]
     return Sampled(run.step, run.seconds, prompt=shown, text=text)

@@ -19,10 +19,12 @@ from ..data.corpus import Corpus
 from ..devices import pick_precision
 from ..model import Transformer
 from .autosave import saved
+from .best import Best
 from .compiling import compiled
 from .config import TrainConfig
 from .distributed import ALONE, Alone, WorkerLost, facts
 from .events import (
+    BestKept,
     Changed,
     Evaluated,
     Finished,
@@ -38,10 +40,11 @@ from .events import (
 from .history import History
 from .learner import Learner
 from .lock import owned
-from .losses import evaluate
+from .losses import Interrupted, evaluate
 from .proof import device_for
 from .resume import restore
 from .samples import sampled, snapshotted
+from .states import risen_for
 
 
 def train(
@@ -115,6 +118,8 @@ class Run:
         self.step, self.seconds_before, self.history = 0, 0.0, History()
         self.notices = [distrust] if distrust else []  # sentences to begin with
         self.changes: dict[str, tuple] = {}  # settings that are not those it was saved with: name → (before, now)
+        self.best: Best | None = None
+        self.told_best: int | None = None  # the step of the last BestKept
         self.remember_good()
 
     # ---- the run, from above ---------------------------------------------------------------------------------------
@@ -122,10 +127,13 @@ class Run:
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """The whole run; its end is always a Finished event."""
         self.began = time.perf_counter()
+        self.hurried = lambda: self._wish_to_end(should_stop)
         try:
             yield from self._all_steps(should_stop)
         except WorkerLost:
             yield from self._ending("lost")
+        except Interrupted:  # amid an evaluation, which nobody waits for
+            yield from self._ending(self.hurried() or "stopped", look=False)
 
     def _all_steps(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         config, forward = self.config, self.model
@@ -152,6 +160,7 @@ class Run:
         )
         if self.step == 0:
             yield from self._look()
+        yield from self._best_behind()
         recent: deque[float] = deque(maxlen=20)  # seconds of the last steps
         reason = "done"
         while self.step < config.steps:
@@ -185,7 +194,7 @@ class Run:
     def _look(self, norms: dict[str, float] | None = None) -> Iterator[TrainEvent]:
         """Evaluate where that is due, and rest: let the others do with the model what is due."""
         if self.due(self.config.eval_every):
-            yield self._evaluate()
+            yield from self._evaluate()
             if norms:
                 yield GradientsMeasured(self.step, self.seconds, norms)
         yield Rested(self.step, self.seconds)
@@ -194,11 +203,14 @@ class Run:
         """Why this process would rather not make another step; "" if it would."""
         if should_stop():
             return "stopped"
+        if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
+            return "risen"
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
-    def _ending(self, reason: str) -> Iterator[TrainEvent]:
-        if reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
-            yield self._evaluate()
+    def _ending(self, reason: str, look: bool = True) -> Iterator[TrainEvent]:
+        self.hurried = lambda: ""
+        if look and reason != "lost" and self.history.evaluations["step"][-1:] != [self.step]:
+            yield from self._evaluate()
         message = ended_in_words(reason, self.step, self.config.steps, self.workers.size)
         yield Finished(self.step, self.seconds, reason=reason, message=message, val_loss=self.history.val_loss)
 
@@ -223,8 +235,20 @@ class Run:
         """Keep the weights as they are, to go back to where a step spoils them."""
         self.good_weights = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
 
-    def _evaluate(self) -> Evaluated:
-        losses = {split: evaluate(self.model, *windows, self.workers) for split, windows in self.windows.items()}
+    def _evaluate(self) -> Iterator[TrainEvent]:
+        losses = {split: evaluate(self.model, *windows, self.workers, self.hurried)
+                  for split, windows in self.windows.items()}  # fmt: skip
         if all(map(math.isfinite, losses.values())):
             self.remember_good()
-        return Evaluated(self.step, self.seconds, train_loss=losses["train"], val_loss=losses["val"])
+            if self.best is None or losses["val"] < self.best.val_loss:
+                self.best = Best(self.step, losses["val"], self.good_weights)  # one copy serves both
+        yield Evaluated(self.step, self.seconds, train_loss=losses["train"], val_loss=losses["val"])
+        yield from self._best_behind()
+
+    def _best_behind(self) -> Iterator[TrainEvent]:
+        """Hand the best weights on, once, where those of now are no longer they."""
+        best = self.best
+        if best is not None and best.step not in (self.step, self.told_best):
+            self.told_best = best.step
+            state = {name: tensor.to("cpu") for name, tensor in best.weights.items()}
+            yield BestKept(self.step, self.seconds, best_step=best.step, val_loss=best.val_loss, state=state)

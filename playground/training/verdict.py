@@ -16,6 +16,9 @@ import torch
 from .losses import WindowLosses
 
 CERTAINTY = 95
+POWER = 0.8416
+"""Standard errors beyond the interval's end at which a difference is found four times in five."""
+MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
@@ -28,31 +31,82 @@ class Verdict:
     """Half the width of the 95 % interval around it; infinite where nothing can be said."""
     seeds: int
     """How many pairs were trained."""
+    spread: float = math.nan
+    """Standard deviation of the difference from seed to seed; NaN with one seed, which has no spread."""
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return abs(self.difference) > self.margin
+        """Whether one of the two may be called better: several seeds, and an interval that leaves out zero."""
+        return self.seeds > 1 and abs(self.difference) > self.margin
+
+    @property
+    def needed(self) -> int | None:
+        """How many seeds would show a difference and a spread like these four times in five, at most `MOST_SEEDS`.
+
+        None where nothing can be said: with one seed, and where the seeds differ by nothing at all.
+        """
+        if self.seeds < 2 or not self.spread or not self.difference:
+            return None
+        ratio = abs(self.difference) / self.spread
+        least = (1.95 + POWER) / ratio  # with the normal distribution's point, which lies below all of Student's
+        seeds = range(max(int(min(least, MOST_SEEDS) ** 2), 2), MOST_SEEDS)
+        return next((n for n in seeds if student_t(n - 1) + POWER <= ratio * math.sqrt(n)), MOST_SEEDS)
 
     def in_words(self, equal: str = "equal cost") -> str:
-        """One or two sentences that claim no more than was measured."""
-        over = f"over {self.seeds} seeds" if self.seeds > 1 else "with one seed"
+        """A few sentences that claim no more than was measured, and say what could have been seen at all."""
         if math.isinf(self.margin):
             return "A single validation window cannot tell the two apart: judge them on more."
         size = f"{abs(self.difference):.4f} ± {self.margin:.4f} nats"
-        if self.is_clear:
-            sign, better = ("lower", "the mixture") if self.difference < 0 else ("higher", "the dense model")
-            words = f"MoE {size} {sign} at {equal} {over}: {better} predicts better."
-        else:
-            sign = "lower" if self.difference < 0 else "higher"
-            words = f"No difference that can be told from chance at {equal} {over}: MoE {size} {sign}."
+        sign = "lower" if self.difference < 0 else "higher"
         if self.seeds == 1:
             return (
-                f"{words} The ± is a {CERTAINTY} % interval from the spread between validation windows alone "
-                "(Student's t): it does not know how far another seed would land, so train more seeds before you "
-                "believe it."
+                f"One pair, so no winner: MoE {size} {sign} at {equal} with this seed. The ± is a {CERTAINTY} % "
+                "interval from the spread between validation windows alone (Student's t): it does not know how far "
+                f"another seed would land. Train more: with three seeds a difference has to be {_detectable(3):.1f} "
+                f"times their spread to be told from chance, with five {_detectable(5):.1f} times."
             )
-        return f"{words} The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)."
+        if self.is_clear:
+            better = "the mixture" if self.difference < 0 else "the dense model"
+            words = f"MoE {size} {sign} at {equal} over {self.seeds} seeds: {better} predicts better."
+        else:
+            words = f"No difference that can be told from chance at {equal} over {self.seeds} seeds: MoE {size} {sign}."
+        words += f" The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)"
+        if not self.spread:
+            return words + "."
+        words += f", which is {self.spread:.4f}: {self.seeds} seeds cannot show less than {self.margin:.4f}"
+        if self.is_clear or self.needed is None:
+            return words + "."
+        about = f"more than {MOST_SEEDS - 1}" if self.needed == MOST_SEEDS else f"about {self.needed}"
+        return f"{words}. If difference and spread are what they seem, {about} would tell (four times in five)."
+
+
+def _detectable(seeds: int) -> float:
+    """The smallest difference that so many seeds can show, as a multiple of the spread between them."""
+    return student_t(seeds - 1) / math.sqrt(seeds)
+
+
+def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[float]], verdict: Verdict) -> str:
+    """Whether both models had come to rest, in words; empty where they had, or nobody can tell.
+
+    A model that still falls by more than the two differ by, in the last fifth of its steps, was stopped on its way:
+    the difference then is one of speed, and says little of where the two would end.
+
+    Args:
+        steps, losses: of the evaluations of the dense model and of the mixture, in their order.
+    """
+    fell = []
+    for at, values in zip(steps, losses):
+        since = [value for step, value in zip(at, values) if step <= 0.8 * at[-1]] if at else []
+        if len(since) < 1 or len(values) < 3:
+            return ""
+        fell.append(since[-1] - values[-1])
+    if min(fell) <= max(abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0):
+        return ""
+    return (
+        f"Both were still learning: in the last fifth of {max(at[-1] for at in steps):,} steps the dense model fell by "
+        f"{fell[0]:.4f} and the mixture by {fell[1]:.4f} nats. This compares how fast they learn at first, not what "
+        "they come to."
+    )
 
 
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:
@@ -66,8 +120,8 @@ def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict
     if len(dense) == 1:
         return Verdict(*difference(dense[0], moe[0]), seeds=1)
     found = torch.tensor([m.mean - d.mean for d, m in zip(dense, moe)], dtype=torch.float64)
-    standard_error = found.std().item() / math.sqrt(len(found))
-    return Verdict(found.mean().item(), student_t(len(found) - 1) * standard_error, seeds=len(found))
+    spread, n = found.std().item(), len(found)
+    return Verdict(found.mean().item(), student_t(n - 1) * spread / math.sqrt(n), n, spread)
 
 
 def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
@@ -84,8 +138,10 @@ def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
 
 
 @cache
-def student_t(freedom: int) -> float:
+def student_t(freedom: int, inside_share: float = CERTAINTY / 100) -> float:
     """The factor on a standard error that makes a 95 % interval, at this many degrees of freedom; to 1e-12.
+
+    `inside_share` makes another than 95 %, as for several intervals that are to hold together.
 
     The share of Student's distribution within ± t is a finite sum for whole degrees of freedom (Abramowitz and Stegun
     1964, 26.7.3 and 26.7.4), which grows with t: the point is found by halving.
@@ -101,8 +157,10 @@ def student_t(freedom: int) -> float:
         total = math.sin(angle) * (total if freedom > 1 else 0.0)
         return (angle + total) * 2 / math.pi if odd else total
 
-    low, high = 1.9, 13.0  # the normal distribution's point lies above one, that of 1 degree of freedom below the other
-    while high - low > 1e-12:
+    low, high = 0.0, 1.0
+    while inside(high) < inside_share:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if inside(middle) < CERTAINTY / 100 else (low, middle)
+        low, high = (middle, high) if inside(middle) < inside_share else (low, middle)
     return (low + high) / 2

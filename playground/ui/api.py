@@ -12,26 +12,30 @@ T = tokens of a prompt, D = d_head.
 
 # no postponed annotations here: gradio reads the types themselves. It joins the lines of Returns with commas.
 
+import asyncio
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import gradio as gr
 import torch
 
 from ..data.ladder import IGNORE
-from ..decoding import SamplingConfig, stream
+from ..decoding import stream
 from ..inspection.look import look
 from ..service.board import Board
-from ..service.limits import CANDIDATES, TRAININGS_WITHOUT_PAGE, WRITERS
+from ..service.limits import CANDIDATES, WRITERS
 from ..service.models import new_id
 from ..service.run_job import RunJob
 from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
+from .forms import run as form
+from .forms import texts
+from .forms.fields import whole
+from .forms.sampling import sampling
 from .page import Page, in_words
 from .prompts import read_prompt
-from .tabs.train import form
 from .writers import seconds_between_updates
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
@@ -43,7 +47,7 @@ def build(page: Page) -> None:
     endpoints = Endpoints(page)
     looks = {"concurrency_id": "look", "concurrency_limit": 4}
     queues = {
-        "train": {"concurrency_limit": TRAININGS_WITHOUT_PAGE},
+        "train": {"concurrency_limit": None},  # the board says who may train; who waits there holds no thread
         "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
         "inspect": looks,
         "compare": looks,
@@ -67,12 +71,12 @@ class Endpoints:
         Returns:
             A list of {id, name, shipped}; give an id as `model` to the other endpoints.
         """
-        with in_words():
+        with in_words(labels=False):
             own = self.page.known(visitor) if visitor else None
             entries = self.page.registry.models(own)
             return [{"id": entry.id, "name": entry.name, "shipped": entry.shipped} for entry in entries]
 
-    def train(
+    async def train(
         self,
         text: str = "",
         language: str = "stories",
@@ -81,7 +85,7 @@ class Endpoints:
         prompt: str = "",
         settings: dict = {},  # noqa: B006 (gradio reads the default from here; nobody changes it)
         visitor: str = "",
-    ) -> Iterator[dict]:
+    ) -> AsyncIterator[dict]:
         """Train a small transformer language model from scratch and stream what happens; seconds for a tiny one.
 
         The first event names the `visitor` and the `model` to use with the other endpoints; keep both. Whoever stops
@@ -105,14 +109,16 @@ class Endpoints:
             sampled {step, prompt, text}
             and last finished {reason, message, val_loss, visitor, model}.
         """
-        with in_words():
+        with in_words(labels=False):
             visitor = self.page.known(visitor) if visitor else new_id()
-            job = self.page.board.start(visitor, self._spec(text, language, size, steps, prompt, settings))
-            yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
+            spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
+            job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True)
             try:
-                yield from _told(job, self.page.board)
+                yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
+                async for event in _told(job, self.page.board):
+                    yield event
             finally:
-                job.stop()
+                self.page.board.stop(visitor, job.id)
 
     def generate(
         self,
@@ -141,19 +147,19 @@ class Endpoints:
             The text so far, again and again, as {text, new_tokens, done}
             the last one also with tokens (a list of {token, probability}) and notes.
         """
-        with in_words():
+        with in_words(labels=False):
             checkpoint = self._model(model, visitor)
-            new_tokens, k = _whole("max_new_tokens", max_new_tokens), _whole("top_k", top_k)
+            new_tokens = whole("max_new_tokens", max_new_tokens)
             self.page.limits.check_generation(new_tokens)
-            sampling = SamplingConfig(temperature=temperature, top_k=k or None, top_p=top_p, seed=_whole("seed", seed))
+            rules = sampling({"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
-            written, text, shown_at = [], "", 0.0
-            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, sampling, shared=True):
+            written, text, due = [], "", 0.0
+            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, rules, shared=True):
                 written.append(new)
                 text += new.text
-                if time.monotonic() - shown_at > seconds_between_updates(checkpoint.model):
+                if time.monotonic() > due:
                     yield {"text": text, "new_tokens": len(written), "done": False}
-                    shown_at = time.monotonic()
+                    due = time.monotonic() + seconds_between_updates(checkpoint.model)
             token_text = checkpoint.tokenizer.token_text
             tokens = [{"token": token_text(new.id), "probability": _short(new.probability)} for new in written]
             yield {"text": text, "new_tokens": len(written), "done": True, "tokens": tokens, "notes": notes}
@@ -176,12 +182,12 @@ class Endpoints:
             where pattern[i][j] is how much token i attends to token j (every row sums to 1 and future tokens get 0)
             with vectors also scores (before the mask), queries, keys and values, one row per token.
         """
-        with in_words():
+        with in_words(labels=False):
             checkpoint = self._model(model, visitor)
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             config = checkpoint.config
-            layer = _whole("layer", layer, 0, config.n_layers - 1)
-            head = _whole("head", head, 0, config.n_heads - 1)
+            layer = whole("layer", layer, 0, config.n_layers - 1)
+            head = whole("head", head, 0, config.n_heads - 1)
             seen = look(checkpoint, ids[-config.context_length :])
             pattern = seen.pattern(layer)[head]  # (T, T)
             answer = {
@@ -217,8 +223,8 @@ class Endpoints:
             and for this text loss (nats per token), scored_tokens, next (a list of {token, probability}) and notes
             and nats_per_character, which can be compared across different tokens (lower is less surprised).
         """
-        with in_words():
-            text, n = _text("text", text), _whole("candidates", candidates, 1, CANDIDATES)
+        with in_words(labels=False):
+            text, n = _text("text", text), whole("candidates", candidates, 1, CANDIDATES)
             pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
             return {"sentence": _verdict(*pair), "models": pair}
 
@@ -232,8 +238,8 @@ class Endpoints:
     def _spec(self, text: Any, language: Any, size: Any, steps: Any, prompt: Any, settings: Any):
         """The run that is asked for, as the page's form would make it. Raises ValueError."""
         source = OWN_TEXT if _text("text", text) else _text("language", language)
-        if source not in form.SOURCES or (source == OWN_TEXT and not text):
-            known = ", ".join(name for name in form.SOURCES if name != OWN_TEXT)
+        if source not in texts.SOURCES or (source == OWN_TEXT and not text):
+            known = ", ".join(name for name in texts.SOURCES if name != OWN_TEXT)
             raise ValueError(f"there is no language called {language!r}: give a text, or choose one of {known}")
         if _text("size", size) not in form.SIZES:
             raise ValueError(f"size is {size!r}; choose one of {', '.join(form.SIZES)}")
@@ -243,13 +249,13 @@ class Endpoints:
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
         values = form.size_values(size, source)
-        if _whole("steps", steps):
-            values |= {"steps": _whole("steps", steps)}
+        if steps := whole("steps", steps):
+            values |= {"steps": steps}
         values |= settings
         asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
-        asked["prompt"] = _text("prompt", prompt) or form.PROMPTS.get(source, "")
+        asked["prompt"] = _text("prompt", prompt) or texts.PROMPTS.get(source, "")
         values |= asked
-        return form.run_spec(values, form.source_of(values, self.page.limits), self.page.limits)
+        return form.run_spec(values, texts.source_of(values, self.page.limits), self.page.limits)
 
     def _judged(self, model: str, visitor: str, text: str, n: int) -> dict:
         """One side of a comparison."""
@@ -281,7 +287,7 @@ class Endpoints:
         }
 
 
-def _told(job: RunJob, board: Board) -> Iterator[dict]:
+async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
     """The events of a run until it is over, those between two looks thinned to the latest step."""
     place = None
     evaluated = sampled = step = 0
@@ -289,7 +295,7 @@ def _told(job: RunJob, board: Board) -> Iterator[dict]:
     while True:
         settled = job.settled  # asked before the view is taken, so that the last view holds everything
         board.of(job.visitor)  # whoever listens keeps a place in the line
-        view = job.view()
+        view = await asyncio.to_thread(job.view)
         if view.place is not None and view.place != place:
             yield {"event": "waiting", "place": view.place, "seconds": view.wait}
         place = view.place
@@ -314,7 +320,7 @@ def _told(job: RunJob, board: Board) -> Iterator[dict]:
         evaluated, sampled = len(history.evaluations["step"]), len(history.samples)
         if settled:
             break
-        time.sleep(1 / LOOKS_PER_SECOND)
+        await asyncio.sleep(1 / LOOKS_PER_SECOND)
     if view.state == "failed":
         raise ValueError(view.message)
     reason = (history.finished or {}).get("reason", "")
@@ -348,17 +354,6 @@ def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{name} must be a text, not {type(value).__name__}")
     return value
-
-
-def _whole(name: str, value: Any, least: int = 0, most: int = 2**31) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not least <= value <= most
-        or value != int(value)
-    ):
-        raise ValueError(f"{name} must be a whole number from {least:,} to {most:,}, not {value!r}")
-    return int(value)
 
 
 def _rows(matrix: torch.Tensor) -> list[list[float]]:

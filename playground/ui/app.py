@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from typing import Any
 
@@ -16,14 +15,14 @@ from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
 from . import api, chart, links, theme
-from .blocks import Blocks
-from .early import early_head
+from .gradio_fixes.blocks import Blocks
+from .gradio_fixes.first_script import early_head
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 
-TABS = ("train", "generate", "inspect", "moe")  # in this order; those whose module exists are shown
+TABS = ("train", "generate", "inspect", "moe")  # in this order
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"
@@ -34,11 +33,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
     limits = limits or limits_here()
     registry = registry or Registry(limits)
     jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
-    modules = [
-        (name, importlib.import_module(f"{__package__}.tabs.{name}"))
-        for name in TABS
-        if importlib.util.find_spec(f"{__package__}.tabs.{name}")
-    ]
+    modules = [(name, importlib.import_module(f"{__package__}.tabs.{name}")) for name in TABS]
     # delete_cache: (look every, delete what is older than) seconds
     with Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
@@ -52,8 +47,8 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
         link_note = gr.HTML(padding=False, elem_id="link-note")
-        tabs = gr.Tabs(selected=modules[0][0] if modules else None, elem_id="tabs")
-        page = Page(limits, registry, jobs, visitor, model, tabs, tuple(name for name, _ in modules))
+        tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
+        page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
         with tabs:
             links.build(page, link_note)

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import gradio as gr
 
+from ..service.limits import PAGES
 from .chart import Feed
 from .theme import duration
 
-MOST = 200
 # seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
 WAIT_TICK, IDLE_TICK = 3.0, 10.0  # of those in line, and while nothing goes on: another page may begin something
@@ -99,7 +99,7 @@ class Followers:
             session = request.session_hash or ""
             follower = self._pages.setdefault(session, Follower())
             self._pages.move_to_end(session)
-            while len(self._pages) > MOST:
+            while len(self._pages) > PAGES:
                 self._pages.popitem(last=False)
             return follower
 

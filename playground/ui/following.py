@@ -26,7 +26,11 @@ TABS: dict[type[Job], str] = {
 
 
 class Following:
-    """The part of a tab that its jobs need. `who` are the tab's own inputs after the visitor."""
+    """The part of a tab that its jobs need. `who` are the tab's own inputs after the visitor.
+
+    `attach`, `look`, `stop` and `choose` are handlers as they stand: of a page that opens, a tick, Stop, and something
+    else to look at.
+    """
 
     kind: type[Job]
 
@@ -39,6 +43,14 @@ class Following:
     def chosen(self, visitor: str | None, *who: Any) -> Any:
         """The view of what is chosen, to be shown while nothing goes on; None for nothing."""
         raise NotImplementedError
+
+    def opening(self, jobs: list, visitor: str | None, *who: Any) -> Any:
+        """The view that a page which was just opened shows while none of these jobs goes on; None: as it is made."""
+        raise NotImplementedError
+
+    def restored(self, job: Any, request: gr.Request) -> dict:
+        """Updates that make the form what it was when this job was begun."""
+        return {}
 
     def draw(self, view: Any, visitor: str | None, follower: Follower, *who: Any, whole: bool = False) -> dict:
         """What the outputs become: those that changed since this follower last looked, or all."""
@@ -65,7 +77,22 @@ class Following:
         follower.following, follower.news = (job.id if job else None), news
         return follower
 
-    def looked(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+    def attach(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+        """A browser opened the page: go on watching a job, or show what there was, with the last one's form."""
+        jobs = self.board.of(visitor, kind=self.kind)
+        last = next((job for job in reversed(jobs) if job.active), jobs[-1] if jobs else None)
+        form = self.restored(last, request) if last else {}
+        if last is not None and last.active:
+            return self.follow(last, request, *who) | form
+        news = self.board.news(visitor)
+        follower, view = self.renew(request, news=news), self.opening(jobs, visitor, *who)
+        return (self.draw(view, visitor, follower, *who, whole=True) if view else {}) | form or gr.skip()
+
+    def stop(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+        """Stop was pressed."""
+        return self.look(request, visitor, *who) if self.board.stop(visitor, kind=self.kind) else gr.skip()
+
+    def look(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """A tick of the timer: show what is new; everything to a page that opened before this server did."""
         follower, news = self.followers.of(request), self.board.news(visitor)
         if follower.news == news:
@@ -89,7 +116,7 @@ class Following:
         """What else changes when the visitor's models did while no job goes on."""
         return {}
 
-    def chose(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+    def choose(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """Something else was chosen to look at. A job that goes on stays in view."""
         before, job = self.followers.of(request), self.board.active(visitor, kind=self.kind)
         view = job.view() if job else self.chosen(visitor, *who)

@@ -25,6 +25,7 @@ worked out: when the page loads only what `page.on_load` gathered is; `page.tab.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,10 +35,13 @@ import gradio as gr
 from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
-from .lenient import LenientDropdown
+from .gradio_fixes.lenient import LenientDropdown
 
-# for handlers that only the page itself calls and that answer at once
-QUIETLY = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+# for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
+# gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
+UNSEEN = {"show_progress": "hidden", "show_progress_on": [], "api_visibility": "private"}
+# for those of them that answer at once
+QUIETLY = {"queue": False, **UNSEEN}
 
 
 @dataclass
@@ -80,12 +84,8 @@ class Page:
     def model_picker(self, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
         """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
         picker = model_dropdown(self.registry, label=label, value=value, **dropdown)
-
-        def renew(visitor: str | None, chosen: str | None) -> gr.Dropdown:
-            return self.model_list(visitor, chosen)
-
         # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
-        self.later(lambda: self.model.change(renew, [self.visitor, picker], picker, **QUIETLY))
+        self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
     def share(self, name: str, component: gr.components.Component) -> None:
@@ -121,12 +121,13 @@ class Page:
             wire()
 
 
-def model_dropdown(registry: Registry, *, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
-    """A drop-down of models that opens with the shipped ones."""
+def model_dropdown(
+    registry: Registry, *, value: str | None = None, experts: bool | None = None, **dropdown
+) -> gr.Dropdown:
+    """A drop-down of models that opens with the shipped ones: all, or those with or without experts."""
+    value = registry.default if value is None and experts is None else value
     # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    return LenientDropdown(
-        registry.choices(None), value=value or registry.default, label=label, filterable=False, **dropdown
-    )
+    return LenientDropdown(registry.choices(None, experts=experts), value=value, filterable=False, **dropdown)
 
 
 def scroll_to(selector: str) -> str:
@@ -138,16 +139,25 @@ def scroll_to(selector: str) -> str:
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
+def in_words(*, labels: bool = True) -> Iterator[None]:
     """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`."""
     try:
         yield
     except ValueError as problem:
-        raise gr.Error(sentence(str(problem)), duration=12, print_exception=False) from problem
+        raise gr.Error(sentence(str(problem), labels=labels), duration=12, print_exception=False) from problem
 
 
-def sentence(text: str) -> str:
-    """The text with a capital at its beginning (names of settings stay as they are) and a full stop at its end."""
+LABELS: dict[str, str] = {}
+"""What the page calls a setting that the rooms below call by another name; the forms fill it in."""
+
+
+def sentence(text: str, *, labels: bool = True) -> str:
+    """The text with a capital at its beginning and a full stop at its end.
+
+    With `labels`, settings are called what stands on their controls; a program knows them by their own names.
+    """
     text = text.strip() or "Something went wrong"
+    if labels:
+        text = re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda found: LABELS.get(found[0], found[0]), text)
     start = text[:1] if "_" in text.split(" ", 1)[0] else text[:1].upper()
     return start + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

@@ -46,6 +46,11 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
     return list(dict.fromkeys(known))[:4] or [_any_beginning(checkpoint)]
 
 
+def chips(known: list[str]) -> dict:
+    """What a `gr.Dataset` of beginnings is made of: each as it is, and with its line breaks to be seen."""
+    return {"samples": [[text] for text in known], "sample_labels": [text.replace("\n", " ⏎ ") for text in known]}
+
+
 def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str) -> str:
     """`asked` if there is any and this model knows all of it; else a beginning of the model's own."""
     own = suggestions(page, model_id, visitor)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from playground.links import RunCard, View
-from playground.ui.tabs.train.replay import card_of
+from playground.ui.tabs.train.linked import card_of
 
 from ..ui.runs import until
 
@@ -13,7 +13,7 @@ from ..ui.runs import until
 def linked_run(page) -> RunCard:
     """The card of a quick run that somebody else has made here."""
     from playground.service.runs import Source
-    from playground.ui.tabs.train import form
+    from playground.ui.forms import run as form
 
     values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
     spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)

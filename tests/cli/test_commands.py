@@ -1,18 +1,25 @@
 """The commands as a user types them: train, generate, info; errors are one sentence and exit code 2."""
 
+import contextlib
+import io
 import json
-import random
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
+import playground
 from playground.cli import main
+from playground.data import corpus_from_text
 from playground.data.intake import MAX_BYTES
 from playground.data.ladder import NO_MASK
 from playground.storage import load
+from playground.storage.snapshots import drop_best
+from playground.training import evaluate
 
 SMALL = [
     "--preset",
@@ -24,6 +31,10 @@ SMALL = [
     "eval_every=5",
     "eval_windows=4",
 ]
+OVERFITTING = [
+    *SMALL[:3], "d_model=64", "context_length=32", "batch_size=8", "eval_every=5", "eval_windows=none",
+    "precision=fp32", "device=cpu",
+]  # fmt: skip
 TEXT = "the lamp burns, the sea turns, the night learns. " * 40
 
 
@@ -172,20 +183,89 @@ def test_info_speaks_of_the_mask_where_there_is_none(tmp_path, capsys):
     assert "Validation loss 0.0157" in said and NO_MASK in said and "leaked" not in said
 
 
-def test_a_validation_loss_that_rose_is_said(tmp_path, capsys):
-    drawn = random.Random(3)  # nothing in it can be learned but by heart
-    (tmp_path / "text.txt").write_text("".join(drawn.choice("abcdefgh") for _ in range(700)))
-    command = ["train", "--text", str(tmp_path / "text.txt"), "--out", str(tmp_path / "m"), "--steps", "120", *SMALL]
-    assert main([*command, "d_model=32", "eval_windows=none", "learning_rate=0.01", "precision=fp32"]) == 0
-    said = capsys.readouterr().out
-    (line,) = [line for line in said.splitlines() if line.startswith("The validation loss was")]
-    assert "learn the training text by heart" in line
-    assert said.index(line) < said.index("All 120 steps are done.")
-    step, best = load(tmp_path / "m").history.best  # files hold six digits
-    assert f"after step {step:,} and rose" in line and step < 120
-    assert float(line.split()[4]) == pytest.approx(best, abs=2e-4)
-    assert main(["info", str(tmp_path / "m")]) == 0
-    assert f"after step {step:,} and rose" in capsys.readouterr().out
+@pytest.fixture(scope="module")
+def overfitted(tmp_path_factory):
+    """A run on far too short a text, and what the command printed."""
+    folder, said = tmp_path_factory.mktemp("overfitted"), io.StringIO()
+    text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
+    (folder / "text.txt").write_text(text, encoding="utf-8")
+    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "120", *OVERFITTING]
+    with contextlib.redirect_stdout(said):
+        assert main(command) == 0
+    return folder / "m", said.getvalue()
+
+
+def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
+    """While the run goes on, at its end, and by whoever opens the folder later."""
+    folder, said = overfitted
+    step, best = load(folder).history.best
+    lines = [line for line in said.splitlines() if line.startswith("Overfitting since step")]
+    assert len(lines) >= 2 and said.index(lines[0]) < said.index("step    110")
+    assert f"since step {step:,}: the validation loss was {best:.4f} there" in lines[-1] and "by heart" in lines[-1]
+    assert said.rindex(lines[-1]) < said.index("All 120 steps are done.")
+    assert f"Best: {best:.4f} after step {step:,}; these weights are kept" in said
+    assert main(["info", str(folder)]) == 0
+    known = capsys.readouterr().out
+    assert lines[-1] in known and f"Best: {best:.4f} after step {step:,}; these weights are kept" in known
+    assert main(["info", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["state"]["kind"] == "overfitting" and facts["best"] == {"step": step, "val_loss": best, "kept": True}
+    assert lines[-1] in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_best_weights_can_be_used(overfitted, tmp_path, capsys):
+    """They are those of the best step to the last digit, in full precision, with a record that ends there."""
+    folder, _ = overfitted
+    whole = load(folder)
+    step, loss = whole.history.best
+    then = whole.at("best")
+    assert then.history.last_step == step and then.history.val_loss == loss and whole.history.last_step == 120
+    text = (folder.parent / "text.txt").read_text(encoding="utf-8")
+    windows = corpus_from_text(text, whole.tokenizer).windows("val", whole.config.context_length)
+    assert evaluate(then.model, *windows) == pytest.approx(loss, abs=1e-5)
+    assert evaluate(whole.model, *windows) == pytest.approx(whole.history.val_loss, abs=1e-5)
+    written = {}
+    for which in ("best", str(step), "120"):
+        command = ["generate", str(folder), "--prompt", "The ", "--max-new-tokens", "40", "--greedy", "--step", which]
+        assert main(command) == 0
+        written[which] = capsys.readouterr().out
+    assert written["best"] == written[str(step)] != written["120"]
+    assert main(["export", str(folder), "--step", "best", "--out", str(tmp_path / "theirs")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("step", "words"), [("3", "no weights were kept after step 3: there are those of"), ("x", "is no step")]
+)
+def test_a_step_that_was_not_kept_is_refused(overfitted, capsys, step, words):
+    try:
+        code = main(["generate", str(overfitted[0]), "--prompt", "The ", "--step", step])
+    except SystemExit as leaving:
+        code = leaving.code
+    assert code == 2 and words in capsys.readouterr().err
+
+
+def test_what_is_the_best_no_more_is_not_kept(tmp_path, overfitted):
+    """The file goes when the last moment is the best again, and is not believed where it does not fit the record."""
+    folder = tmp_path / "m"
+    shutil.copytree(overfitted[0], folder)
+    record = json.loads((folder / "history.json").read_text())
+    record["evaluations"]["val_loss"][-1] = 0.5
+    (folder / "history.json").write_text(json.dumps(record))
+    assert load(folder).best is None and load(folder).at("best").history.last_step == 120
+    drop_best(folder)
+    assert load(folder).snapshots is None and overfitted[0].exists()
+
+
+def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):
+    out = tmp_path / "m"
+    command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "160"]
+    assert main([*command, *OVERFITTING, "patience=2"]) == 0
+    said, stopped = capsys.readouterr().out, load(out).history.last_step
+    assert "since validation had risen for long enough" in said and stopped < 160 and "--set patience=0 goes on" in said
+    assert main(["train", "--out", str(out), "--resume"]) == 2
+    assert "add --set patience=0" in capsys.readouterr().err
+    assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
+    assert load(out).history.last_step == stopped + 3
 
 
 def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):

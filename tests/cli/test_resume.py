@@ -155,7 +155,7 @@ def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun,
         out = shutil.copytree(begun, tmp_path / name)
         assert train("--out", out, "--json", "--steps", 6, *way) == 0
         told = events(capsys)
-        said = [event["message"] for event in told if event["event"] == "noticed"]
+        said = [event["message"] for event in told if event["event"] == "noticed" and "saved" in event["message"]]
         assert said == (["Nothing was saved of this run yet: it begins anew."] if name == "resume" else [])
         assert steps(told) == [1, 2, 3, 4, 5, 6] and load(out).about["training"]["steps"] == 6
         losses[name] = [event["loss"] for event in told if event["event"] == "stepped"]
@@ -188,7 +188,8 @@ def test_a_kill_between_the_two_saves_costs_nothing(done, tmp_path, capsys, late
 
 
 def test_the_history_is_whole_after_many_rounds(tmp_path):
-    begin = ["--language", "copy", *SMALL, "eval_every=0", "batch_size=1", "n_layers=1", "--json"]
+    small = ["--preset", "tiny", "--set", "d_model=16", "n_layers=1", "context_length=16", "batch_size=1"]
+    begin = ["--language", "copy", *small, "eval_every=0", "eval_windows=4", "precision=fp32", "device=cpu", "--json"]
     assert train("--out", tmp_path / "m", "--steps", 410, *begin) == 0
     for more in (420, 425, 430):
         assert train("--out", tmp_path / "m", "--resume", "--steps", more, "--json") == 0

@@ -17,6 +17,7 @@ from playground.data import (
     decode_upload,
     read_file,
 )
+from playground.data.sentences import HELD_OUT, SENTENCES
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -62,7 +63,30 @@ def test_padding_is_never_counted():
 def test_our_sentences_have_28_tokens():
     corpus = corpus_from_sentences()
     assert corpus.vocab_size == 28
-    assert (corpus.train == -1).sum() == 20
+    assert (corpus.train == -1).sum() + (corpus.val == -1).sum() == 20
+
+
+def test_four_of_our_sentences_are_held_out_and_can_be_guessed_from_the_others():
+    """None is learned, each is ours, and their words and the pairs of them that matter stand in the others."""
+    corpus = corpus_from_sentences()
+    learned = [sentence for sentence in SENTENCES if sentence not in HELD_OUT]
+    assert len(set(HELD_OUT)) == 4 and set(HELD_OUT) < set(SENTENCES)
+    parts = {"train": corpus.train, "val": corpus.val}
+    texts = {split: corpus.tokenizer.decode([t for t in ids.tolist() if t >= 0]) for split, ids in parts.items()}
+    assert not any(sentence.removesuffix(" .") in texts["train"] for sentence in HELD_OUT)
+    assert all(sentence.removesuffix(" .") in texts["val"] for sentence in HELD_OUT)
+    words = {word for sentence in learned for word in sentence.split()}
+    verbs = {sentence.split()[2] for sentence in learned}
+    for sentence in HELD_OUT:
+        assert set(sentence.split()) <= words and sentence.split()[2] in verbs
+    assert not torch.equal(corpus.train, corpus.val)
+
+
+def test_documents_end_with_tokens_that_nothing_follows():
+    corpus = corpus_from_sentences()
+    assert {corpus.tokenizer.token_text(token) for token in corpus.ends} == {"."}
+    assert corpus_from_sentences(["a b c", "b c a"]).ends == frozenset()  # each goes on elsewhere
+    assert corpus_from_text(TEXT).ends == frozenset()
 
 
 def test_the_ladder_agrees_with_counting_by_hand():

@@ -55,6 +55,21 @@ def test_beyond_the_token_sources_come_from_the_nearest_sentence_with_the_same_t
     assert np.mean(shared) < 0.25 if near else np.mean(shared) > 0.3, "few share a donor where they can take turns"
 
 
+def test_beyond_the_token_the_shifted_speaker_lends_as_long_as_that_speaker_has_the_token_too(text):
+    tokens, sources, sentences = text
+    once = np.unique(np.stack([tokens, sentences]), axis=1, return_index=True)[1]  # a token twice in a sentence is one
+    plain, given = (s.shifted_sources(sources, sentences, only, shifts=7)[:, once] for only in (None, tokens))
+    found = []
+    for wanted, lent in zip(plain, given):
+        for token in np.unique(tokens):
+            here = tokens[once] == token
+            for speaker in np.unique(sources):
+                asked, owned = (wanted[here] == speaker).sum(), (sources[once][here] == speaker).sum()
+                found.append(((lent[here] == speaker) & (wanted[here] == speaker)).sum() >= min(asked, owned))
+            assert set(lent[here]) <= set(sources[once][here]), "nobody says what that speaker never says"
+    assert all(found) and len(found) > 500
+
+
 def test_a_chance_is_a_share_of_shifts_and_of_the_best_layer():
     by_shift = np.array([[i / 100, 0.505 if i % 2 else 0.0] for i in range(1, 100)])  # (99 shifts, 2 layers)
     first, second = s.chance([0.985, 0.01], by_shift)

@@ -8,7 +8,9 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look, look
-from playground.inspection.heads import head_scores, repeated_sequence, role, sleeps, wake
+from playground.inspection.edits import SwitchOff, edits_tap
+from playground.inspection.effect import effect
+from playground.inspection.heads import head_scores, lies_on, moves, ranked, repeated_sequence, sleeps, wake
 from playground.model import ModelConfig, Trace, Transformer
 from playground.storage import Checkpoint
 from playground.training import History
@@ -36,17 +38,17 @@ def test_pure_heads_have_pure_scores_and_the_right_words():
     ids, n = once + once, len(once)
     T = 2 * n
     patterns = {
-        "looks at the token before": one_hot([max(t - 1, 0) for t in range(T)]),
-        "rests on the first token (sink)": one_hot([0] * T),
-        "looks at the token itself": one_hot(list(range(T))),
-        "looks at earlier copies of the token": one_hot([t - n if t >= n else t for t in range(T)]),
-        "looks at what followed last time (induction)": one_hot([t - n + 1 if t >= n else 0 for t in range(T)]),
+        "1.00 of its weight on the token before": one_hot([max(t - 1, 0) for t in range(T)]),
+        "1.00 of its weight on the first token": one_hot([0] * T),
+        "1.00 of its weight on itself": one_hot(list(range(T))),
+        "1.00 of its weight on the same token, earlier": one_hot([t - n if t >= n else t for t in range(T)]),
+        "1.00 of its weight on what followed last time": one_hot([t - n + 1 if t >= n else 0 for t in range(T)]),
         "spreads its weight evenly": np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None],
     }
     seen, names = drawn(patterns, ids)
     scores = head_scores(seen)
     for head, name in enumerate(names):
-        assert role(scores.of(0, head)) == name
+        assert name in lies_on(scores.of(0, head))
     assert scores.previous[0, 0] == scores.first[0, 1] == scores.itself[0, 2] == 1
     assert scores.duplicate[0, 3] == scores.induction[0, 4] == 1
     assert scores.evenness[0, 5] == pytest.approx(1) and scores.entropy[0, 0] == 0
@@ -73,7 +75,7 @@ def test_scores_are_what_loops_find(name):
                 found["entropy"].append(bits)
                 found["evenness"].append(bits / math.log2(t + 1 if seen.config.causal else T))
                 copies = [s for s in range(t) if ids[s] == ids[t]]
-                followers = [s + 1 for s in copies if s + 1 < t]
+                followers = [copies[-1] + 1] if copies and copies[-1] + 1 < t else []
                 if copies:
                     found["duplicate"].append(sum(p[t, s] for s in copies))
                 if followers:
@@ -87,7 +89,20 @@ def test_what_a_prompt_cannot_tell_is_no_number():
     scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
     assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all() and scores.repeats == 0
     alone = head_scores(look_at(VARIANTS["learned"], [5]))
-    assert np.isnan(alone.previous).all() and "one token" in role(alone.of(0, 0)) and len(alone.ranking()) == 8
+    assert np.isnan(alone.previous).all() and "one token" in lies_on(alone.of(0, 0)) and len(alone.ranking()) == 8
+
+
+@pytest.mark.parametrize("name", ["learned", "post-norm", "sees the future", "experts"])
+def test_what_a_prediction_owes_each_head_is_what_switching_it_off_does(name):
+    seen = look_at(VARIANTS[name], [1, 2, 1, 5, 2])
+    found = moves(seen)
+    for layer, head in [(0, 0), (0, 3), (1, 2)]:
+        tap = edits_tap([SwitchOff(layer, "head", head)], seen.config)
+        assert found[layer, head] == pytest.approx(
+            effect(seen.model, torch.tensor([seen.ids]), tap).divergence, abs=1e-5
+        )
+    first = ranked(found)[0]
+    assert found[first] == found.max() > 0
 
 
 def test_a_repeated_sequence_is_one_twice():
@@ -95,7 +110,13 @@ def test_a_repeated_sequence_is_one_twice():
     ids = repeated_sequence(config, 10)
     assert len(ids) == 12 and ids[:6] == ids[6:] and len(set(ids)) == 6 and max(ids) < 10
     assert ids == repeated_sequence(config, 10) != repeated_sequence(config, 10, seed=1)
-    assert len(repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)) == 48
+    small = repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)
+    assert small[:5] == small[5:] and sorted(small[:5]) == [0, 1, 2, 3, 4], "no token twice before all come again"
+
+
+def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
+    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
+    assert scores.repeats == 0 and np.isnan(scores.induction).all()
 
 
 def test_a_sleeper_is_woken_by_the_prompt_on_which_it_has_most_to_do():

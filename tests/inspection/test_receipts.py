@@ -10,9 +10,10 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look, look
-from playground.inspection.example import PROMPT, worked_example
+from playground.inspection.edits import SwitchOff, edits_tap
+from playground.inspection.example import EXAMPLES, worked_example
 from playground.inspection.receipts import receipt
-from playground.model import ModelConfig, Transformer
+from playground.model import ModelConfig, Transformer, trace
 from playground.storage import Checkpoint
 from playground.training import History
 from tests.model.configs import VARIANTS
@@ -67,9 +68,31 @@ def by_loops(seen: Look, layer: int, head: int, query: int) -> tuple[list[float]
     return scores, weights, blend
 
 
-def test_the_worked_example_comes_out_to_all_its_digits():
-    checkpoint = worked_example()
-    seen = look(checkpoint, checkpoint.tokenizer.encode(PROMPT))
+def of_example(name: str) -> Look:
+    checkpoint = worked_example(name)
+    return look(checkpoint, checkpoint.tokenizer.encode(EXAMPLES[name].prompt))
+
+
+def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_head():
+    seen = of_example("pronoun")
+    receipts = [receipt(seen, 0, 0, 2, key) for key in range(3)]
+    e = math.exp(4 / math.sqrt(2))  # the query (2, 0) meets the cat's key (2, 0)
+    assert [r.dot for r in receipts] == [4, 0, 0]
+    assert [r.weight for r in receipts] == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)], abs=1e-15)
+    assert receipts[0].weight > 0.85 and receipts[0].head_out.tolist() == pytest.approx([0, 0, 0, 2 * e / (e + 2)])
+    assert (seen.trace["ff_hidden", 0][0].abs() > 0.5).sum(dim=-1).tolist() == [1, 1, 1]
+    words = seen.checkpoint.tokenizer.words
+    usual = seen.trace["logits"][0, -1].softmax(dim=-1)
+    broken = trace(seen.model, torch.tensor([seen.ids]), edit=edits_tap([SwitchOff(0, "head", 0)], seen.config))
+    without = broken["logits"][0, -1].softmax(dim=-1)
+    for says, word in ((usual, "purrs"), (without, "rains")):
+        assert words[int(says.argmax())] == word and says.max() > 0.9
+    for place, word in enumerate(("sleeps", "it")):
+        assert words[int(seen.trace["logits"][0, place].argmax())] == word
+
+
+def test_the_notebooks_numbers_come_out_to_all_their_digits():
+    seen = of_example("notebook")
     rows = [[receipt(seen, 0, 0, i, j) for j in range(3)] for i in range(3)]
     assert np.round([row[0].q for row in rows], 8).tolist() == [[0.01, 0.07], [0.11, 0.05], [-0.01, 0.01]]
     assert np.round([cell.k for cell in rows[0]], 8).tolist() == [[0.07, 0.07], [0.11, 0.05], [0.0, 0.01]]

@@ -1,9 +1,13 @@
 """Routing: what is shown equals a loop over tokens through the model's own weights; edits do just what they say."""
 
+import itertools
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
 
+from playground.inspection.balance import UNHEARD_SHARE, evenness
 from playground.inspection.effect import effect
 from playground.inspection.rerouting import (
     cost_of_each_expert,
@@ -15,6 +19,7 @@ from playground.inspection.routing import routing_in, routing_of
 from playground.model import ModelConfig, Transformer, trace
 from playground.model.moe import MixtureOfExperts
 from playground.training.losses import window_losses
+from playground.training.verdict import difference
 
 SMALL = ModelConfig(vocab_size=13, context_length=10, n_layers=3, d_model=16, n_heads=2, init_std=0.3)
 MIXTURES = {
@@ -171,11 +176,52 @@ def test_effects_and_costs_are_what_they_are_called():
         for b in range(4) for t in range(9) if y[b, t] >= 0
     ]  # fmt: skip
     assert window_losses(model, x, y).mean == pytest.approx(float(torch.stack(losses).mean()), abs=1e-4)
-    plain, costs = cost_of_each_expert(model, x[:2], y[:2])
-    assert costs.shape == (3, 4)
-    assert costs[1, 2].item() == pytest.approx(
-        window_losses(model, x[:2], y[:2], tap=without_experts(model, {1: [2]})).mean - plain, abs=1e-6
-    )
+    found = cost_of_each_expert(model, x, y)
+    assert found.costs.shape == found.margins.shape == (3, 4)
+    without = window_losses(model, x, y, tap=without_experts(model, {1: [2]}))
+    apart, margin = difference(window_losses(model, x, y), without)
+    assert found.costs[1, 2].item() == pytest.approx(apart, abs=1e-6)
+    assert found.margins[1, 2].item() == pytest.approx(margin, abs=1e-6) and margin > 0
+
+
+@pytest.mark.parametrize("name", ["top 2 of 4", "top 1, every other layer", "all experts"])
+def test_load_by_weight_and_by_first_choice_and_visits_together_are_what_loops_count(name):
+    model, ids = made(MIXTURES[name])
+    routing, E = routing_of(model, ids), MIXTURES[name].n_experts
+    for i in range(len(routing.layers)):
+        tokens = list(zip(routing.experts[i].flatten(0, 1).tolist(), routing.weights[i].flatten(0, 1).tolist()))
+        heard, first, pairs, visits = [0.0] * E, [0] * E, {}, [0] * E
+        for experts, weights in tokens:
+            first[experts[0]] += 1
+            for expert, weight in zip(experts, weights):
+                heard[expert] += weight
+                visits[expert] += 1
+            for pair in itertools.permutations(experts, 2):
+                pairs[pair] = pairs.get(pair, 0) + 1
+        assert routing.weight[i].tolist() == pytest.approx([w / len(tokens) for w in heard], abs=1e-6)
+        assert routing.first[i].tolist() == pytest.approx([n / len(tokens) for n in first])
+        products = {(a, b): visits[a] * visits[b] for a, b in itertools.permutations(range(E), 2)}
+        for a, b in products:
+            by_load = sum(pairs.values()) * products[a, b] / max(sum(products.values()), 1)
+            together = routing.together()[i, a, b].item()
+            assert together == pytest.approx(pairs.get((a, b), 0) / by_load) if by_load else math.isnan(together)
+        assert routing.together()[i].diagonal().isnan().all()
+
+
+def test_an_expert_that_is_visited_but_hardly_heard_is_dead_by_weight():
+    """One expert is always the second choice, with next to no weight."""
+    model, ids = made(MIXTURES["top 2 of 4"].replace(n_layers=1))
+
+    def edit(name, layer, x):
+        if name == "experts":
+            return torch.stack((x[..., 0].clamp(max=2), torch.full_like(x[..., 0], 3)), dim=-1)
+        return torch.tensor([0.998, 0.002]).expand_as(x) if name == "expert_weights" else x
+
+    routing = routing_of(model, ids, edit=edit)
+    assert 3 not in evenness(routing.load[0].tolist()).dead and routing.load[0, 3] == 0.5
+    by_weight = evenness(routing.weight[0].tolist(), UNHEARD_SHARE)
+    assert 3 in by_weight.dead and by_weight.effective < evenness(routing.load[0].tolist()).effective
+    assert routing.first[0, 3] == 0
 
 
 def test_impossible_edits_are_refused_in_words():

@@ -6,41 +6,72 @@ import re
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
 from playground.inspection.walk import step, step_names
-from playground.model import ModelConfig
+from playground.model import ModelConfig, no_tap
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import VARIANTS
 
 PLACE = (1, 2, 4, 2)  # layer, head, query, key
 
 
+T, D, H = len(IDS), 4, 4
+
+
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_has_its_shapes_formula_code_and_sentence(name):
+@pytest.mark.parametrize("layer", [0, 1])
+def test_the_printed_code_of_every_step_makes_what_its_picture_draws(name, layer):
     seen = look_at(VARIANTS[name])
-    names = step_names(seen)
-    assert ("turn" in names) == (seen.config.positions == "rotary") and len(names) in (11, 12)
-    T, d, H, Hkv, D = len(IDS), 16, 4, seen.config.kv_heads, 4
-    shapes = {
-        "embed": {"stream": (T, d)},
-        "project": {"x": (d,), "q": (H * D,), "k": (Hkv * D,), "v": (Hkv * D,)},
-        "split": {"q": (H, D), "k": (Hkv, D), "v": (Hkv, D)},
-        "turn": {"before": (2, 2), "after": (2, 2), "angles": (2,)},
-        "scores": {"scores": (T, T)},
-        "mask": {"scores": (T, T)},
-        "softmax": {"pattern": (T, T)},
-        "output": {"z": (H, D), "written": (H,), "out": (d,)},
-        "change": {"delta": (T,), "cosine": (T,), "most": (T,)},
-        "predict": {"probabilities": (10,), "logits": (10,), "tokens": (10,)},
-    }
-    for at in names:
-        found = step(seen, at, *PLACE)
-        assert found.name == at and found.title and found.formula and found.code and found.sentence.endswith(".")
-        assert not re.search(r"nan|inf\b|\{[^qkvs]", f"{found.formula} {found.sentence}")
-        if at in shapes:
-            assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
-        if at in ("scores", "softmax"):
-            assert f"({T}, {T})" in found.formula
+    place = (layer, 2, 4, 2)
+    given = {"model": seen.model, "ids": list(seen.ids), "torch": torch, "math": math, "F": F, "no_tap": no_tap}
+    with torch.no_grad():
+        for at in step_names(seen, layer):
+            here = step(seen, at, *place)
+            exec(here.code, given)
+            assert here.drawn.keys() == here.arrays.keys()
+            for array, expression in here.drawn.items():
+                made = eval(expression, given)
+                assert tuple(made.shape) == here.arrays[array].shape, (at, array)
+                assert np.allclose(made.double().numpy(), here.arrays[array], atol=2e-5, rtol=1e-5), (at, array)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_step_has_its_shapes_reason_formula_and_sentence(name):
+    seen = look_at(VARIANTS[name])
+    config, d, Hkv = seen.config, 16, seen.config.kv_heads
+    for layer in (0, 1):
+        names = step_names(seen, layer)
+        assert {n: n in names for n in ("arrive", "norm", "calm", "turn", "share")} == {
+            "arrive": layer == 1,
+            "norm": config.norm_placement == "pre",
+            "calm": config.qk_norm,
+            "turn": config.positions == "rotary",
+            "share": Hkv < H,
+        }
+        shapes = {
+            **{name: {"stream": (T, d)} for name in ("embed", "arrive", "norm")},
+            "project": {"x": (d,), "q": (H * D,), "k": (Hkv * D,), "v": (Hkv * D,)},
+            "split": {"q": (H, D), "k": (Hkv, D), "v": (Hkv, D)},
+            "calm": dict.fromkeys(("q_before", "q_after", "k_before", "k_after"), (D,)),
+            "turn": {"before": (2, 2), "after": (2, 2), "angles": (2,)},
+            "share": {"k": (H, D)},
+            "scores": {"scores": (T, T)},
+            "mask": {"scores": (T, T)},
+            "softmax": {"pattern": (T, T)},
+            "output": {"written": (H, d), "out": (d,)},
+            "change": {"delta": (T,), "cosine": (T,), "most": (T,)},
+            "predict": {"probabilities": (10,), "logits": (10,), "tokens": (10,)},
+        }
+        for at in names:
+            found = step(seen, at, layer, *PLACE[1:])
+            assert found.name == at and found.title and found.formula and found.code
+            assert found.sentence.endswith(".") and found.why.endswith(".")
+            assert not re.search(r"nan|inf\b|\{[^qkvs]", f"{found.formula} {found.sentence} {found.why}")
+            if at in shapes:
+                assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
+            if at in ("scores", "softmax"):
+                assert f"({T}, {T})" in found.formula
 
 
 def forward(seen, layer: int) -> dict[str, np.ndarray]:
@@ -92,7 +123,7 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
         return step(seen, at, *PLACE).arrays
 
     near = {"atol": 2e-5}
-    assert np.allclose(arrays("embed")["stream"], own["x"], **near)
+    assert np.allclose(arrays("arrive")["stream"], own["x"], **near)
     assert np.allclose(arrays("scores")["scores"][query, : query + 1], scores, **near)
     masked = arrays("mask")["scores"]
     assert np.isneginf(masked[np.triu_indices(len(IDS), 1)]).all()
@@ -100,11 +131,10 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
     assert np.allclose(arrays("softmax")["pattern"][query, : query + 1], weights, **near)
     assert np.allclose(arrays("blend")["parts"].sum(axis=0), blend, **near)
     assert np.allclose(arrays("blend")["z"], blend, **near)
-    assert np.allclose(arrays("output")["z"], own["z"][query], **near)
     assert np.allclose(arrays("output")["out"], own["attention"][query], **near)
     w = seen.model.blocks[layer].attention.out.weight.detach().double().numpy()
-    lengths = [np.linalg.norm(w[:, 4 * h : 4 * h + 4] @ own["z"][query, h]) for h in range(4)]
-    assert np.allclose(arrays("output")["written"], lengths, **near)
+    written = [w[:, 4 * h : 4 * h + 4] @ own["z"][query, h] for h in range(4)]
+    assert np.allclose(arrays("output")["written"], written, **near)
     change = arrays("change")
     assert np.allclose(change["delta"], np.linalg.norm(own["mid"] - own["x"], axis=1), **near)
     cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(own["x"], own["mid"])]
@@ -120,6 +150,64 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
         predict["probabilities"], exact[order], atol=1e-4
     )
     assert f"a loss of {-math.log(exact[IDS[query + 1]]):.4f}"[:-1] in step(seen, "predict", *PLACE).sentence
+
+
+def numbers_in(text: str) -> list[float]:
+    return [float(n.replace(",", "")) for n in re.findall(r"-?\d[\d,]*\.?\d*", text.replace("−", "-"))]
+
+
+def test_the_embedding_is_the_tables_row_in_every_layer():
+    seen = look_at(VARIANTS["learned"])
+    w = seen.model.state_dict()
+    own = (w["embedding.weight"][list(seen.ids)] + w["position_embedding.weight"][: seen.length]).double().numpy()
+    for layer in (0, 1):
+        assert np.allclose(step(seen, "embed", layer, *PLACE[1:]).arrays["stream"], own, atol=1e-6)
+    assert "arrive" not in step_names(seen, 0)
+
+
+def test_queries_have_the_lengths_that_the_formula_gives_them_before_and_after_qk_norm():
+    seen = look_at(VARIANTS["one key head, qk-norm, relu2"])
+    layer, head, query, _ = PLACE
+    weight = seen.model.blocks[layer].attention.qkv.weight.detach().double().numpy()[head * D : (head + 1) * D]
+    raw = np.linalg.norm(weight @ seen.trace["attn_in", layer][0, query].double().numpy())
+    calm = np.linalg.norm(seen.trace["q", layer][0, query, head].double().numpy())
+    assert abs(raw - calm) > 0.1
+    assert f"a query of length {raw:.2f}" in step(seen, "project", *PLACE).sentence
+    assert f"goes from length {raw:.2f} to {calm:.2f}" in step(seen, "calm", *PLACE).sentence
+
+
+def test_a_share_of_the_blend_is_no_attention_weight():
+    seen = look_at(VARIANTS["learned"])
+    apart = 0
+    for layer in range(2):
+        for head in range(H):
+            for query in range(T):
+                row = seen.pattern(layer)[head, query].double().numpy()
+                parts = row[:, None] * seen.values(layer)[head].double().numpy()
+                z = parts.sum(axis=0)
+                share = parts[row.argmax()] @ z / (z @ z)
+                said = step(seen, "blend", layer, head, query, 0).sentence
+                assert f"{row.argmax()} “{seen.tokens[row.argmax()]}” has {row.max():.0%} of the weight" in said
+                assert f"makes {share:.0%} of the blend" in said
+                apart += abs(share - row.max()) > 0.1
+    assert apart > 10  # the two are seldom the same
+
+
+def test_what_undivided_scores_would_do_is_computed():
+    seen = look_at(VARIANTS["rotary"])
+    layer, head, query, _ = PLACE
+    row = seen.scores(layer)[head, query, : query + 1].double()
+    said = step(seen, "scores", *PLACE).why
+    assert f"would be {(row * 2).softmax(-1).max():.2f} instead of {row.softmax(-1).max():.2f}" in said
+
+
+def test_turning_both_changes_no_product_and_turning_one_does():
+    seen = look_at(VARIANTS["rotary"])
+    layer, head, query, key = PLACE
+    here, both, one = numbers_in(step(seen, "turn", *PLACE).sentence.split(" is ", 1)[1])
+    score = seen.scores(layer)[head, query, key].item() * math.sqrt(D)
+    assert here == both == pytest.approx(score, abs=0.006) and abs(one - here) > 0.05
+    assert "pair i is numbers i and i + 2" in step(seen, "turn", *PLACE).formula
 
 
 def test_the_turn_keeps_lengths_and_depends_on_distance_alone():

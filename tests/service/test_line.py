@@ -199,3 +199,35 @@ def test_a_stopped_run_that_still_works_holds_its_visitors_place_and_no_other(tm
     runner.may_prepare.set()
     until(lambda: over(board, ANNA, BERT))
     assert again.state == "finished" and sorted(runner.began) == [1, 2, 3]
+
+
+def test_a_run_that_leaves_the_line_of_a_resume_is_what_it_was(tmp_path):
+    board = house(tmp_path, jobs=1)
+    run = board.start(ANNA, small_spec(steps=20))
+    until(lambda: run.settled)
+    before = run.view()
+    other = board.start(BERT, small_spec(steps=10_000))
+    for leave in (lambda: board.stop(ANNA), lambda: run.leave("Away too long.")):
+        assert board.resume(ANNA, run.id, more_steps=20).state == "waiting" and run.spec.training.steps == 40
+        leave()
+        assert run.state == "finished" and run.can_resume
+        assert run.spec.training.steps == before.planned_steps == 20 and not run.view().lengthened
+    board.stop(BERT)
+    until(lambda: other.settled)
+    board.resume(ANNA, run.id, more_steps=20)
+    until(lambda: run.settled and run.view().history.last_step == 40)
+    assert run.view().lengthened and run.view().planned_steps == 40
+
+
+def test_programs_never_have_all_places_and_pages_pass_those_that_wait(tmp_path):
+    board = house(tmp_path, Counting(), jobs=3)
+    visitors = [f"program-{number}-" + "p" * 20 for number in range(4)]
+    programs = [board.start(visitor, small_spec(steps=10_000), by_program=True) for visitor in visitors]
+    assert [job.state == "waiting" for job in programs] == [False, False, True, True]
+    page = board.start(ANNA, small_spec(steps=10_000))
+    assert page.busy and board.counts()["working"] == 3
+    board.stop(visitors[0])
+    until(lambda: programs[2].busy)
+    for visitor in (*visitors, ANNA):
+        board.stop(visitor)
+    until(lambda: over(board, ANNA, *visitors))

@@ -124,6 +124,20 @@ def test_stopping_keeps_what_was_learned_and_is_quick():
     assert not all(torch.equal(a, b) for a, b in zip(model.parameters(), tiny().parameters()))
 
 
+def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
+    corpus, model, stopped, passes, told = corpus_from_text(TEXT * 20), tiny(), [], [], []
+    model.register_forward_hook(lambda *_: passes.append(bool(stopped)))
+    config = CONFIG.replace(steps=10, eval_every=2, eval_windows=192)
+    for event in train(model, corpus, config, should_stop=lambda: bool(stopped)):
+        told.append(event)
+        if isinstance(event, Stepped) and event.step == 4:
+            stopped.append(True)  # while the evaluation after this step is still to come
+    assert len(passes) - sum(passes) == 2 * 2 * 3 + 4 and sum(passes) == 1, "of the six passes that it takes"
+    assert [event.step for event in told if isinstance(event, Evaluated)] == [0, 2]
+    end = told[-1]
+    assert (end.event, end.reason, end.step) == ("finished", "stopped", 4) and math.isfinite(end.val_loss)
+
+
 def test_time_can_run_out():
     events = list(train(tiny(), CORPUS, CONFIG.replace(steps=100_000, eval_every=0, max_seconds=0.3)))
     assert events[-1].reason == "time" and 0 < events[-1].step < 100_000
@@ -251,29 +265,12 @@ def test_what_files_write_as_null_is_no_number_again():
     history = History.from_dict(values)
     assert math.isnan(history.steps["loss"][1]) and math.isnan(history.val_loss)
     assert math.isnan(history.gradients[0]["norms"]["head"]) and math.isnan(history.load[0]["load"][0][1])
-    assert history.best == (0, 2.5) and history.risen() == "" and history.finished["val_loss"] is None
+    assert history.best == (0, 2.5) and history.finished["val_loss"] is None
     with pytest.raises(ValueError, match="must hold numbers"):
         History.from_dict({"steps": {name: [None] for name in values["steps"]}})
     for changes in ([{"step": 1}], [{"step": 1, "settings": {"steps": 3}}], [{"step": 1, "settings": []}]):
         with pytest.raises(ValueError, match="changes must name settings"):
             History.from_dict({"changes": changes})
-
-
-@pytest.mark.parametrize(
-    ("training", "validation", "words"),
-    [
-        ([2.0, 1.0, 0.2], [2.1, 0.9, 1.3], "0.9000 after step 10 and rose to 1.3000: the model begins to learn"),
-        ([2.0, 1.0, 25.0], [2.1, 0.9, 26.0], "the steps were too large"),
-        ([2.0, 1.0, 0.9], [2.1, 0.9, 0.91], ""),
-        ([2.0], [2.1], ""),
-        ([], [], ""),
-    ],
-)
-def test_a_rise_of_the_validation_loss_is_put_into_words(training, validation, words):
-    steps = [10 * i for i in range(len(training))]
-    columns = {"step": steps, "train_loss": training, "val_loss": validation, "seconds": steps}
-    said = History(evaluations=columns).risen()
-    assert words in said and bool(said) == bool(words)
 
 
 def test_a_copy_of_a_history_stays_what_it_was():
@@ -285,3 +282,22 @@ def test_a_copy_of_a_history_stays_what_it_was():
     for event in events[-8:]:
         history.add(event)
     assert json.dumps(copied.to_dict()) == before != json.dumps(history.to_dict())
+
+
+def test_a_history_until_a_step_is_that_of_a_run_that_ended_there():
+    whole, part = History(), History()
+    for event in train(tiny(), CORPUS, CONFIG.replace(sample_every=2, sample_tokens=3)):
+        whole.add(event)
+        if event.step <= 8 and event.event != "finished":
+            part.add(event)
+    assert whole.until(8).to_dict() == part.to_dict() != whole.to_dict()
+
+
+def test_a_sample_of_sentences_ends_with_its_sentence():
+    """What follows the full stop nobody has learned."""
+    corpus = corpus_from_sentences()
+    shape = PRESETS["s5"].config.replace(vocab_size=corpus.vocab_size)
+    training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
+    events = list(train(Transformer(shape), corpus, training))
+    (sample,) = [e for e in events if e.event == "sampled" and e.step]
+    assert sample.text.endswith(".") and sample.text.count(".") == 1 and len(sample.text.split()) < 30

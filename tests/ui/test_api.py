@@ -137,7 +137,7 @@ def test_a_comparison_scores_both_on_the_same_text(served, trained):
 @pytest.mark.parametrize(
     ("endpoint", "asked", "sentence"),
     [
-        ("/train", {"steps": 3001}, "Steps must be from 1 to 3,000"),
+        ("/train", {"steps": 3001}, "Steps must be a whole number from 1 to 3,000"),
         ("/train", {"steps": 1e300}, "whole number"),
         ("/train", {"text": "x" * 20_001}, "takes at most"),
         ("/train", {"text": 7}, "must be a text"),
@@ -145,7 +145,7 @@ def test_a_comparison_scores_both_on_the_same_text(served, trained):
         ("/train", {"language": "text"}, "no language called"),
         ("/train", {"size": "huge"}, "choose one of tiny"),
         ("/train", {"size": ["tiny"]}, "must be a text"),
-        ("/train", {"settings": {"d_model": 10**9}}, "must be from 8"),
+        ("/train", {"settings": {"d_model": 10**9}}, "must be a whole number from 8"),
         ("/train", {"settings": {"device": "cuda"}}, "no setting called 'device'"),
         ("/train", {"settings": [1]}, "must be a dictionary"),
         ("/train", {"settings": {"source": "hub"}}, "no setting called 'source'"),

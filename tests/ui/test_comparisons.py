@@ -10,11 +10,15 @@ import torch
 
 from playground.model import Transformer
 from playground.service.runs import Source
-from playground.service.views import pair_of
+from playground.service.views import RunView, pair_of
 from playground.storage import Checkpoint
-from playground.ui.tabs.moe import settings, watch
+from playground.training import History
+from playground.ui.forms import pair as form
+from playground.ui.forms import texts
+from playground.ui.tabs.moe import watch
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
+from playground.ui.tabs.train import watch as run_watch
 from tests.service.test_comparisons import TRAINING, house, spec, whole
 
 from .runs import ANNA, small_limits, until
@@ -108,7 +112,7 @@ def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finish
     assert pair.verdict is None and "was not kept" in pair.withheld and pair.equal == "active"
     other = Checkpoint(dense.model, dense.tokenizer, dense.history, "other", {**dense.about, "text_sha256": "x"})
     assert "did not learn from the same text" in _fresh(other, moe).withheld
-    words = settings.comparison_spec({**settings.first_values(), "equal": "active"}, Source("dialects"), small_limits())
+    words = form.comparison_spec({**form.first_values(), "equal": "active"}, Source("dialects"), small_limits())
     assert words.tokenizer == "word"
 
 
@@ -119,8 +123,8 @@ def _fresh(dense: Checkpoint, moe: Checkpoint):
 
 
 def test_the_form_opens_with_a_pair_that_is_exactly_equal():
-    values = {**settings.first_values(), "equal": "active"}
-    twins = settings.comparison_spec(values, Source("dialects"), small_limits()).twins()
+    values = {**form.first_values(), "equal": "active"}
+    twins = form.comparison_spec(values, Source("dialects"), small_limits()).twins()
     assert twins.counted[0] == twins.counted[1]
     text = watch.sum_of(twins)
     assert "exactly equal" in text and f"{twins.counted[0]:,}" in text
@@ -129,21 +133,22 @@ def test_the_form_opens_with_a_pair_that_is_exactly_equal():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"experts_per_token": 9}, "must be from 1 to 8"),
+        ({"experts_per_token": 9}, "must be a whole number from 1 to 8"),
         ({"n_experts": 2, "experts_per_token": 4}, "cannot visit 4 experts when there are only 2"),
-        ({"n_experts": 1}, "must be from 2 to 32"),
+        ({"n_experts": 1}, "must be a whole number from 2 to 32"),
         ({"equal": "beauty"}, "What is equal"),
         ({"seeds": 99}, "Seeds must be"),
         ({"d_expert": 12.5}, "whole number"),
         ({"balance": "hope"}, "Balance must be"),
         ({"n_heads": 3}, "not divisible"),
         ({"tokenizer": "gpt2"}, "characters or words"),
+        ({"steps": True}, "Steps must be a whole number from 1 to .*, not True"),
     ],
 )
 def test_bad_settings_are_sentences(changes, complaint):
-    values = {**settings.first_values(), "equal": "active", **changes}
+    values = {**form.first_values(), "equal": "active", **changes}
     with pytest.raises(ValueError, match=complaint):
-        settings.comparison_spec(values, Source("dialects"), small_limits())
+        form.comparison_spec(values, Source("dialects"), small_limits())
 
 
 @pytest.mark.parametrize("changes", [
@@ -152,13 +157,14 @@ def test_bad_settings_are_sentences(changes, complaint):
 ])  # fmt: skip
 def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
     source = changes.get("source", "dialects")
-    values = {**settings.first_values(source), "equal": "active", "source": source, **changes}
-    assert settings.values_of(settings.comparison_spec(values, Source(source), small_limits())) == values
+    values = {**form.first_values(source), "equal": "active", "source": source, **changes}
+    found = form.values_of(form.comparison_spec(values, Source(source), small_limits()))
+    assert {name: found[name] for name in values} == values
 
 
 def test_texts_differ_in_no_other_settings_than_those_they_bring_along():
-    each = [settings.first_values(source) for source in settings.SOURCES]
-    assert {n for values in each for n in values if values[n] != each[0][n]} == set(settings.OF_THE_TEXT)
+    each = [form.first_values(source) for source in texts.SOURCES]
+    assert {n for values in each for n in values if values[n] != each[0][n]} == set(form.OF_THE_TEXT)
 
 
 def test_texts_side_by_side_mark_where_they_part():
@@ -170,3 +176,29 @@ def test_texts_side_by_side_mark_where_they_part():
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
     p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
     assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)
+
+
+def test_a_short_comparison_says_that_it_measured_early_speed(finished):
+    """The finished one is dozens of steps long: both still fall by far more than they differ."""
+    view = finished[2]
+    falling = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.5, 2.2, 2.0]}
+    rested = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.0, 2.0, 2.0]}
+
+    def said(evaluations: dict) -> str:
+        history = History()
+        history.evaluations.update(evaluations)
+        sides = {side: dataclasses.replace(part, histories=(history,)) for side, part in view.sides.items()}
+        verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02)
+        return watch.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
+
+    assert "how fast they learn at first" in said(falling) and "last fifth of 40 steps" in said(falling)
+    assert "still learning" not in said(rested)
+    under_way = dataclasses.replace(view, state="training")
+    assert "still learning" not in watch.verdict(under_way)
+
+
+def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
+    job = finished[1]
+    model_id, checkpoint = job.model_ids["moe"], job.checkpoints["moe"]
+    words = run_watch.status(RunView.of_checkpoint(model_id, checkpoint))
+    assert "one of two that a comparison trained" in words and "came with the model" not in words

@@ -4,23 +4,22 @@ import dataclasses
 import json
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.decoding import SamplingConfig, generate
 from playground.model import Transformer
-from playground.service.limits import LOCAL, PUBLIC
+from playground.service.limits import LOCAL, PAGES, PUBLIC
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
+from playground.ui.forms.fields import whole
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
-from playground.ui.tabs.generate.controls import whole
-from playground.ui.tabs.generate.presses import MOST_PAGES, Presses
+from playground.ui.tabs.generate.presses import Presses
 from playground.ui.tabs.generate.tokens import OVERLAP, growing
-from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _two, _write
+from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _write
 from playground.ui.tabs.generate.written import Written
 from tests.model.configs import TINY
 
@@ -107,9 +106,9 @@ def test_presses_are_few_and_nonsense_stops_nobody():
     for nonsense in (None, "", "x", 3, [], {}, "a-page-of-mine", "a-page-of-mine.", "<b>" * 9 + ".1", "p" * 99 + ".1"):
         presses.stop(nonsense)
         assert not presses.begin(nonsense).stopped
-    for i in range(MOST_PAGES + 50):
+    for i in range(PAGES + 50):
         presses.begin(f"some-page-{i}.1")
-    assert len(presses._pages) == MOST_PAGES
+    assert len(presses._pages) == PAGES
 
 
 def test_a_press_takes_the_next_seed_unless_another_was_asked_for():
@@ -117,15 +116,6 @@ def test_a_press_takes_the_next_seed_unless_another_was_asked_for():
     assert _next_seed(2, kept) == 3 and _next_seed(7, kept) == 7
     for nothing in (None, [], {}, {"sampling": []}, {"sampling": {"seed": None}}):
         assert _next_seed(2, nothing) == 2
-
-
-@pytest.mark.parametrize(
-    "index", [None, 3, "ab", [], [1], [1, 2, 3], ["x", 1], [None, 1], [1.5, 1], [{}, 1], [1e400, 1]]
-)
-def test_a_click_without_a_place_is_a_sentence(index):
-    event = gr.SelectData(None, {"index": index, "value": "x"})
-    with pytest.raises(ValueError, match=r"place"):
-        _two(event)
 
 
 @pytest.mark.parametrize("value", [None, True, "3", [], 1.5, float("nan"), float("inf"), 10**400])

@@ -18,9 +18,9 @@ from playground.service.limits import PUBLIC
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
-from playground.ui.tabs.inspect.frame import EXAMPLE, Place, best, watched
+from playground.ui.tabs.inspect.frame import Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
-from playground.ui.tabs.inspect.pictures import picture
+from playground.ui.tabs.inspect.pictures import HEIGHT, picture
 from playground.ui.tabs.inspect.receipt import receipt_html
 from playground.ui.tabs.inspect.thumbnails import thumbnails
 from playground.ui.tabs.inspect.words import coloured
@@ -46,9 +46,10 @@ def test_every_step_of_every_config_has_a_picture_that_plotly_takes(name):
     import plotly.graph_objects as go
 
     seen = look_at(VARIANTS[name])
-    for at in step_names(seen):
+    for at in step_names(seen, 1):
         here = step(seen, at, 1, 1, 3, 1)
         figure, _ = picture(here, seen, Place(1, 1, 3, 1))
+        assert figure["layout"]["height"] == HEIGHT
         go.Figure({"data": figure["data"], "layout": {k: v for k, v in figure["layout"].items() if k != "template"}})
 
 
@@ -94,10 +95,13 @@ def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prom
     notice = updates[tab.frame.notice]
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
-        assert set(updates.values()) <= {notice, None, "", "walk"}
+        places = {tab.frame.query, tab.frame.key}
+        left = [value for component, value in updates.items() if component not in places]
+        assert all(value in (notice, None, "", "walk") or value == gr.update(visible=False) for value in left)
+        assert all(updates[place]["choices"] == [] for place in places)
         for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
             assert not updates[tab.component(name)]
-        assert not {*tab.frame.pickers, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
+        assert not {tab.frame.layer, tab.frame.head, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
 
 
 def test_one_token_has_every_view(tab):
@@ -155,12 +159,14 @@ def test_roles_are_coloured_and_the_rest_is_escaped():
 
 
 def test_back_and_next_stay_within_the_steps(tab):
-    names = step_names(tab.frame.read(tab.at("abc"))[0])
+    names = step_names(tab.frame.read(tab.at("abc"))[0], 0)
     alters = [alter for _, _, alter, _ in tab.frame._redraws if alter is not None][:2]
     steps = tab.component("inspect_steps")
     seen, place = tab.frame.read(tab.at("abc"))
     for now, back, onward in (
-        ("embed", "embed", "project"),
+        ("embed", "embed", "norm"),
+        ("arrive", "embed", "project"),  # the first layer has none: what comes next stands there
+        (["embed"], "embed", "norm"),
         ("scores", "split", "mask"),
         (names[-1], names[-2], names[-1]),
     ):
@@ -177,7 +183,7 @@ def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):
 
 
 def test_the_worked_example_stands_in_for_the_model(tab):
-    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject=EXAMPLE))
+    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject="notebook"))
     assert "pencil and paper" in updates[tab.frame.notice]
     paper = next(u for u in updates.values() if isinstance(u, str) and "Receipt:" in u)
     for digits in ("0.33323120", "0.03666085", "0.04999953"):

@@ -19,7 +19,7 @@ from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import edit, learn, validation
-from playground.ui.tabs.inspect.frame import EXAMPLE, Place
+from playground.ui.tabs.inspect.frame import Place
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
@@ -77,7 +77,7 @@ def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(
     updates = tab.frame.update(tab.at("a", view=view))
     notice = html.unescape(updates[tab.frame.notice])
     assert (TOO_LITTLE["learn"] in notice) if view == "learn" else notice == ""
-    worked = tab.frame.update(tab.at("", view=view, subject=EXAMPLE))
+    worked = tab.frame.update(tab.at("", view=view, subject="pronoun"))
     example, _, complaint = html.unescape(worked[tab.frame.notice]).partition("</p>")
     expected = TOO_LITTLE["replay"] if view == "replay" else ""
     assert "with pencil and paper" in example and expected in complaint and bool(expected) == bool(complaint)

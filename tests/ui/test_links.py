@@ -15,16 +15,17 @@ from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.runs import HUB_FILE, OWN_TEXT, Source
 from playground.training import RECIPES
+from playground.ui.forms import run as form
+from playground.ui.forms import texts
 from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
-from playground.ui.tabs.train import form
-from playground.ui.tabs.train.replay import (
+from playground.ui.tabs.train.linked import (
     _beyond_the_form,
     card_of,
-    form_values,
     has_link,
     linked_html,
     match,
     run_letters,
+    spec_of,
 )
 
 from .runs import ANNA, TEXT, small_limits, small_spec, until
@@ -110,13 +111,13 @@ def test_a_link_holds_nothing_of_the_text_itself(jobs):
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("source", [*form.SOURCES])
+@pytest.mark.parametrize("source", [*texts.SOURCES])
 @pytest.mark.parametrize("size", ["tiny", "medium"])
 def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     values = form.size_values(size, source) | {"steps": 77, "seed": 5, "causal": False, "n_kv_heads": 1, "prompt": "x"}
     spec = form.run_spec(values | {"source": source}, Source(source), LOCAL)
     card = RunCard(source, spec.model, spec.training, spec.tokenizer, spec.vocab_size)
-    found = form_values(RunCard.from_letters(card.to_letters()), LOCAL)
+    found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())), LOCAL)
     assert {f.name: found[f.name] for f in form.FIELDS} == {f.name: values[f.name] for f in form.FIELDS}
     assert found["base"] == size and found["source"] == source and found["prompt"] == "x"
     model, training = _beyond_the_form(card, LOCAL)
@@ -133,9 +134,17 @@ def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named(
     assert "n experts 4" in said and "accumulation 2" in said
 
 
+def test_what_a_link_changes_is_named_in_its_summary():
+    values = form.size_values("small", "stories")
+    changes = form.changes(values | {"causal": False, "d_model": 64}, values)
+    said = linked_html(RunCard("stories", PRESETS["small"].config, RECIPES["small"]), "small", ({}, {}), None, changes)
+    assert "It differs from Small in Width (d_model): 128 → 64; Hide the future (causal mask): on → off" in said
+
+
 def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     hub = RunCard(HUB_FILE, PRESETS["tiny"].config, RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
-    assert form_values(hub, LOCAL)["own_kind"] == "hub" and form_values(hub, LOCAL)["hub_repo"] == "<b>a</b>/b"
+    held = form.values_of(spec_of(hub), LOCAL)
+    assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
     said = linked_html(hub, "tiny", ({}, {}), None)
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"].config, RECIPES["tiny"], text_hash="abcdef0123456789")
@@ -145,12 +154,12 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
 @pytest.mark.parametrize(
     ("model", "training", "complaint"),
     [
-        ({"n_layers": 30}, {}, "Layers must be from 1 to 12"),
-        ({"context_length": 512}, {}, "Context must be from"),
+        ({"n_layers": 30}, {}, "Layers must be a whole number from 1 to 12"),
+        ({"context_length": 512}, {}, "Context must be a whole number from"),
         ({"d_model": 1024, "n_layers": 8}, {}, "parameters are too many"),
-        ({}, {"batch_size": 65}, "Batch must be from"),
+        ({}, {"batch_size": 65}, "Batch must be a whole number from"),
         ({}, {"batch_size": 64, "accumulation": 100}, "windows per step"),
-        ({}, {"steps": 5001}, "Steps must be from"),
+        ({}, {"steps": 5001}, "Steps must be a whole number from 1 to 5,000, not 5,001"),
         ({"n_experts": 64}, {}, "parameters are too many"),
         ({"init_std": 3.0}, {}, "First weights must be one of"),
     ],
@@ -158,7 +167,7 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
 def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
     card = RunCard("stories", PRESETS["small"].config.replace(**model), RECIPES["small"].replace(**training))
     with pytest.raises(ValueError, match=complaint):
-        named = form_values(card, PUBLIC)
+        named = form.values_of(spec_of(card), PUBLIC)
         spec = form.run_spec(named, Source("stories"), PUBLIC)
         extra_model, extra_training = _beyond_the_form(card, PUBLIC)
         PUBLIC.check_training(spec.model.replace(**extra_model), spec.training.replace(**extra_training))

@@ -17,6 +17,7 @@ from playground.figures import breaking as breaking_figures
 from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
+from playground.inspection.nulls import Left, Null
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
@@ -24,8 +25,8 @@ from playground.service import balance
 from playground.service.balance import KINDS, balance_runs
 from playground.service.board import Board
 from playground.service.limits import LOCAL
-from playground.service.models import Registry
-from playground.storage import Checkpoint
+from playground.service.models import SHIPPED_FOLDER, Registry
+from playground.storage import Checkpoint, load
 from playground.training import History, LoadMeasured
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
@@ -272,35 +273,70 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf
             balance.planned(*bad)
 
 
+def told(bits: float, random: float, margin: float) -> Left:
+    nulls = {"shuffled": Null(0.004, 0.001), "position": Null(0.0, 0.0), "before": Null(0.01, 0.0)}
+    return Left(bits, {**nulls, "random": Null(random, 0.05)}, bits - random, margin)
+
+
+def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
+    def layers(*found: Left) -> list[dict[str, Left]]:
+        return [dict.fromkeys(MEASURES, left) for left in found]
+
+    said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    assert "unclear" in said and "attention has gathered it" in said and "layer 5, and 0.250 for random routers" in said
+    assert "look away" not in said
+    said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    assert "In layer 3 the routers tell clearly less than random ones" in said
+    said = figures.describe_information((3, 5), layers(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1)), 0.1, 1.7)
+    assert "unclear" in said and "attention" not in said, "here the stream does not know, either"
+    said = figures.describe_information((3, 5), layers(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    assert "more than any router that was taught nothing" in said and "in layer 3" in said and "unclear" not in said
+    records = [{"step": 0, "beyond": [0.0]}, {"step": 9, "beyond": [0.3]}]
+    for left, words in (
+        (told(0.3, 0.25, 0.1), "cannot be told from random routers on the same stream (0.250)"),
+        (told(0.3, 0.1, 0.1), "above random routers on the same stream (0.100) by 0.200 ± 0.100"),
+        (told(0.3, 0.6, 0.1), "less than random routers"),
+    ):
+        assert words in figures.describe_information_lines(records, "beyond", (0,), [{"beyond": left}])
+    drawn = figures.information_lines(records, "beyond", (0,), [{"beyond": told(0.3, 0.25, 0.1)}])["layout"]
+    assert drawn["shapes"][0]["y0"] == 0.25 and "0.250" in drawn["annotations"][0]["text"]
+
+
+def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch):
+    monkeypatch.setattr(measured, "PROBE_TOKENS", 4096)
+    found = measured.found_in(load(SHIPPED_FOLDER / "dialects-moe"))
+    layers = [x.layer for x in found.layers]
+    said = figures.describe_information(layers, found.told, found.token_bits, found.reader_bits)
+    assert "unclear" in said and "routers do not need to" in said
+    bars = figures.information_bars(layers, found.told)["data"]
+    marked = numbers_of(bars[len(MEASURES) + MEASURES.index("beyond")]["y"])
+    assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.told])
+
+
+def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
+    together = np.array([[np.nan, 1.5], [1.5, np.nan]])
+    said = routing_figures.describe_weights(24, (7.9, ()), (6.9, (4,)), [4], together)
+    assert "like 7.9 evenly used ones, by weight like 6.9" in said and "hardly heard: expert 4" in said
+    assert "Nobody's first choice: expert 4" in said and "experts 0 and 1, visited by the same token 1.5 times" in said
+    said = routing_figures.describe_weights(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2], np.full((3, 3), np.nan))
+    assert "hardly heard" not in said and "first choice" not in said and "drawn to each other" not in said
+
+
 def test_pictures_say_what_they_show():
     even = {"a": 3.0, "b": 1.0}
     said = breaking_figures.describe_runs(even, 3.0, {"a": 0, "b": 5}, {"a": 0.7, "b": 0.9}, 100)
     assert "“b” has collapsed" in said
-    assert breaking_figures.describe_losses({"a": 0.7, "b": 0.9}) == (
-        "The lowest loss is that of “a”, 0.7000 nats per token; above it: “b” 0.2000."
-    )
-    costs = np.array([[0.1, -0.01], [0.5, 0.0]])
-    said = breaking_figures.describe_costs(costs, (1, 3), 0.7)
-    assert "expert 0 of layer 3" in said and "−0.0100" in said
-    bits = {name: [0.1, 0.2] for name in MEASURES}
-    said = figures.describe_information((3, 5), bits, dict.fromkeys(MEASURES, 0.2), 0.1, 1.7)
-    assert "tells no more about who speaks than chance" in said and "no layer tells more than chance" in said
-    assert "layer" not in said.split("Chance is")[0].replace("any layer", "").replace("no layer", "")
-    said = figures.describe_information((3, 5), bits, {"total": 0.3, "beyond": 0.15, "remembered": 0.19}, 0.1, 1.7)
-    assert "Beyond the token itself, layer 5 tells 0.200 bits (chance: 0.150)" in said
-    assert "at the openings, layer 5 tells 0.200 bits (chance: 0.190)" in said and "best of all layers" in said
-    for found, ending in (
-        ([0.0, 0.01, 0.2, 0.3], "since step 2."),
-        ([0.0, 0.2, 0.01, 0.3], "since step 3."),  # once above is luck
-        ([0.3, 0.3, 0.3, 0.04], "At the end it is not above chance (0.050)."),
-        ([0.3, 0.3, 0.3, 0.3], "from the first on."),
-    ):
-        records = [{"step": step, "beyond": [b]} for step, b in enumerate(found)]
-        assert figures.describe_information_lines(records, "beyond", (0,), 0.05).endswith(ending)
-    records[-1]["beyond"] = [0.2]
-    drawn = figures.information_lines(records, "beyond", (0,), 0.05)["layout"]
-    assert drawn["shapes"][0]["y0"] == 0.05 and "0.050" in drawn["annotations"][0]["text"]
-    assert "shapes" not in figures.information_lines(records, "beyond", (0,), float("inf"))["layout"]
+    even = {"a": 2.8, "b": 2.8, "c": 2.83}
+    said = breaking_figures.describe_runs(even, 3.0, dict.fromkeys(even, 0), dict.fromkeys(even, 0.7), 100)
+    assert "least even" not in said, "of three that are alike none is the least"
+    said = breaking_figures.describe_losses({"a": 0.7, "b": 0.71, "c": 0.706}, 0.006)
+    assert "no winner" in said and "hardly more than two runs that are asked the same" in said
+    assert "no winner" in breaking_figures.describe_losses({"a": 0.7, "b": 0.9, "c": 0.901}, 0.001)
+    costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
+    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text")
+    assert "expert 0 of layer 3, whose absence costs 0.5000 ± 0.1000" in said and "2 of 4 make no difference" in said
+    cells = breaking_figures.cost_map(costs, margins, (1, 3), 0.7)["data"][0]
+    assert cells["text"] == [["0.10", "(−0.010)"], ["0.50", "(0.000)"]]
     assert "3 of 8 experts" in routing_figures.describe_routing(
         np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
     )

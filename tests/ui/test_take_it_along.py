@@ -16,7 +16,7 @@ from playground.storage.archive import pack
 from playground.storage.hub import pull, push
 from playground.storage.opening import load_archive
 from playground.storage.transformers_export import export
-from playground.ui.tabs.train.replay import match, run_letters
+from playground.ui.tabs.train.linked import match, run_letters
 
 from ..standins.hub import Account, hub_for_tests
 from .runs import ANNA, small_limits, small_spec, until

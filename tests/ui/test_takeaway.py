@@ -15,7 +15,8 @@ from playground.storage import Checkpoint
 from playground.storage.archive import pack
 from playground.storage.transformers_export import family_for
 from playground.training import History
-from playground.ui.tabs.train import form
+from playground.ui.forms import run as form
+from playground.ui.forms import texts
 from playground.ui.tabs.train.takeaway import _giving, received
 
 from .runs import ANNA, BERT, small_limits
@@ -95,7 +96,7 @@ def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
     assert "Wait …" in said[0] and "Wait" not in said[-1], "nobody waits for what has failed"
 
 
-@pytest.mark.parametrize("source", form.SOURCES)
+@pytest.mark.parametrize("source", texts.SOURCES)
 @pytest.mark.parametrize("size", form.SIZES)
 def test_every_size_as_it_is_has_a_home_in_transformers(size, source):
     family_for(form.model_config(form.size_values(size, source) | {"source": source}))  # raises where there is none

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 
 import pytest
 import torch
 
-from playground.data import corpus_from_language, corpus_from_sentences
+from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences
+from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
@@ -15,7 +17,11 @@ from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import History, TrainConfig
 from playground.ui import theme
-from playground.ui.tabs.train import form, watch
+from playground.ui.forms import run as form
+from playground.ui.forms import texts
+from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, contents_of
+from playground.ui.page import sentence
+from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
 
 
@@ -25,12 +31,12 @@ def filled(size: str = "small", source: str = "stories", **changes) -> dict:
 
 
 @pytest.mark.parametrize("limits", [LOCAL, PUBLIC], ids=["local", "public"])
-@pytest.mark.parametrize("source", form.SOURCES)
+@pytest.mark.parametrize("source", texts.SOURCES)
 @pytest.mark.parametrize("size", form.SIZES)
 def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
     spec = form.run_spec(filled(size, source), Source(source, text="text"), limits)
     limits.check_training(spec.model, spec.training)
-    assert spec.tokenizer in form.TOKENIZERS_OF[source]
+    assert spec.tokenizer in texts.TOKENIZERS_OF[source]
 
 
 @pytest.mark.parametrize("name", form.SYSTEMS)
@@ -47,7 +53,7 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
 
 
 def test_s5_on_the_twenty_sentences_is_the_walkthroughs_model_to_the_last_parameter():
-    assert form.model_config(filled("tiny", form.SENTENCES)).n_parameters == 205_696
+    assert form.model_config(filled("tiny", texts.SENTENCES)).n_parameters == 205_696
 
 
 def test_fields_bear_the_names_of_the_configs_and_stand_once():
@@ -82,13 +88,16 @@ def test_only_what_differs_is_listed_with_its_effect():
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"steps": None}, "Steps must be from"),
-        ({"steps": float("nan")}, "Steps must be from"),
+        ({"steps": None}, "Steps must be a whole number from 1 to 200,000, not None"),
+        ({"steps": float("nan")}, "Steps must be .* not nan"),
+        ({"steps": 1e6}, "not 1,000,000"),
+        ({"steps": 2.5}, "Steps must be a whole number .* not 2.5"),
+        ({"learning_rate": 2}, "Learning rate must be from 0.000001 to 1, not 2"),
         ({"dropout": 0.7}, "Dropout must be from 0 to 0.6"),
         ({"qk_norm": 1}, "must be on or off"),
         ({"positions": "vague"}, "Positions must be one of"),
-        ({"tokenizer": "bpe"}, "cannot be read in pieces"),
-        ({"n_layers": True}, "Layers must be from"),
+        ({"tokenizer": "bpe"}, "can only be read in characters or words"),
+        ({"n_layers": True}, "Layers must be a whole number from"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(changes, complaint):
@@ -106,7 +115,7 @@ def test_settings_that_make_no_sense_are_named(changes, complaint):
 )
 def test_a_missing_text_says_which(changes, complaint):
     with pytest.raises(ValueError, match=complaint):
-        form.source_of({"source": form.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
+        texts.source_of({"source": texts.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
 
 
 def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
@@ -114,12 +123,12 @@ def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
     good.write_text("Schöne Grüße", encoding="utf-8")
     bad.write_bytes(b"\x00\x01\x02")
     huge.write_bytes(b"x" * (PUBLIC.text_bytes + 1))
-    own = {"source": form.OWN_TEXT, "own_kind": "upload"}
-    assert form.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße")
+    own = {"source": texts.OWN_TEXT, "own_kind": "upload"}
+    assert texts.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße")
     with pytest.raises(ValueError, match="binary"):
-        form.source_of(own | {"upload": str(bad)}, PUBLIC)
+        texts.source_of(own | {"upload": str(bad)}, PUBLIC)
     with pytest.raises(ValueError, match="takes at most"):
-        form.source_of(own | {"upload": str(huge)}, PUBLIC)
+        texts.source_of(own | {"upload": str(huge)}, PUBLIC)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
@@ -139,6 +148,19 @@ def test_the_runs_table_shows_only_settings_that_differ():
     table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
     assert table.index("Run 2 (shown)") < table.index("Run 1")
+    assert table.index(">Layers<") < table.index(">validation loss<"), "what differs first"
+    assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
+
+
+def test_the_runs_table_has_five_columns_until_more_are_asked_for():
+    names = ["text", "n_layers", "d_model", "n_heads", "positions", "steps", "seed"]
+    runs = [
+        RunView(id=str(n), name="Run", state="training", settings={name: f"{name} {n}" for name in names})
+        for n in (1, 2)
+    ]
+    short, whole = runs_table(runs, None).split("<details")
+    assert short.count("<th scope") == 5 and "All 7 settings that differ" in whole
+    assert whole.count("<th scope") == 1 + len(names) + 4 and short.count("Run (live)") == 2
 
 
 @pytest.mark.parametrize(
@@ -149,15 +171,15 @@ def test_times_are_said_as_people_say_them(seconds, words):
     assert theme.duration(seconds).startswith(words)
 
 
-@pytest.mark.parametrize("source", [source for source in form.SOURCES if source != form.OWN_TEXT])
+@pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])
 def test_the_size_that_is_promised_for_our_own_texts_is_the_size_that_comes(source):
-    for tokenizer in form.TOKENIZERS_OF[source]:
+    for tokenizer in texts.TOKENIZERS_OF[source]:
         short = {"n_characters": 4000, "n_validation": 1000}  # the vocabulary is the language's, however long the text
-        ours = source == form.SENTENCES
+        ours = source == texts.SENTENCES
         corpus = corpus_from_sentences() if ours else corpus_from_language(source, unit=tokenizer, **short)
-        assert form.knows_vocabulary(source, tokenizer)
-        assert form.expected_vocabulary(source, tokenizer) == corpus.vocab_size
-    assert not form.knows_vocabulary(form.OWN_TEXT, "char")
+        assert texts.knows_vocabulary(source, tokenizer)
+        assert texts.expected_vocabulary(source, tokenizer) == corpus.vocab_size
+    assert not texts.knows_vocabulary(texts.OWN_TEXT, "char")
 
 
 def test_what_is_expected_now_is_dated_and_has_no_past_before_the_first_step():
@@ -169,3 +191,73 @@ def test_what_is_expected_now_is_dated_and_has_no_past_before_the_first_step():
     assert "at step 40" in str(figure) and "before training" in str(figure) and "up from 30.0 %" in words
     figure, words = watch.predictions(replace(view, now=before))
     assert "before training" not in str(figure) and "as before" not in words
+
+
+# ---- what stands beside the choice -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])
+def test_a_language_shows_some_lines_as_it_writes_them(source):
+    said = texts.note_html(source)
+    excerpt = html.unescape(said.split('<pre class="excerpt">')[1].split("</pre>")[0])
+    assert texts.NOTES[source] in html.unescape(said) and 8 < len(excerpt) <= LETTERS + 2
+    lines = excerpt.removesuffix("…").split()
+    read = SENTENCES if source == texts.SENTENCES else [LANGUAGES[source].sample(600, seed=1)]
+    assert all(word in " ".join(read) for word in lines)
+
+
+def test_a_text_of_ones_own_says_what_it_holds():
+    said = html.unescape(contents_of("Hello <b>\nworld\n" + "x" * 3000))
+    assert "3,016 characters, 13 of them different, in 3 lines and about 4 words" in said and "by heart" not in said
+    assert "⏎␣<>Hbdelorwx" in said and "Hello <b>\nworld" in said
+    assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello") and contents_of(" \n") == ""
+    many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
+    assert "200 of them different" in many and f"and {200 - ALPHABET} more" in many
+
+
+def test_a_pasted_text_gives_the_prompt_its_beginning():
+    assert beginning_of("  Once there\n was a queen who") == "Once there was a"
+    assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
+
+
+def test_a_file_that_is_no_text_is_refused_as_soon_as_it_is_there(tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"\x00\x01\x02")
+    given = {"source": texts.OWN_TEXT, "own_kind": "upload", "text": "", "upload": str(bad)}
+    assert "binary" in texts.contents_html(given, LOCAL)
+    assert texts.contents_html(given | {"own_kind": "hub"}, LOCAL) == ""
+    assert texts.contents_html(given | {"upload": None}, LOCAL) == ""
+    assert "5 characters" in texts.contents_html(given | {"own_kind": "paste", "text": "Hello"}, LOCAL)
+
+
+# ---- sizes, other texts, names ---------------------------------------------------------------------------------------
+
+
+def test_a_size_is_chosen_only_where_the_shape_is_its_own():
+    assert [form.size_of(filled(size)) for size in form.SIZES] == list(form.SIZES)
+    assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
+    assert form.size_of(filled(**form.preset_values(PRESETS["s1"], LOCAL)[0])) is None
+    assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
+
+
+def test_what_was_set_by_hand_stays_when_another_text_is_chosen():
+    mine = filled(steps=77, causal=False, tokenizer="word")
+    copy = form.for_another_text(mine, "copy", LOCAL)
+    assert (copy["steps"], copy["causal"], copy["n_layers"]) == (77, False, mine["n_layers"])
+    few = form.for_another_text(filled(), texts.SENTENCES, LOCAL)
+    assert few == {name: form.size_values("small", texts.SENTENCES)[name] for name in form.BY_NAME}
+    assert form.for_another_text(filled() | few, "copy", LOCAL) == {n: filled()[n] for n in form.BY_NAME}, "and back"
+    bpe = form.for_another_text(filled(source=texts.OWN_TEXT, tokenizer="bpe"), "copy", LOCAL)
+    assert bpe["tokenizer"] == "char", "a language is not read in byte pairs"
+
+
+def test_what_is_wrong_is_said_by_the_names_on_the_controls():
+    with pytest.raises(ValueError) as problem:
+        form.model_config(filled(n_heads=3))
+    assert sentence(str(problem.value)).startswith("“Width (d_model)” 128 is not divisible by “Attention heads” 3")
+    assert "n_heads" in sentence(str(problem.value), labels=False)
+
+
+@pytest.mark.parametrize(("factor", "said"), [(0.25, "0.25×"), (3.14, "3.1×"), (190, "190×"), (1e6 / 3, "330,000×")])
+def test_factors_are_said_without_powers_of_ten(factor, said):
+    assert form.times(factor) == said

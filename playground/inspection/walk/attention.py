@@ -1,188 +1,187 @@
-"""The steps inside attention: project, split, turn, compare, mask, share out, blend.
-
-B = 1 prompt, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
-"""
+"""The steps that make queries, keys and values ready to meet: project, split, normalise, turn, share."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..look import Look
-from .step import TOP, Step, cosine, double, norm, rows
+from .step import At, Step, double, linear, norm
 
 
-def project(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: x (d,), q (H·D,), k, v (Hkv·D,) of the chosen token."""
-    config, T, d = look.config, look.length, look.config.d_model
-    H, Hkv, D = config.n_heads, config.kv_heads, config.d_head
-    arrays = {"x": rows(look, "attn_in", layer)[query]}
-    for name in "qkv":
-        arrays[name] = rows(look, name, layer)[query].reshape(-1)
-    normed = f"norm(x) ({T}, {d})" if config.norm_placement == "pre" else f"x ({T}, {d})"
+def project(at: At) -> Step:
+    """arrays: x (d,) what attention reads of the chosen token; q (H·D,), k, v (Hkv·D,) of it, as projected."""
+    config, T, d, H, Hkv, D = at.config, at.T, at.d, at.H, at.Hkv, at.D
+    made = at.projected()
+    arrays = {"x": at.rows("attn_in")[at.query], **{n: made[n][at.query].reshape(-1) for n in "qkv"}}
     bias = " + b" if config.qkv_bias else ""
+    code = (
+        "" if at.pre else f"block, h = model.blocks[{at.layer}], x  # the norm comes after: attention reads x itself\n"
+    )
+    code += "attention = block.attention\n"
     if config.attention_layout == "separate_heads":
-        formula = f"each of {H} heads: {normed} · {{q:W_q}}, {{k:W_k}}, {{v:W_v}} ({d}, {D}){bias} = ({T}, {D}) each"
-        code = "q, k, v = (torch.stack(parts, dim=2) for parts in zip(*[head(x) for head in self.heads]))"
-    else:
         formula = (
-            f"{normed} · [{{q:W_q}} {{k:W_k}} {{v:W_v}}] ({d}, {(H + 2 * Hkv) * D}){bias} = ({T}, {(H + 2 * Hkv) * D})"
+            f"each of {H} heads: h ({T}, {d}) · {{q:W_q}}, {{k:W_k}}, {{v:W_v}} ({d}, {D}){bias} = ({T}, {D}) each"
         )
-        code = "qkv = self.qkv(x)"
-    lengths = {
-        name: norm(rows(look, name, layer)[query, look.kv_head(head) if name != "q" else head]) for name in "qkv"
-    }
-    qk_norm = (
-        " Queries and keys are normalised (QK-norm), so their lengths hardly differ between tokens." * config.qk_norm
+        code += "\n".join(
+            f"{n} = torch.cat([{linear('h', f'head.{n}', config.qkv_bias)} for head in attention.heads], dim=-1)"
+            for n in "qkv"
+        )
+        drawn = {n: f"{n}[0, {at.query}]" for n in "qkv"}
+    else:
+        wide = (H + 2 * Hkv) * D
+        formula = f"h ({T}, {d}) · [{{q:W_q}} {{k:W_k}} {{v:W_v}}] ({d}, {wide}){bias} = ({T}, {wide})"
+        code += f"qkv = {linear('h', 'attention.qkv', config.qkv_bias)}"
+        ends = {"q": (0, H * D), "k": (H * D, (H + Hkv) * D), "v": ((H + Hkv) * D, wide)}
+        drawn = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}
+    why = (
+        "One vector has three jobs: to ask ({q:query}), to be found ({k:key}) and to hand something over ({v:value}). "
+        "Three matrices take from it what each job needs; without them a token could only look for its own like."
     )
+    q, k, v = (made[n][at.query, at.head if n == "q" else at.look.kv_head(at.head)] for n in "qkv")
     sentence = (
-        f"“{look.tokens[query]}” asks with a query of length {lengths['q']:.2f} in head {head}, answers with a key of "
-        f"length {lengths['k']:.2f} and hands over a value of length {lengths['v']:.2f}.{qk_norm}"
+        f"In head {at.head}, {at.asks} asks with a query of length {norm(q):.2f}, can be found by a key of length "
+        f"{norm(k):.2f} and hands over a value of length {norm(v):.2f}."
     )
-    return Step("project", "Query, key and value", formula, code, sentence, arrays)
+    drawn = {"x": f"h[0, {at.query}]", **drawn}
+    return Step("project", "Query, key and value", why, formula, code, sentence, arrays, drawn)
 
 
-def split(look: Look, layer: int, head: int, query: int, key: int) -> Step:
+def split(at: At) -> Step:
     """arrays: q (H, D), k, v (Hkv, D) of the chosen token, head by head."""
-    config, T = look.config, look.length
-    H, Hkv, D = config.n_heads, config.kv_heads, config.d_head
-    arrays = {name: rows(look, name, layer)[query] for name in "qkv"}
+    config, T, H, Hkv, D = at.config, at.T, at.H, at.Hkv, at.D
+    made = at.projected()
+    arrays = {n: made[n][at.query] for n in "qkv"}
     if config.attention_layout == "separate_heads":
-        formula = f"{{q:q}}, {{k:k}}, {{v:v}}: {H} × ({T}, {D}) → (1, {T}, {H}, {D}) → (1, {H}, {T}, {D})"
-        code = "q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)"
+        formula = f"{{q:q}}, {{k:k}}, {{v:v}}: {H} × ({T}, {D}) → ({H}, {T}, {D})"
+        code = f"q, k, v = (each.view(1, {T}, {H}, {D}).transpose(1, 2) for each in (q, k, v))"
     else:
         formula = (
-            f"(1, {T}, {(H + 2 * Hkv) * D}) → (1, {T}, {H + 2 * Hkv}, {D}) → {{q:q}} (1, {H}, {T}, {D}), "
-            f"{{k:k}} and {{v:v}} (1, {Hkv}, {T}, {D})"
+            f"({T}, {(H + 2 * Hkv) * D}) → ({T}, {H + 2 * Hkv}, {D}) → {{q:q}} ({H}, {T}, {D}), "
+            f"{{k:k}} and {{v:v}} ({Hkv}, {T}, {D})"
         )
-        code = "q, k, v = qkv.view(B, T, H + 2 * Hkv, D).split((H, Hkv, Hkv), dim=2)\n"
-        code += "q, k, v = (x.transpose(1, 2) for x in (q, k, v))"
-    if Hkv < H:
-        group = H // Hkv
-        sentence = (
-            f"{H} queries share {Hkv} keys and values, {group} to one (grouped-query attention): head {head} reads "
-            f"key/value head {look.kv_head(head)}. The cache holds {group} times less for it."
-        )
+        code = f"q, k, v = qkv.view(1, {T}, {H + 2 * Hkv}, {D}).split(({H}, {Hkv}, {Hkv}), dim=2)\n"
+        code += "q, k, v = (each.transpose(1, 2) for each in (q, k, v))"
+    lengths = [norm(row) for row in arrays["q"]]
+    most = int(np.argmax(lengths))
+    if H == 1:
+        why = "With one head there is nothing to split: the step only gives it an axis of its own."
+        sentence = f"No number changes here: head 0 owns all {D} numbers of the query."
     else:
-        sentence = (
-            f"No number changes here: the same {H * D} numbers are read as {H} heads of {D}, so that each head can "
-            f"look somewhere else. Head {head} owns numbers {head * D} to {head * D + D - 1}."
+        why = (
+            "A token has one row of attention weights per head, and each row sums to 1. One head can look at one thing "
+            f"well; {H} heads, each with {D} numbers of its own, can look at {H} things."
         )
-    return Step("split", "Split into heads", formula, code, sentence, arrays)
+        loudest = f"{at.asks} asks loudest in head {most} (query of length {lengths[most]:.2f})"
+        own = f"; head {at.head} has {lengths[at.head]:.2f}" if most != at.head else ""
+        sentence = (
+            f"No number changes here: head {at.head} owns numbers {at.head * D} to {at.head * D + D - 1} of the query. "
+            f"{loudest}{own}."
+        )
+    drawn = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
+    return Step("split", "Split into heads", why, formula, code, sentence, arrays, drawn)
 
 
-def turn(look: Look, layer: int, head: int, query: int, key: int) -> Step:
+def calm(at: At) -> Step:
+    """arrays: q_before, q_after, k_before, k_after (D,) of the chosen token in this head."""
+    config, kv = at.config, at.look.kv_head(at.head)
+    made = at.projected()
+    q = made["q"][at.query, at.head], at.rows("q")[at.query, at.head]
+    k = made["k"][at.query, kv], at.rows("k")[at.query, kv]
+    arrays = {"q_before": q[0], "q_after": q[1], "k_before": k[0], "k_after": k[1]}
+    code = "before = q, k\n" + "\n".join(
+        f"{n} = {n} / ({n}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt() * attention.{n}_norm.weight"
+        for n in "qk"
+    )
+    formula = f"{{q:q}} ← {{q:q}} ÷ √(mean({{q:q}}²) + {config.norm_eps:g}) ⊙ gain, {{k:k}} likewise, each ({at.D},)"
+    why = (
+        "A score is a sum of products, so long queries and keys would make scores huge, and a head would stare at one "
+        "token for their length alone. With one scale for all, what counts is where they point (QK-norm)."
+    )
+    lengths = [np.linalg.norm(rows[:, at.head], axis=1) for rows in (made["q"], at.rows("q"))]
+    sentence = (
+        f"The query of {at.asks} goes from length {norm(q[0]):.2f} to {norm(q[1]):.2f}, its key from "
+        f"{norm(k[0]):.2f} to {norm(k[1]):.2f}. Over the prompt, queries of this head ran from "
+        f"{lengths[0].min():.2f} to {lengths[0].max():.2f}, and now from {lengths[1].min():.2f} to "
+        f"{lengths[1].max():.2f}."
+    )
+    drawn = {
+        "q_before": f"before[0][0, {at.head}, {at.query}]", "q_after": f"q[0, {at.head}, {at.query}]",
+        "k_before": f"before[1][0, {kv}, {at.query}]", "k_after": f"k[0, {kv}, {at.query}]",
+    }  # fmt: skip
+    return Step("calm", "Normalise queries and keys", why, formula, code, sentence, arrays, drawn)
+
+
+def turn(at: At) -> Step:
     """arrays: before, after (D/2, 2), the pairs of the query of this head; angles (D/2,) in radians."""
-    config, D = look.config, look.config.d_head
-    pairs = {}
-    for name, source in (("before", "q"), ("after", "q_rotated")):
-        vector = rows(look, source, layer)[query, head]
-        pairs[name] = np.stack((vector[: D // 2], vector[D // 2 :]), axis=1)
-    angles = query * config.rotary_base ** (-np.arange(0, D, 2) / D)
-    full = int((angles >= 2 * np.pi).sum())
+    config, D, query, key = at.config, at.D, at.query, at.key
+    half = D // 2
+    base = f"{config.rotary_base:g}"
+    unturned, turned = at.rows("q")[query, at.head], at.rows("q_rotated")[query, at.head]
+    speeds = config.rotary_base ** (-np.arange(0, D, 2) / D)
+    arrays = {
+        "before": np.stack((unturned[:half], unturned[half:]), axis=1),
+        "after": np.stack((turned[:half], turned[half:]), axis=1),
+        "angles": query * speeds,
+    }
+    k = at.rows("k")[key, at.look.kv_head(at.head)]
+    here, later, nearer = (
+        float(_turned(unturned, p * speeds) @ _turned(k, s * speeds))
+        for p, s in ((query, key), (query + 5, key + 5), (query + 5, key))
+    )
+    code = (
+        f"angle = torch.arange({at.T})[:, None] * {base} ** (-torch.arange(0, {D}, 2) / {D})\n"
+        "cos, sin = angle.cos(), angle.sin()\n"
+        f"def turned(x):  # pair i is numbers i and i + {half}\n"
+        f"    a, b = x[..., :{half}], x[..., {half}:]\n"
+        "    return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)\n"
+        "unturned, q, k = q, turned(q), turned(k)"
+    )
+    formula = (
+        f"pair i is numbers i and i + {half} of {{q:q}} and of {{k:k}}: (a, b) at position p turns by "
+        f"p · {base}^(−2i/{D}), i = 0 … {half - 1}"
+    )
+    why = (
+        "A head should be able to say “the token before”, wherever that is. Query and key are turned by angles that "
+        "grow with their places, so what two of them have between them is an angle that grows with their distance; "
+        "moved together, they keep it."
+    )
+    full = int((arrays["angles"] >= 2 * np.pi).sum())
     sentence = (
-        f"At position {query} the first pair of “{look.tokens[query]}” turns by {np.degrees(angles[0]):,.0f}°, the "
-        f"last by {np.degrees(angles[-1]):.1f}°; {full} of {D // 2} pairs have gone full circle. Lengths stay, so "
-        "{q:q} · {k:k} depends on the distance between two tokens and not on where they stand."
+        f"At position {query} pair 0 of {at.asks} turns by {np.degrees(arrays['angles'][0]):,.0f}°, pair {half - 1} by "
+        f"{np.degrees(arrays['angles'][-1]):.1f}°; {full} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
+        f"{at.answers} is {here:.2f}: were both five places later, {later:.2f}; were only the query, {nearer:.2f}."
     )
-    angle = f"p · {config.rotary_base:,.0f}^(−2i/{D})"
-    formula = f"pair i of {{q:q}} and {{k:k}} at position p turns by {angle}, i = 0 … {D // 2 - 1}"
-    code = "q, k = rotate(q, cosines, sines), rotate(k, cosines, sines)"
-    return Step("turn", "Turn by position (rotary)", formula, code, sentence, {**pairs, "angles": angles})
+    pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
+    drawn = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
+    return Step("turn", "Turn by position (rotary)", why, formula, code, sentence, arrays, drawn)
 
 
-def scores(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: scores (T, T) of this head, the hidden ones too."""
-    T, D = look.length, look.config.d_head
-    scores = double(look.scores(layer)[head])
-    dot, seen = scores[query, key] * np.sqrt(D), scores[query, : query + 1] if look.config.causal else scores[query]
-    best = int(seen.argmax())
+def _turned(vector: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """A head's vector (D,) with pair i turned by angles[i]."""
+    half = len(vector) // 2
+    pairs = (vector[:half] + 1j * vector[half:]) * np.exp(1j * angles)
+    return np.concatenate((pairs.real, pairs.imag))
+
+
+def share(at: At) -> Step:
+    """arrays: k (H, D), the key of the token looked at, as each query head meets it."""
+    H, Hkv = at.H, at.Hkv
+    group = H // Hkv
+    keys = double(at.look.keys(at.layer))[:, at.key]
+    own = at.look.kv_head(at.head)
+    fellows = [h for h in range(H) if at.look.kv_head(h) == own and h != at.head]
+    code = f"k, v = k.repeat_interleave({group}, dim=1), v.repeat_interleave({group}, dim=1)"
+    formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} stands {group} times"
+    why = (
+        "Keys and values of all tokens so far are kept while a text is written, queries are not. With "
+        f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries (grouped-query attention) "
+        f"that store is {group} times smaller, and each query still asks in its own way."
+    )
     sentence = (
-        f"“{look.tokens[query]}” · “{look.tokens[key]}” = {dot:.2f}, ÷ √{D} = {scores[query, key]:.2f}. Of what it may "
-        f"see, it agrees most with {best} “{look.tokens[best]}” ({scores[query, best]:.2f})."
+        f"Head {at.head} meets key and value {own}, together with head{'s' * (len(fellows) > 1)} "
+        f"{' and '.join(map(str, fellows))}: their rows of {at.answers} are the same numbers. "
+        f"{Hkv * at.D:,} numbers per token are kept for keys instead of {H * at.D:,}."
     )
-    formula = f"{{s:scores}} = {{q:q}} ({T}, {D}) · {{k:k}}ᵀ ({D}, {T}) ÷ √{D} = ({T}, {T})"
-    formula += f", in each of {look.config.n_heads} heads"
-    code = "scores = q @ k.transpose(-2, -1) / math.sqrt(D)"
-    return Step("scores", "Scores: every query meets every key", formula, code, sentence, {"scores": scores})
-
-
-def mask(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: scores (T, T) with −inf where a query may not look."""
-    T = look.length
-    scores = double(look.scores(layer)[head])
-    if not look.config.causal:
-        formula, code = f"nothing is hidden: all {T * T:,} cells stay", "# this model has no mask"
-        sentence = (
-            "This model sees the future: while it trains, each token can look at its own answer, so its loss falls "
-            "and its writing stays nonsense."
-        )
-        return Step("mask", "The mask", formula, code, sentence, {"scores": scores})
-    hidden = np.triu(np.ones((T, T), dtype=bool), 1)
-    lost = int((scores[query] > scores[query, : query + 1].max())[query + 1 :].sum())
-    later = T - 1 - query
-    what = (
-        f"Later tokens hidden from “{look.tokens[query]}”: {later}; {lost} of them would have scored "
-        "higher than anything it may see."
-        if later
-        else f"“{look.tokens[query]}” is the last token: nothing is hidden from it."
-    )
-    formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"
-    code = "scores = scores.masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -math.inf)"
+    labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
     return Step(
-        "mask", "Mask: hide what comes later", formula, code, what, {"scores": np.where(hidden, -np.inf, scores)}
-    )
-
-
-def softmax(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: pattern (T, T), rows sum to 1."""
-    T = look.length
-    pattern = double(look.pattern(layer)[head])
-    row = pattern[query]
-    best = int(row.argmax())
-    held = np.sort(row)[::-1]
-    half = int(np.searchsorted(np.cumsum(held), 0.5) + 1)
-    sentence = (
-        f"“{look.tokens[query]}” looks most at {best} “{look.tokens[best]}” ({row[best]:.2f}); {half} "
-        f"token{' holds' if half == 1 else 's hold'} half of its weight. “{look.tokens[key]}” gets {row[key]:.4f}. "
-        f"The row sums to {row.sum():.6f}."
-    )
-    formula = f"{{s:pattern}}[i, j] = exp({{s:score}}[i, j]) ÷ Σ exp({{s:score}}[i, ·]): ({T}, {T}), each row sums to 1"
-    return Step(
-        "softmax",
-        "Softmax: scores become shares",
-        formula,
-        "pattern = scores.softmax(dim=-1)",
-        sentence,
-        {"pattern": pattern},
-    )
-
-
-def blend(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: parts (n, D), weight · value of the most watched tokens, the rest in one row; z (D,), their sum."""
-    T, D = look.length, look.config.d_head
-    row = double(look.pattern(layer)[head, query])
-    values = double(look.values(layer)[head])
-    parts = row[:, None] * values
-    watched = [int(j) for j in np.argsort(-row, kind="stable")[:TOP] if row[j] > 0]
-    labels = [f"{row[j]:.2f} × {j} {look.tokens[j]}" for j in watched]
-    shown = [parts[j] for j in watched]
-    if (left := int((row > 0).sum()) - len(watched)) > 0:
-        labels.append(f"{left} others")
-        shown.append(parts.sum(axis=0) - sum(shown))
-    z = rows(look, "z", layer)[query, head]
-    first = watched[0]
-    along = cosine(z, values[first])
-    sentence = (
-        f"The blend has length {norm(z):.2f}; it points {'mostly ' if along > 0.7 else ''}where the value of {first} "
-        f"“{look.tokens[first]}” does (cosine {along:.2f}), which makes up {row[first]:.0%} of it."
-    )
-    formula = f"{{s:pattern}} ({T}, {T}) · {{v:v}} ({T}, {D}) = z ({T}, {D})"
-    return Step(
-        "blend",
-        "Blend the values",
-        formula,
-        "z = pattern @ v",
-        sentence,
-        {"parts": np.stack(shown), "z": z},
-        tuple(labels),
+        "share", "Share keys and values", why, formula, code, sentence, {"k": keys}, {"k": f"k[0, :, {at.key}]"}, labels
     )

@@ -1,155 +1,224 @@
-"""The steps on the residual stream: embed, project back, what attention changed, feed-forward, predict.
-
-B = 1 prompt, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
-"""
+"""The steps after attention: project back, add, think, predict."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..look import Look
-from .step import TOP, Step, cosine, double, norm, rows
+from .step import TOP, At, Step, cosine, double, linear, norm, norm_formula, normalise
+
+BENDS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
 
 
-def embed(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: stream (T, d), what enters the layer."""
-    config, T, d = look.config, look.length, look.config.d_model
-    stream, embed = rows(look, "resid_pre", layer), rows(look, "embed")
-    name = look.tokens[query]
-    scale = " · √d" if config.scale_embeddings else ""
-    code = "x = self.embedding(ids)" + (" * math.sqrt(d_model)" if config.scale_embeddings else "")
-    if config.positions in ("learned", "sinusoidal"):
-        place = look.trace["positions"].detach().cpu().double().numpy()[query]
-        table = "learned" if config.positions == "learned" else "sines and cosines"
-        formula = f"x = E[ids]{scale} + P[0 … {T - 1}]: ({T}, {d}) + ({T}, {d}) = ({T}, {d}) · P: {table}"
-        code += (
-            "\nx = x + position_embedding.weight[:T]" if config.positions == "learned" else "\nx = x + sinusoids[:T]"
-        )
-        order = f"Its position adds a vector of length {norm(place):.2f} to an embedding of {norm(embed[query]):.2f}"
-    else:
-        formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
-        order = f"Its embedding has length {norm(embed[query]):.2f}; nothing is added to tell its position"
-        if config.positions == "rotary":
-            order += ", which comes later, by turning queries and keys"
-    if layer:
-        kept = cosine(stream[query], embed[query])
-        sentence = (
-            f"{order}. The picture shows x as it enters layer {layer}, with all that the layers before have added: "
-            f"“{name}” has length {norm(stream[query]):.2f} there, and a cosine of {kept:.2f} with its own embedding."
-        )
-    else:
-        sentence = f"“{name}” is row {look.ids[query]} of a table of {config.vocab_size:,} rows. {order}."
-    return Step("embed", "Tokens become vectors", formula, code, sentence, {"stream": stream})
-
-
-def output(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: z (H, D) of all heads at the query; written (H,), length of what each adds; out (d,), the sum."""
-    config, T = look.config, look.length
-    H, D, d = config.n_heads, config.d_head, config.d_model
-    z = rows(look, "z", layer)[query]
-    weight = double(look.model.blocks[layer].attention.out.weight)  # (d, H·D)
-    written = np.array([norm(weight[:, h * D : (h + 1) * D] @ z[h]) for h in range(H)])
-    most = int(written.argmax())
+def output(at: At) -> Step:
+    """arrays: written (H, d), what each head adds for the query; out (d,), their sum and the bias."""
+    config, T, H, D, d, query = at.config, at.T, at.H, at.D, at.d, at.query
+    z, out = at.rows("z")[query], at.rows("attn_out")[query]
+    weight = double(at.look.model.blocks[at.layer].attention.out.weight)  # (d, H·D)
+    written = np.stack([weight[:, h * D : (h + 1) * D] @ z[h] for h in range(H)])
+    lengths = np.linalg.norm(written, axis=1)
+    most = int(lengths.argmax())
     bias = " + b" if config.attention_output_bias else ""
-    formula = f"concatenate z: (1, {T}, {H}, {D}) → (1, {T}, {H * D}); · W_o ({H * D}, {d}){bias} = (1, {T}, {d})"
-    sentence = (
-        f"Head {most} writes most for “{look.tokens[query]}” (length {written[most]:.2f})"
-        f"{'' if head == most else f', head {head} writes {written[head]:.2f}'}. Together they add a vector of length "
-        f"{norm(rows(look, 'attn_out', layer)[query]):.2f}."
+    formula = f"z of all heads side by side ({T}, {H * D}) · W_o ({H * D}, {d}){bias} = ({T}, {d})"
+    code = (
+        f"out = {linear('z.transpose(1, 2).flatten(2)', 'attention.out', config.attention_output_bias)}\n"
+        f"W_o = attention.out.weight.T.view({H}, {D}, {d})\n"
+        f"written = torch.stack([z[0, h, {query}] @ W_o[h] for h in range({H})])"
     )
-    arrays = {"z": z, "written": written, "out": rows(look, "attn_out", layer)[query]}
-    labels = tuple(f"head {h}" for h in range(H))
-    return Step("output", "Concatenate and project", formula, "out = self.out(z.flatten(2))", sentence, arrays, labels)
+    why = (
+        f"What a head found stands in {D} numbers that only this head understands. W_o says it in the {d} numbers that "
+        "all layers share, and so lets several heads write about one thing."
+    )
+    sentence = f"Head {most} writes most for {at.asks} (length {lengths[most]:.2f})"
+    sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
+    apart = float(lengths.sum())
+    if (lengths > 0.05 * apart).sum() > 1:
+        sentence += (
+            f". The lengths add up to {apart:.2f}, the sum of the vectors has {norm(written.sum(axis=0)):.2f}: "
+            + ("they agree" if norm(written.sum(axis=0)) > 0.8 * apart else "in part they cancel")
+        )
+    labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
+    drawn = {"written": "written", "out": f"out[0, {query}]"}
+    arrays = {"written": written, "out": out}
+    return Step("output", "Project back", why, formula, code, f"{sentence}.", arrays, drawn, labels)
 
 
-def change(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: delta, cosine, most (T,): ‖after − before‖, their cosine, the token the chosen head watches most."""
-    before, after = rows(look, "resid_pre", layer), rows(look, "resid_mid", layer)
+def change(at: At) -> Step:
+    """arrays: delta, cosine (T,): ‖after − before‖, and their cosine; most (T,), the token that the head watches "
+    "most."""
+    config, query = at.config, at.query
+    before, after = at.rows("resid_pre"), at.rows("resid_mid")
     delta = np.linalg.norm(after - before, axis=1)
     alike = np.array([cosine(b, a) for b, a in zip(before, after)])
-    most = double(look.pattern(layer)[head]).argmax(axis=1)
+    most = double(at.look.pattern(at.layer)[at.head]).argmax(axis=1)
     moved = int(alike.argmin())
-    pre = look.config.norm_placement == "pre"
-    formula = "x ← x + attention(norm(x))" if pre else "x ← norm(x + attention(x))"
-    formula += f": ({look.length}, {look.config.d_model}), every number of {look.length} vectors"
-    code = "x = x + self.attention(self.attention_norm(x))" if pre else "x = self.attention_norm(x + self.attention(x))"
-    sentence = (
-        f"Attention changes “{look.tokens[query]}” by ‖Δ‖ = {delta[query]:.2f} (cosine {alike[query]:.2f}), having "
-        f"watched {most[query]} “{look.tokens[most[query]]}” most in head {head}. The token it turns most is {moved} "
-        f"“{look.tokens[moved]}” (cosine {alike[moved]:.2f})."
-    )
-    return Step(
-        "change", "What attention changed", formula, code, sentence, {"delta": delta, "cosine": alike, "most": most}
-    )
-
-
-def think(look: Look, layer: int, head: int, query: int, key: int) -> Step:
-    """arrays: values (n,), the strongest neurons of the query token, or the probability of every expert;
-    chosen (n,) 1 where an expert is visited (all 1 for neurons)."""
-    config, T, d = look.config, look.length, look.config.d_model
-    before, out = rows(look, "resid_mid", layer)[query], rows(look, "ff_out", layer)[query]
-    effect = f"It adds a vector of length {norm(out):.2f} to one of length {norm(before):.2f}."
-    if config.has_experts(layer):
-        E, K = config.n_experts, config.experts_per_token
-        values = rows(look, "router_probabilities", layer)[query]
-        experts = look.trace["experts", layer][0, query].tolist()
-        weights = rows(look, "expert_weights", layer)[query]
-        visits = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(experts, weights))
-        formula = (
-            f"router: ({T}, {d}) · ({d}, {E}) → softmax → the {K} best of {E}, each {d} → {config.expert_width} → {d}"
+    code = "before = x\n"
+    if at.pre:
+        formula, code = "x ← x + out", code + "x = x + out"
+        why = (
+            "Attention adds to a vector, it does not replace it: what earlier layers found stays readable, and in "
+            "training the gradient has a straight way back through the sum (residual connection)."
         )
-        code = "out, routing = self.feedforward(self.feedforward_norm(x))"
-        sentence = f"“{look.tokens[query]}” visits {visits}. {effect}"
-        chosen = np.isin(np.arange(E), experts).astype(float)
-        return Step("think", "Feed-forward: experts", formula, code, sentence, {"values": values, "chosen": chosen},
-                    tuple(f"expert {e}" for e in range(E)))  # fmt: skip
-    hidden = rows(look, "ff_hidden", layer)[query]
-    strongest = np.argsort(-np.abs(hidden), kind="stable")[: 2 * TOP]
-    active = int((hidden > 0.01).sum())
-    gate = " ⊙ gate" if config.activation == "swiglu" else ""
-    formula = f"({T}, {d}) → ({T}, {config.ff_width}), {config.activation}{gate} → ({T}, {d})"
-    pre = config.norm_placement == "pre"
-    code = (
-        "x = x + self.feedforward(self.feedforward_norm(x))"
-        if pre
-        else "x = self.feedforward_norm(x + self.feedforward(x))"
+    else:
+        formula = f"x ← norm(x + out), {norm_formula(config, 'y')}"
+        code += "y = x + out\n" + normalise(config, "y", "block.attention_norm", "x")
+        why = (
+            "Attention adds to a vector, it does not replace it; here the norm stands after the sum (post-norm), so "
+            "what was there is scaled down a little at every layer."
+        )
+    code += (
+        "\ndelta = (x - before)[0].norm(dim=-1)\nalike = F.cosine_similarity(x[0], before[0], dim=-1)"
+        f"\nmost = pattern[0, {at.head}].argmax(dim=-1)"
     )
+    formula += f": ({at.T}, {at.d}); ‖Δ‖ = length of (x after − x before)"
     sentence = (
-        f"{active} of {config.ff_width} neurons answer to “{look.tokens[query]}” (above 0.01), number {strongest[0]} "
-        f"most ({hidden[strongest[0]]:.2f}). {effect}"
+        f"Attention changes {at.asks} by ‖Δ‖ = {delta[query]:.2f} (cosine {alike[query]:.2f}) and all {at.T} tokens by "
+        f"{delta.mean():.2f} on average. In head {at.head} {at.asks} watched {at.placed(int(most[query]))} most."
     )
-    return Step("think", "Feed-forward: every token by itself", formula, code, sentence,
-                {"values": hidden[strongest], "chosen": np.ones(len(strongest))},
-                tuple(f"neuron {n}" for n in strongest))  # fmt: skip
+    if moved != query:
+        sentence += f" The token turned most is {at.placed(moved)} (cosine {alike[moved]:.2f})."
+    arrays = {"delta": delta, "cosine": alike, "most": most}
+    drawn = {"delta": "delta", "cosine": "alike", "most": "most"}
+    return Step("change", "Add to the stream", why, formula, code, sentence, arrays, drawn)
 
 
-def predict(look: Look, layer: int, head: int, query: int, key: int) -> Step:
+def think(at: At) -> Step:
+    """arrays: values (n,), the strongest neurons of the query token, or the probability of every expert;
+    chosen (n,), only with experts: 1 where one is visited."""
+    return _experts(at) if at.config.has_experts(at.layer) else _neurons(at)
+
+
+def _neurons(at: At) -> Step:
+    config, query, width = at.config, at.query, at.config.ff_width
+    hidden = at.rows("ff_hidden")[query]
+    strongest = np.argsort(-np.abs(hidden), kind="stable")[: 2 * TOP]
+    active = int((np.abs(hidden) > 0.01).sum())
+    lift, bias = "feedforward.up", config.feedforward_bias
+    lifted = linear("h", lift, bias)
+    if config.activation == "swiglu":
+        lines = f"gate = {linear('h', 'feedforward.gate', bias)}\nhidden = F.silu(gate) * ({lifted})"
+        bend = "silu(h · W_gate) ⊙ (h · W_up)"
+    else:
+        bend = {"relu": "max(0, a)", "relu2": "max(0, a)²", "gelu": "a · Φ(a)"}[config.activation]
+        call = {"relu": "F.relu({})", "relu2": "F.relu({}).square()", "gelu": "F.gelu({})"}[config.activation]
+        call = call.replace("({})", "({}, approximate='tanh')") if config.gelu_tanh and "gelu" in call else call
+        lines = f"a = {lifted}\nhidden = {call.format('a')}"
+    code = "\n".join((_read(at), "feedforward = block.feedforward", lines,
+                      f"thought = {linear('hidden', 'feedforward.down', bias)}", _added(at)))  # fmt: skip
+    formula = f"({at.T}, {at.d}) → ({at.T}, {width}), {bend} → ({at.T}, {at.d}); x ← " + (
+        "x + thought" if at.pre else "norm(x + thought)"
+    )
+    share = at.config.parameters_by_component()["feed-forward"] / at.config.n_parameters
+    why = (
+        "Attention only mixes what tokens have. Here each token is worked on alone: a number that is bent "
+        f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. {share:.0%} of "
+        "this model's weights stand here."
+    )
+    told = f"None of {width} neurons answers to {at.asks}. "
+    if active:
+        told = (
+            f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.asks} (above 0.01 or below −0.01), number "
+            f"{strongest[0]} most ({hidden[strongest[0]]:.2f}). "
+        )
+    sentence = told + _effect(at)
+    arrays = {"values": hidden[strongest]}
+    drawn = {"values": f"hidden[0, {query}, {strongest.tolist()}]"}
+    labels = tuple(f"neuron {n}" for n in strongest)
+    return Step("think", "Feed-forward: every token by itself", why, formula, code, sentence, arrays, drawn, labels)
+
+
+def _experts(at: At) -> Step:
+    config, query = at.config, at.query
+    E, K, width = config.n_experts, config.experts_per_token, config.expert_width
+    values = at.rows("router_probabilities")[query]
+    experts = at.look.trace["experts", at.layer][0, query].tolist()
+    weights = at.rows("expert_weights")[query]
+    nudged = " + feedforward.selection_bias" if config.balance == "bias" else ""
+    code = (
+        f"{_read(at)}\nfeedforward = block.feedforward\nlogits = h @ feedforward.router.weight.T\n"
+        "probabilities = logits.softmax(dim=-1)\n"
+        f"experts = (probabilities{nudged}).topk({K}).indices\n"
+        "weights = logits.gather(-1, experts).softmax(dim=-1)\n"
+        "thought = feedforward.answer(h, experts, weights)  # each visited expert's answer times its weight\n"
+    ).replace("(probabilities).", "probabilities.")
+    if config.shared_expert:
+        code += "thought = thought + feedforward.shared.down(feedforward.shared.hidden(h))\n"
+    code += f"{_added(at)}\nchosen = torch.zeros({E}).index_fill(0, experts[0, {query}], 1)"
+    formula = (
+        f"router: ({at.T}, {at.d}) · ({at.d}, {E}) → softmax → the {K} best of {E}, each {at.d} → {width} → {at.d}, "
+        "summed by weight"
+    )
+    why = (
+        f"{E} feed-forward layers hold {E} times the weights, but a token visits {K} of them and pays for {K}. The "
+        "router, one small matrix, decides which."
+    )
+    if config.shared_expert:
+        why += " One more, the shared expert, is visited by all."
+    visits = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(experts, weights))
+    sentence = f"{at.asks} visits {visits}. {_effect(at)}"
+    chosen = np.isin(np.arange(E), experts).astype(float)
+    drawn = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
+    labels = tuple(f"expert {e}" for e in range(E))
+    arrays = {"values": values, "chosen": chosen}
+    return Step("think", "Feed-forward: experts", why, formula, code, sentence, arrays, drawn, labels)
+
+
+def _read(at: At) -> str:
+    """Code: what the feed-forward layer reads."""
+    return normalise(at.config, "x", "block.feedforward_norm", "h") if at.pre else "h = x"
+
+
+def _added(at: At) -> str:
+    """Code: its answer joins the stream."""
+    if at.pre:
+        return "x = x + thought"
+    return "y = x + thought\n" + normalise(at.config, "y", "block.feedforward_norm", "x")
+
+
+def _effect(at: At) -> str:
+    before, out = at.rows("resid_mid")[at.query], at.rows("ff_out")[at.query]
+    return f"It adds a vector of length {norm(out):.2f} to one of length {norm(before):.2f}."
+
+
+def predict(at: At) -> Step:
     """arrays: probabilities, logits (n,) of the best candidates after the query token; tokens (n,) their ids."""
-    config, T, d, V = look.config, look.length, look.config.d_model, look.config.vocab_size
+    config, T, d, V, query, look = at.config, at.T, at.d, at.config.vocab_size, at.query, at.look
     logits = look.trace["logits"][0, query].double()
     probabilities = logits.softmax(dim=-1)
     best = probabilities.topk(min(TOP, V)).indices
     labels = tuple(look.token_label(int(t)) for t in best)
     bias = " + b" if config.head_bias else ""
     formula = f"norm(x) ({T}, {d}) · W ({d}, {V:,}){bias} = logits ({T}, {V:,}); softmax of row {query}"
-    if (rest := config.n_layers - 1 - layer) > 0:
+    code = ""
+    if (rest := config.n_layers - 1 - at.layer) > 0:
         formula = f"after {rest} more layer{'s' * (rest > 1)}: {formula}"
+        rotary = f"model.cosines[:{T}], model.sines[:{T}]" if config.positions == "rotary" else "None"
+        code = (
+            f"rotary = {rotary}\nfor i, block in enumerate(model.blocks[{at.layer + 1}:], start={at.layer + 1}):\n"
+            "    x, _ = block(x, rotary, None, no_tap, i, None)\n"
+        )
+    code += normalise(config, "x", "model.final_norm", "h")
+    code += f"\nlogits = {linear('h', 'model.head', config.head_bias)}\nprobabilities = logits.softmax(dim=-1)"
+    why = (
+        f"The vector must become a guess: one score per token of the vocabulary, {V:,} in all, by how well the "
+        "vector fits that token's row of the output matrix. Softmax makes probabilities of them, as it made weights "
+        "before."
+    )
     if query + 1 < look.length:
         true = look.ids[query + 1]
         rank = int((logits > logits[true]).sum()) + 1
         what = (
-            f" What really follows, “{look.tokens[query + 1]}”, has {float(probabilities[true]):.1%} and rank {rank}: "
+            f"What really follows, {at.named(query + 1)}, has {float(probabilities[true]):.1%} and rank {rank}: "
             f"a loss of {-float(probabilities[true].log()):.4f} nats here."
         )
     else:
-        what = " This is the model's guess for the token after the prompt."
-    sentence = (
-        f"After “{look.tokens[query]}” the model expects “{labels[0]}” ({float(probabilities[best[0]]):.1%}).{what}"
-    )
+        what = "This is the model's guess for the token after the prompt."
+    sentence = f"After {at.asks} the model expects “{labels[0]}” ({float(probabilities[best[0]]):.1%}). {what}"
     arrays = {
         "probabilities": double(probabilities[best]),
         "logits": double(logits[best]),
         "tokens": best.cpu().numpy(),
     }
-    code = "probabilities = self.head(self.final_norm(x)).softmax(dim=-1)"
-    return Step("predict", "Logits, then probabilities", formula, code, sentence, arrays, labels)
+    listed = best.tolist()
+    drawn = {"probabilities": f"probabilities[0, {query}, {listed}]", "logits": f"logits[0, {query}, {listed}]"}
+    drawn["tokens"] = f"logits[0, {query}].topk({len(listed)}).indices"
+    return Step("predict", "Logits, then probabilities", why, formula, code, sentence, arrays, drawn, labels)

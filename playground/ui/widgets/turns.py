@@ -31,10 +31,9 @@ import gradio as gr
 
 from ...devices import processors
 from ...service.kept import Kept
-from ..page import sentence
+from ...service.limits import PAGES
+from ..page import UNSEEN, sentence
 
-PAGES = 500
-"""Open pages whose order is remembered; one that was forgotten begins anew, with what its browser says."""
 AT_ONCE = 3
 """Answers worked on at the same time for one page: a slow one does not hold up the click after it."""
 
@@ -173,8 +172,7 @@ class Turns:
             return await self._answer(handler, values, event, request, of=of, draws=draws)
 
         ask = _ASK.replace("PLACE", repr(self.place)).replace("INDEX", str(inputs.index(self.asked)))
-        quick = {"show_progress": "hidden", "api_visibility": "private", "concurrency_limit": None,
-                 "trigger_mode": "always_last"}  # fmt: skip
+        quick = {"concurrency_limit": None, "trigger_mode": "always_last", **UNSEEN}
         return event(answer, set(inputs), outputs, js=ask, **quick)
 
     def calls(

@@ -18,7 +18,7 @@ from ....figures.kv_cache import (
 )
 from ....model import PRESETS, ModelConfig
 from ...chart import Chart, Feed, show
-from ...page import Page, in_words
+from ...page import UNSEEN, Page, in_words
 from ...prompts import read_prompt
 from ...quoted import model_facts, quoted
 from .writing import Desk
@@ -89,10 +89,7 @@ def build(page: Page, desk: Desk) -> None:
             yield quoted(shown, **known, prompt=values[desk.prompt])
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
-    start.click(
-        measure, inputs, [times, projections, growth, proof], concurrency_limit=1, show_progress="hidden",
-        api_visibility="private",
-    )  # fmt: skip
+    start.click(measure, inputs, [times, projections, growth, proof], concurrency_limit=1, **UNSEEN)
     # what was measured with another model does not stay under this one's name
     page.model.change(
         None, None, [times, projections, growth, proof], js="() => [null, null, null, '']", api_visibility="private"

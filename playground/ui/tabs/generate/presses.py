@@ -8,7 +8,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-MOST_PAGES = 2000
+from ....service.limits import PAGES
+
 _PRESS = re.compile(r"([\w-]{8,64})\.(\d{1,9})")
 
 
@@ -69,6 +70,6 @@ class Presses:
         with self._lock:
             page = self._pages.setdefault(match[1], _Page())
             self._pages.move_to_end(match[1])
-            while len(self._pages) > MOST_PAGES:
+            while len(self._pages) > PAGES:
                 self._pages.popitem(last=False)
             return page, int(match[2])

@@ -9,7 +9,7 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import generate
+from ....decoding import stream
 from ....decoding.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
@@ -43,13 +43,12 @@ def build(page: Page, desk: Desk) -> None:
             likeliest: list[int] = []
             for temperature in TEMPERATURES:
                 chosen = sampling.replace(temperature=temperature)
-                steps = list(generate(checkpoint.model, ids, length, chosen))
-                first = probabilities(steps[0].logits, torch.tensor([ids]), chosen)[0]
+                steps = list(stream(checkpoint.model, tokenizer, ids, length, chosen, shared=True))
+                first = probabilities(steps[0].step.logits, torch.tensor([ids]), chosen)[0]
                 likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
                 chances[temperature] = [first[t].item() for t in likeliest]
                 entropy = torch.special.entr(first).sum().item()
-                text = tokenizer.decode([*ids, *(s.tokens[0] for s in steps)])[len(tokenizer.decode(ids)) :]
-                cards.append(_card(temperature, entropy, text))
+                cards.append(_card(temperature, entropy, "".join(token.text for _, (token,) in steps)))
             labels = [visible(tokenizer.token_text(t)) for t in likeliest]
             figure = temperature_comparison(labels, chances)
             known = model_facts(page.registry, values[page.visitor], values[page.model])

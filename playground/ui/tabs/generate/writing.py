@@ -15,15 +15,17 @@ from ....service.limits import WRITERS
 from ....storage import Checkpoint
 from ... import theme
 from ...chart import Chart
-from ...lenient import LenientDropdown
+from ...forms.fields import whole
+from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
-from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import read_prompt, suggestions
+from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
+from ...prompts import chips, read_prompt, suggestions
 from ...theme import quiet
+from ...widgets.clicks import cell_of, index_of
 from ...writers import seconds_between_updates
 from . import controls as sampling_controls
 from .choice import branch, opened, rows_of
-from .controls import Controls, whole
+from .controls import Controls
 from .presses import Press, Presses
 from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, TokenText, buttons, finished, growing
 from .written import Written
@@ -37,10 +39,7 @@ NO_MASK = (
 _HOW_TO_READ = (
     "Strongly coloured tokens surprised the model, pale ones it expected. Click one to open the choice behind it."
 )
-_LANE = {
-    "concurrency_limit": WRITERS, "concurrency_id": "generate", "show_progress": "hidden", "api_visibility": "private"
-}  # fmt: skip
-_QUIET = {"show_progress": "hidden", "api_visibility": "private"}
+_LANE = {"concurrency_limit": WRITERS, "concurrency_id": "generate", **UNSEEN}
 
 
 @dataclass
@@ -67,7 +66,7 @@ def build(page: Page) -> Desk:
             )
             ideas = gr.Dataset(
                 components=[prompt],
-                samples=[[s] for s in known],
+                **chips(known),
                 label="Beginnings this model knows",
                 show_label=True,
                 type="values",
@@ -172,25 +171,24 @@ def build(page: Page) -> Desk:
         return checkpoint, Written.from_dict(kept, page.limits, checkpoint.model)
 
     @in_words()
-    def clicked(visitor, kept, event: gr.SelectData):
-        return opened(*kept_text(visitor, kept), *_two(event))
+    def clicked(visitor, kept, event: gr.EventData):
+        checkpoint, written = kept_text(visitor, kept)
+        longest = max(len(sample) for sample in written.samples)
+        return opened(checkpoint, written, *cell_of(event, rows=len(written.samples), columns=longest))
 
     @in_words()
     def numbered(visitor, kept, sample, number):
         return opened(*kept_text(visitor, kept), whole("sample", sample or 1) - 1, whole("token", number or 1) - 1)
 
     @in_words()
-    def bar_clicked(visitor, kept, sample, number, event: gr.SelectData):
+    def bar_clicked(visitor, kept, sample, number, event: gr.EventData):
         rows = rows_of(*kept_text(visitor, kept), whole("sample", sample or 1) - 1, whole("token", number or 1) - 1)
-        row = _two(event)[1]
-        if not 0 <= row < len(rows):
-            raise ValueError("There is no such bar: click one of those shown")
-        return str(rows[row].token)
+        return str(rows[index_of(event, len(rows))].token)
 
     choice_outputs = [card, heading, steps, table, instead, token_number, sample_number]
-    text.select(clicked, [page.visitor, record], choice_outputs, **_QUIET)
-    token_number.submit(numbered, [page.visitor, record, sample_number, token_number], choice_outputs, **_QUIET)
-    bar = steps.select(bar_clicked, [page.visitor, record, sample_number, token_number], instead, **_QUIET)
+    text.select(clicked, [page.visitor, record], choice_outputs, **UNSEEN)
+    token_number.submit(numbered, [page.visitor, record, sample_number, token_number], choice_outputs, **UNSEEN)
+    bar = steps.select(bar_clicked, [page.visitor, record, sample_number, token_number], instead, **UNSEEN)
 
     on(partial(gr.on, [start.click, prompt.submit]), write, asked)
     on(rewrite.click, write_otherwise, asked | chosen_there)
@@ -203,7 +201,7 @@ def build(page: Page) -> Desk:
     def follow_model(visitor, model_id, request: gr.Request):
         known = suggestions(page, model_id, visitor)
         linked = linked_prompt(request, "generate", model_id)
-        return linked or known[0], gr.Dataset(samples=[[s] for s in known]), _no_mask(page, model_id, visitor)
+        return linked or known[0], gr.Dataset(**chips(known)), _no_mask(page, model_id, visitor)
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
     page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")
@@ -271,14 +269,6 @@ def _next_seed(seed: int, kept: Any) -> int:
     """`seed`, or the one after it where the text on the screen was written with it."""
     before = kept.get("sampling") if isinstance(kept, dict) else None
     return seed + 1 if isinstance(before, dict) and before.get("seed") == seed else seed
-
-
-def _two(event: gr.SelectData) -> tuple[int, int]:
-    """The two whole numbers that a click came with. Raises ValueError: anybody may send anything."""
-    index = event.index
-    if not isinstance(index, (list, tuple)) or len(index) != 2:
-        raise ValueError("This click has no place in the picture: click a token or a bar")
-    return whole("the clicked place", index[0]), whole("the clicked place", index[1])
 
 
 def _no_mask(page: Page, model_id: str | None, visitor: str | None) -> str:

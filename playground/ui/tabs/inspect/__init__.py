@@ -5,7 +5,7 @@ frame.py, place.py, looks.py
 walk.py       step by step from tokens to probabilities, with pictures.py, words.py, thumbnails.py
 heads.py      one head enlarged, two compared
 receipt.py    one cell of one head, term by term; the head to take home
-roles.py      what each head does, and how to wake one that sleeps
+roles.py      what each head does, and how to wake one that sleeps; tested.py tries it on many texts, once for all
 minds.py, edit.py, learn.py, replay.py, cachewalk.py
               what each layer thinks, what a change costs, how weights learn, through training, through generation
 drawn.py      which part of a long prompt is drawn
@@ -14,7 +14,6 @@ drawn.py      which part of a long prompt is drawn
 from __future__ import annotations
 
 import importlib
-import importlib.util
 
 import gradio as gr
 
@@ -27,13 +26,9 @@ VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewal
 
 
 def build(page: Page) -> frames.Frame:
-    """Lay out the frame, then every view that exists, each in a tab of its own."""
+    """Lay out the frame, then every view, each in a tab of its own."""
     frame = frames.build(page)
-    modules = {
-        name: importlib.import_module(f"{__package__}.{name}")
-        for name in VIEWS
-        if importlib.util.find_spec(f"{__package__}.{name}")
-    }
+    modules = {name: importlib.import_module(f"{__package__}.{name}") for name in VIEWS}
     tabs = {}
     with gr.Tabs(elem_id="inspect-views") as views:
         for name, module in modules.items():

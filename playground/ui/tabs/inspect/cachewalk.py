@@ -16,7 +16,7 @@ from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider
 from .frame import Frame, Place
 
 TITLE = "Cache walk"

@@ -6,17 +6,19 @@ from ....inspection import Look
 
 MOST_TOKENS = 64
 """Tokens that a picture of token against token draws at most."""
+MOST_GUESSES = 28
+"""Tokens that a picture with a word in every cell draws at most."""
 MOST_HEADS = 32
 """Heads drawn as small pictures at most; the others are in the map of all heads."""
-_STRIDE = 32
 
 
-def window(length: int, query: int) -> slice:
-    """The tokens drawn: all up to 64, else 64 that hold the query, moved by 32 at a time so that clicks stay put."""
-    if length <= MOST_TOKENS:
+def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
+    """The tokens drawn: all up to `most`, else that many that hold the query, moved by half so that clicks stay put."""
+    if length <= most:
         return slice(0, length)
-    start = min(max(query // _STRIDE - 1, 0) * _STRIDE, length - MOST_TOKENS)
-    return slice(start, start + MOST_TOKENS)
+    stride = most // 2
+    start = min(max(query // stride - 1, 0) * stride, length - most)
+    return slice(start, start + most)
 
 
 def window_words(look: Look, part: slice) -> str:

@@ -16,7 +16,7 @@ from ....figures.candidates import next_tokens
 from ....figures.parts import describe_removal, removal_figure
 from ....figures.wire import percent, signed
 from ....inspection import Look
-from ....inspection.cost import RemovalMap, edit_cost, removal_map, removed_part
+from ....inspection.cost import Cost, RemovalMap, edit_cost, removed_part
 from ....inspection.edits import (
     Edit,
     EditCell,
@@ -33,12 +33,14 @@ from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
+from ...page import QUIETLY
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
 from .drawn import window, window_words
 from .frame import Frame, Place
-from .validation import Judged, held_out
+from .tested import survey_of, surveyed_before
+from .validation import held_out
 
 TITLE = "Change it"
 CANDIDATES = 8
@@ -122,7 +124,7 @@ def build(frame: Frame) -> None:
             edits: in_force(listed),
             cards: effect_cards(found, listed),
             bars: show(figure, words),
-            cost: "",
+            cost: costs_before(look, listed),
             pattern: show(
                 pattern_map(seen[part, part].numpy(), look.tokens[part], causal=not unmasked, first=part.start),
                 f"Layer {place.layer} head {place.head} with the changes in force."
@@ -151,7 +153,7 @@ def build(frame: Frame) -> None:
         number = gr.Number(label="New weight" if name == "set" else "Factor", value=0.5 if name == "set" else 2.0)
         return gr.Row(visible=name in CELLS), number
 
-    what.input(shape, what, [cell_row, value], queue=False, show_progress="hidden", api_visibility="private")
+    what.input(shape, what, [cell_row, value], **QUIETLY)
 
     def measured(look: Look, place: Place, question: Question) -> Callable[[], dict]:
         listed = parsed(question.values[edits])
@@ -182,23 +184,6 @@ def build(frame: Frame) -> None:
         return {edits: [*dict.fromkeys([*map(coded, parsed(values[edits])), coded(edit)])]}
 
     frame.redraws(worth.select, switch)
-
-
-def survey_of(look: Look, judged: Judged) -> tuple[RemovalMap, str]:
-    """What every part of the model is worth, and on which text."""
-
-    def survey() -> tuple[RemovalMap, str]:
-        return removal_map(look.model, judged.inputs, judged.targets), judged.words
-
-    return _surveys.get(look.ids if judged.stand_in else None, survey, owner=look.model)
-
-
-def surveyed_before(look: Look) -> tuple[RemovalMap, str] | None:
-    """The same, if somebody has asked for it already."""
-    return _surveys.peek(None, owner=look.model) or _surveys.peek(look.ids, owner=look.model)
-
-
-_surveys = Kept(entries=64, megabytes=16)
 
 
 def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
@@ -270,21 +255,43 @@ def effect_cards(found: Effect, listed: list[Edit]) -> str:
     cards = [("this prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
     if found.loss_before is not None:
         change = signed(found.loss_after - found.loss_before, 4, plus=True)
-        cards.append(("loss on this prompt", f"{found.loss_after:.4f}", f"{found.loss_before:.4f} before ({change})"))
+        beside = f"{found.loss_before:.4f} before ({change})"
+        if abs(found.loss_after - found.loss_before) < 1e-5 < found.divergence:
+            beside = "as before: what has moved is the prediction after the last token, and nothing follows to judge it"
+        cards.append(("loss on this prompt", f"{found.loss_after:.4f}", beside))
     words = "; ".join(html.escape(edit.words()) for edit in listed)
     return theme.stat_cards(cards) + f'<p class="quiet-line">In force: {words}.</p>'
 
 
+_costs = Kept(entries=256, megabytes=1)
+
+
 def cost_words(frame: Frame, look: Look, listed: list[Edit]) -> str:
-    """What the changes cost on unseen text, as a notice."""
+    """What the changes cost on unseen text, as a notice; measured once."""
     if not listed:
         raise ValueError("Nothing is changed yet: apply a change first")
     judged = held_out(frame.page, look)
-    found = edit_cost(look.model, judged.inputs, judged.targets, listed)
+
+    def measure() -> str:
+        return said_of(edit_cost(look.model, judged.inputs, judged.targets, listed), judged.words)
+
+    return _costs.get((*listed, look.ids if judged.stand_in else None), measure, owner=look.model)
+
+
+def costs_before(look: Look, listed: list[Edit]) -> str:
+    """The same, if somebody has measured it already; they belong to the model, so another prompt leaves them."""
+    keys = ((*listed, None), (*listed, look.ids))
+    return next((words for key in keys if (words := _costs.peek(key, owner=look.model))), "")
+
+
+def said_of(found: Cost, judged: str) -> str:
+    """A cost as a notice. The losses have a digit more than the difference, so that these sum up to the eye."""
     margin = f" ± {found.margin:.4f} (a 95 % interval)" if math.isfinite(found.margin) else ""
     sign = "costs" if found.difference > 0 else "gains"
-    return theme.notice(
-        f"With these changes the loss goes from {found.before:.4f} to {found.after:.4f} nats per token: that {sign} "
-        f"{abs(found.difference):.4f}{margin}, measured on {judged.words}.",
-        "warning" if found.difference > found.margin else "info",
+    words = (
+        f"With these changes the loss goes from {found.before:.5f} to {found.after:.5f} nats per token: that {sign} "
+        f"{abs(found.difference):.4f}{margin}, measured on {judged}."
     )
+    if math.isfinite(found.margin) and abs(found.difference) <= found.margin:
+        words += " That is no more than the choice of the text could make."
+    return theme.notice(words, "warning" if found.difference > found.margin else "info")

@@ -34,20 +34,21 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look
-from ....inspection.example import PROMPT
+from ....inspection.example import EXAMPLES
 from ... import theme
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import suggestions
+from ...prompts import chips, suggestions
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
-from .looks import EXAMPLE_NOTE, Looks
+from .looks import Looks
 from .place import Place, best, last, watched, whole
 
-__all__ = ["EXAMPLE", "MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
+__all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
-MODEL, EXAMPLE = "model", "example"
+MODEL = "model"
+SUBJECTS = [("The chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -65,8 +66,9 @@ class _Follower:
     slow: bool
 
     def cleared(self) -> dict[Any, Any]:
-        """Its charts and texts, empty."""
-        return {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        """Its charts and texts, empty; what begins out of sight and is shown by a drawing, out of sight again."""
+        empty = {c: None if "chart" in c.elem_classes else "" for c in self.outputs if isinstance(c, gr.HTML)}
+        return empty | {c: gr.update(visible=False) for c in self.outputs if c.visible is False}
 
 
 @dataclass
@@ -75,7 +77,7 @@ class Frame:
 
     page: Page
     subject: gr.Radio
-    """The chosen model, or the worked example."""
+    """The chosen model, or a worked example."""
     prompt: gr.Textbox
     ideas: gr.Dataset
     layer: gr.Dropdown
@@ -111,7 +113,7 @@ class Frame:
 
     def look(self, visitor: str | None, model_id: str | None, prompt: str, subject: str = MODEL) -> Look:
         """The model's own look at this prompt, from a small memory of the latest ones. Raises ValueError."""
-        return self._looks.look(visitor, model_id, prompt, example=subject == EXAMPLE)
+        return self._looks.look(visitor, model_id, prompt, example=subject)
 
     def read(self, values: dict[Any, Any]) -> tuple[Look, Place]:
         """Look and place from a handler's values, which anybody may have sent. Raises ValueError."""
@@ -190,7 +192,7 @@ class Frame:
 
         def suggested(visitor: str | None, model_id: str | None, request: gr.Request) -> tuple:
             known = suggestions(page, model_id, visitor)
-            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(samples=[[s] for s in known])
+            return linked_prompt(request, "inspect", model_id) or known[0], gr.Dataset(**chips(known))
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
@@ -202,7 +204,7 @@ class Frame:
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
             return None if linked else best
-        return last if before != now else None
+        return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
         """Model and subject, a line break, the prompt."""
@@ -266,7 +268,8 @@ class Frame:
         except ValueError as problem:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
-            return functools.partial(dict, {**cleared, self.notice: _refused(problem), self.view: view})
+            nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
+            return functools.partial(dict, {**cleared, **nowhere, self.notice: _refused(problem), self.view: view})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -283,7 +286,8 @@ class Frame:
 
     def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
         shown: dict[Any, Any] = {}
-        notes = [theme.notice(note, "info" if note == EXAMPLE_NOTE else "warning") for note in found.notes]
+        kind = "info" if values[self.subject] in EXAMPLES else "warning"
+        notes = [theme.notice(note, kind) for note in found.notes]
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
@@ -301,8 +305,8 @@ class Frame:
     def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
         """What a saved picture or table has to say of itself."""
         where = {"layer": place.layer, "head": place.head}
-        if values[self.subject] == EXAMPLE:
-            return {"model": "a worked example", "prompt": PROMPT, **where}
+        if example := EXAMPLES.get(values[self.subject]):
+            return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
         page = self.page
         known = model_facts(page.registry, values[page.visitor], values[page.model])
         return {**known, "prompt": values[self.prompt], **where}
@@ -325,30 +329,27 @@ def build(page: Page) -> Frame:
                 prompt = gr.Textbox(
                     known[0],
                     label="Prompt",
-                    info="What the model reads; everything below follows as you type.",
+                    placeholder="What the model reads; everything below follows as you type.",
                     max_lines=4,
                     elem_id="inspect-prompt",
                 )
                 ideas = gr.Dataset(
                     components=[prompt],
-                    samples=[[s] for s in known],
+                    **chips(known),
                     label="Beginnings this model knows",
                     type="values",
                 )
             with gr.Column(scale=2, min_width=300):
-                subject = gr.Radio(
-                    [("The chosen model", MODEL), ("A worked example", EXAMPLE)],
-                    value=MODEL,
-                    label="Look into",
-                    elem_classes="pills",
-                    elem_id="inspect-subject",
-                )
+                with gr.Row(equal_height=False, elem_id="inspect-subjects"):
+                    subject = gr.Radio(
+                        SUBJECTS, value=MODEL, label="Look into", elem_classes="pills", elem_id="inspect-subject"
+                    )
+                    copy_link(page, "inspect")
                 with gr.Row(elem_id="inspect-place"):
                     layer = _picker("Layer", "inspect-layer")
                     head = _picker("Head", "inspect-head")
                     query = _picker("Asks (query)", "inspect-query")
                     key = _picker("Looks at (key)", "inspect-key")
-                copy_link(page, "inspect")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}

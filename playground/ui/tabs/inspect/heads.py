@@ -8,48 +8,53 @@ import gradio as gr
 
 from ....figures.attention import describe_pattern, pattern_map
 from ....inspection import Look
-from ....inspection.heads import head_scores, role
+from ....inspection.heads import head_scores, lies_on
+from ....inspection.roles import ROLES
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown
-from ...page import sentence
+from ...gradio_fixes.lenient import LenientDropdown
+from ...page import Page, sentence
 from ...widgets.clicks import cell_of
 from . import receipt
 from .drawn import cell, window, window_words
 from .frame import Frame, Place, whole
+from .tested import known
 
 TITLE = "Heads side by side"
 SAME, OTHER = "same", "other"
 
 
 def build(frame: Frame) -> None:
-    """Two large patterns; the receipt of the chosen cell below."""
+    """What to compare with; two large patterns side by side; the receipt of the chosen cell below."""
+    with gr.Column(elem_classes="card"), gr.Row(equal_height=False):
+        whose = gr.Radio(
+            [("Another head", SAME), ("Another model", OTHER)],
+            value=SAME,
+            label="Compare with",
+            elem_classes="pills",
+            min_width=240,
+            elem_id="inspect-whose",
+        )
+        whose.preprocess = lambda payload: payload if payload in (SAME, OTHER) else SAME
+        model = frame.page.model_picker("Model", visible=False)
+        with gr.Row(elem_id="inspect-other"):
+            layer = LenientDropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
+            head = LenientDropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320, elem_classes="card"):
             name = gr.HTML(padding=False)
             chart = Chart(height=420, save_name="head", clickable=True, elem_id="inspect-head-chart")
         with gr.Column(min_width=320, elem_classes="card"):
-            whose = gr.Radio(
-                [("Another head", SAME), ("Another model", OTHER)],
-                value=SAME,
-                label="Compare with",
-                elem_classes="pills",
-                elem_id="inspect-whose",
-            )
-            whose.preprocess = lambda payload: payload if payload in (SAME, OTHER) else SAME
-            model = frame.page.model_picker("Model", visible=False)
-            with gr.Row(elem_id="inspect-other"):
-                layer = LenientDropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
-                head = LenientDropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
             other_name = gr.HTML(padding=False)
             other = Chart(height=420, save_name="other-head", elem_id="inspect-other-chart")
     receipt.build(frame)
 
-    def draw(look: Look, place: Place, visitor, prompt, kind, own, other_layer, other_head) -> dict[Any, Any]:
+    def draw(look: Look, place: Place, visitor, first, prompt, kind, own, other_layer, other_head) -> dict[Any, Any]:
+        own = another(frame.page, visitor, first, own) if kind == OTHER else own
         shown = {
             name: headline(look, place),
             chart: show(*enlarged(look, place)),
-            model: gr.Dropdown(visible=kind == OTHER),
+            model: gr.update(value=own, visible=kind == OTHER),
         }
         try:
             compared = look if kind == SAME else frame.look(visitor, own, prompt)
@@ -65,11 +70,17 @@ def build(frame: Frame) -> None:
             other: show(*enlarged(compared, there)),
         }
 
-    extra = [frame.page.visitor, frame.prompt, whose, model, layer, head]
+    extra = [frame.page.visitor, frame.page.model, frame.prompt, whose, model, layer, head]
     frame.follow(draw, [name, chart, model, layer, head, other_name, other], extra=extra)
     for picker in (whose, model, layer, head):
         frame.redraws(picker.input, of=picker)
     frame.moves(chart.select, clicked_pair)
+
+
+def another(page: Page, visitor: str | None, first: str | None, chosen: str | None) -> str | None:
+    """The model to compare with: the one that was chosen, unless that is the first one itself and there are others."""
+    others = [model_id for _, model_id in page.registry.choices(visitor) if model_id != first]
+    return others[0] if chosen == first and others else chosen
 
 
 def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
@@ -80,9 +91,12 @@ def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
 
 
 def headline(look: Look, place: Place) -> str:
-    """Which head of which model this is, and what it does on this prompt."""
+    """Which head of which model this is, where its weight lies on this prompt, and its role where it was tested."""
     named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
-    return theme.heading(named, f"It {role(head_scores(look).of(place.layer, place.head))}.")
+    words = f"On this prompt it {lies_on(head_scores(look).of(*place.owner))}."
+    if found := known(look):
+        words += f" Tested on many texts, it {ROLES[found.tests.role(*place.owner)]}."
+    return theme.heading(named, words)
 
 
 def enlarged(look: Look, place: Place) -> tuple[dict[str, Any], str]:

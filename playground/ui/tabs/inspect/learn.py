@@ -19,7 +19,7 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
 

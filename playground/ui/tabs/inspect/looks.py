@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from ....inspection import Look, look
-from ....inspection.example import PROMPT, worked_example
+from ....inspection.example import EXAMPLES, worked_example
 from ....service.kept import Kept
 from ...page import Page
 from ...prompts import read_prompt
 
 KEPT = 64
-EXAMPLE_NOTE = (
-    "Not the model chosen above, but an example small enough to check with pencil and paper: the prompt “one two "
-    "three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in float64."
-)
 
 
 class Looks:
@@ -25,11 +21,11 @@ class Looks:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def look(self, visitor: str | None, model_id: str | None, prompt: str, *, example: bool = False) -> Look:
-        """The model's look at this prompt, or with `example` the worked example's at its own. Raises ValueError."""
-        if example:
-            checkpoint, prompt = worked_example(), PROMPT
-            ids, notes = checkpoint.tokenizer.encode(PROMPT), [EXAMPLE_NOTE]
+    def look(self, visitor: str | None, model_id: str | None, prompt: str, *, example: str | None = None) -> Look:
+        """The model's look at this prompt, or that of a worked example at its own. Raises ValueError."""
+        if example in EXAMPLES:
+            checkpoint, prompt = worked_example(example), EXAMPLES[example].prompt
+            ids, notes = checkpoint.tokenizer.encode(prompt), [EXAMPLES[example].note]
         else:
             checkpoint = self.page.registry.get(model_id, visitor)
             ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")

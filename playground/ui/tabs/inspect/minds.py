@@ -17,9 +17,9 @@ from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown
 from ...widgets.clicks import cell_of, index_of
-from .drawn import window, window_words
+from .drawn import MOST_GUESSES, window, window_words
 from .frame import Frame, Place
 
 TITLE = "Layers' minds"
@@ -72,7 +72,7 @@ def build(frame: Frame) -> None:
     def draw(look: Look, place: Place, wanted: str, asked: str) -> dict[Any, Any]:
         token, choices = followed(look, place, wanted)
         lens = lens_of(look, place.query, token)
-        part = window(look.length, place.query)
+        part = window(look.length, place.query, MOST_GUESSES)
         found = attribution_of(look, place, token, asked)
         figure, words = lens_picture(look, lens, place, part)
         table = found.by_layer(look.config.n_layers, look.config.n_heads).numpy()
@@ -99,7 +99,7 @@ def build(frame: Frame) -> None:
     frame.redraws(question.input, of=question)
 
     def to_token(look: Look, place: Place, event: gr.EventData) -> Place:
-        part = window(look.length, place.query)
+        part = window(look.length, place.query, MOST_GUESSES)
         return place.at(query=part.start + index_of(event, part.stop - part.start))
 
     def to_head(look: Look, place: Place, event: gr.EventData) -> Place:

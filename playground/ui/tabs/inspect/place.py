@@ -6,8 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ....inspection import Look
-from ....inspection.heads import head_scores
+from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
+from ....service.kept import Kept
+from ....service.limits import HEADS_AT_ONCE_FLOPS
 
 
 @dataclass(frozen=True)
@@ -38,9 +42,28 @@ class Place:
         return Place(layer, head, query, min(max(self.key, 0), look.length - 1))
 
 
+_moved = Kept(entries=64, megabytes=4)
+
+
+def moved(look: Look) -> np.ndarray | None:
+    """How far the prediction after this prompt moves without each head (L, H), in nats; None for too large a model."""
+    if flops_of_moves(look) > HEADS_AT_ONCE_FLOPS:
+        return None
+    return _moved.get("moved", lambda: moves(look), owner=look)
+
+
+def ranking(look: Look) -> list[tuple[int, int]]:
+    """(layer, head) of all heads, first the one without which the prediction after this prompt changes most.
+
+    Of a model too large to try that, the one whose pattern shows most.
+    """
+    found = moved(look)
+    return head_scores(look).ranking() if found is None else ranked(found)
+
+
 def best(found: Look, place: Place) -> Place:
-    """The most telling head of this prompt, its last token, and what that one watches most."""
-    layer, head = head_scores(found).ranking()[0]
+    """The head that this prompt's prediction owes most, its last token, and what that one watches most."""
+    layer, head = ranking(found)[0]
     return last(found, place.at(layer=layer, head=head))
 
 

@@ -18,7 +18,7 @@ from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider
 from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place

@@ -1,28 +1,36 @@
-"""What heads do: a map of scores over all layers and heads, on the prompt or on a repeated random sequence."""
+"""What heads do: tested over many texts, or looked at on this prompt or on a repeated random sequence."""
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 import numpy as np
 
-from ....figures.heads import describe_head_map, head_map
+from ....figures.heads import describe_head_map, describe_worth, head_map
+from ....figures.parts import part_map
+from ....figures.wire import signed
 from ....inspection import Look, look
-from ....inspection.heads import HABITS, TITLES, HeadScores, head_scores, repeated_sequence, role, sleeps, wake
+from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
+from ....inspection.roles import REPEATS, ROLES, WHERE, Estimate, HeadTests
 from ... import theme
 from ...chart import Chart, show
-from ...page import QUIETLY
+from ...page import QUIETLY, sentence
 from ...prompts import suggestions
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
-from .frame import EXAMPLE, Frame, Place
+from .frame import MODEL, Frame, Place
+from .place import moved, ranking
+from .tested import Tested, roles_of
 
 TITLE = "What heads do"
-SEQUENCES = {"prompt": "This prompt", "repeated": "A random sequence, twice"}
-MAPS = {**{name: f"look at {title}" for name, title in TITLES.items()}, "evenness": "spread their weight evenly"}
+SEQUENCES = {"tested": "Many texts", "prompt": "This prompt", "repeated": "A random sequence, twice"}
+MAPS = {
+    "effect": "matter: what is lost without them",
+    **{name: f"look at {title}" for name, title in TITLES.items()},
+    "evenness": "spread their weight evenly",
+}
 
 
 def build(frame: Frame) -> None:
@@ -31,20 +39,20 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
             sequence = gr.Radio(
                 [(title, name) for name, title in SEQUENCES.items()],
-                value="prompt",
+                value="tested",
                 label="Measured on",
                 elem_classes="pills",
                 elem_id="inspect-sequence",
             )
             habit = gr.Radio(
                 [(title, name) for name, title in MAPS.items()],
-                value="previous",
+                value="effect",
                 label="Heads that …",
                 elem_classes="pills",
                 elem_id="inspect-habit",
             )
-            sequence.preprocess = lambda payload: payload if payload in SEQUENCES else "prompt"
-            habit.preprocess = lambda payload: payload if payload in MAPS else "previous"
+            sequence.preprocess = lambda payload: payload if payload in SEQUENCES else "tested"
+            habit.preprocess = lambda payload: payload if payload in MAPS else "effect"
             chart = Chart(height=260, save_name="head-scores", clickable=True, elem_id="inspect-roles-chart")
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             card = gr.HTML(padding=False, elem_id="inspect-role")
@@ -52,24 +60,25 @@ def build(frame: Frame) -> None:
             proposal = gr.HTML(padding=False, elem_id="inspect-proposal")
             taker = gr.Button("Use this prompt", visible=False, variant="primary", size="md", elem_id="inspect-take")
             found = gr.Textbox(visible=False)
-    with gr.Accordion("All scores as a table", open=False):
+    with gr.Accordion("All heads as a table", open=False):
         table = gr.HTML(padding=False)
 
     def draw(seen: Look, place: Place, which: str, name: str) -> dict[Any, Any]:
-        measured = seen if which == "prompt" else repeated(seen)
-        scores = head_scores(measured)
-        values = getattr(scores, name)
-        asleep = which == "prompt" and sleeps(scores.of(*place.owner))
+        try:
+            known, problem = roles_of(frame.page, seen), ""
+        except ValueError as refused:
+            known, problem = None, theme.notice(sentence(str(refused)))
+        picture = head_picture(seen, place, known, which if known or which != "tested" else "prompt", name)
         return {
-            chart: show(head_map(values, MAPS[name], chosen=place.owner), describe_head_map(values, MAPS[name])),
-            card: role_card(scores, place),
-            table: score_table(scores),
-            waker: gr.Button(visible=asleep),
+            chart: show(*picture),
+            card: problem + role_card(seen, place, known),
+            table: role_table(seen, known),
+            waker: gr.Button(visible=sleeps(head_scores(seen).of(*place.owner))),
             taker: gr.Button(visible=False),
             proposal: "",
         }
 
-    frame.follow(draw, [chart, card, table, waker, taker, proposal], extra=[sequence, habit])
+    frame.follow(draw, [chart, card, table, waker, taker, proposal], extra=[sequence, habit], slow=True)
     frame.redraws(sequence.input, of=sequence)
     frame.redraws(habit.input, of=habit)
 
@@ -81,7 +90,7 @@ def build(frame: Frame) -> None:
 
     def find(seen: Look, place: Place, question: Question) -> Callable[[], dict]:
         values = question.values
-        if values[frame.subject] == EXAMPLE:
+        if values[frame.subject] != MODEL:
             raise ValueError("The worked example knows only its own three tokens")
         prompts = candidates(frame, seen, values[frame.page.model], values[frame.page.visitor])
         return lambda: {} if question.stale else proposed(seen, place, prompts)
@@ -92,7 +101,7 @@ def build(frame: Frame) -> None:
         if better is None:
             words = "None of the prompts tried gives this head more to do: it may rest wherever you look."
             return {proposal: theme.notice(words), taker: gr.Button(visible=False)}
-        words = f"On “{better.prompt.strip()}” it {better.role}."
+        words = f"On “{better.prompt.strip()}” it {better.does}."
         return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: better.prompt}
 
     frame.presses(waker.click, find, [], [proposal, taker, found])
@@ -113,35 +122,92 @@ def candidates(frame: Frame, seen: Look, model_id: str | None, visitor: str | No
     return [*known, *samples, *(f"{text} {text}" for text in known), *twice]
 
 
-def role_card(scores: HeadScores, place: Place) -> str:
-    """The chosen head's role and numbers."""
-    own = scores.of(*place.owner)
-    rows = "".join(
-        f"<tr><td>weight on {html.escape(TITLES[name])}</td><td>{_number(own[name])}</td></tr>" for name in HABITS
-    )
-    rows += f"<tr><td>entropy of a row, in bits</td><td>{_number(own['entropy'])}</td></tr>"
-    rows += f"<tr><td>evenness: entropy as a share of the most possible</td><td>{_number(own['evenness'])}</td></tr>"
-    return (
-        f"{theme.heading(f'Layer {place.layer}, head {place.head}', f'It {role(own)}.')}"
-        f'<table class="plain-table"><tbody>{rows}</tbody></table>'
-    )
+def head_picture(
+    seen: Look, place: Place, known: Tested | None, which: str, name: str
+) -> tuple[dict[str, Any] | None, str]:
+    """One number of every head as a map, and what it says; of many texts, of this prompt, or of a sequence twice."""
+    title = MAPS[name]
+    if which == "tested":
+        tests = known.tests
+        if name == "effect":
+            words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token")
+            picture = worth_map(tests.effect.mean, place)
+        else:
+            values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
+            picture, words = head_map(values, title, chosen=place.owner), describe_head_map(values, title)
+        return picture, f"{words} {census(tests)} Measured on {tests.texts} texts: {known.words}."
+    measured = seen if which == "prompt" else repeated(seen)
+    if name == "effect":
+        found = moved(seen) if which == "prompt" else moves(measured) if moved(seen) is not None else None
+        if found is None:
+            return None, "This model is too large to read a prompt without each of its heads here."
+        return worth_map(found, place), describe_worth(
+            found, None, "nats (Kullback–Leibler), the shift of the prediction after the last token"
+        )
+    values = getattr(head_scores(measured), name)
+    return head_map(values, title, chosen=place.owner), describe_head_map(values, title)
 
 
-def score_table(scores: HeadScores) -> str:
-    """Every head's scores and role, the most telling first."""
-    names = (*HABITS, "entropy", "evenness")
-    head = "".join(f"<th>{html.escape(TITLES.get(name, name))}</th>" for name in names)
-    rows = "".join(
-        f"<tr><td>{layer}</td><td>{number}</td>"
-        + "".join(f"<td>{_number(scores.of(layer, number)[name])}</td>" for name in names)
-        + f"<td>{html.escape(role(scores.of(layer, number)))}</td></tr>"
-        for layer, number in scores.ranking()
-    )
-    return theme.saved_table(
-        f'<table class="plain-table"><thead><tr><th>layer</th><th>head</th>{head}<th>role</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>",
-        "head-scores",
-    )
+def worth_map(values: np.ndarray, place: Place) -> dict[str, Any]:
+    """What is lost without each head (L, H), in nats."""
+    names = [f"head {head}" for head in range(values.shape[1])]
+    return part_map(values, names, "without it: %{customdata:+.5f} nats", mark=place.owner)
+
+
+def census(tests: HeadTests) -> str:
+    """How many heads have which role."""
+    roles = [role for row in tests.roles for role in row]
+    counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLES.items() if role in roles)
+    return f"Of {len(roles)} {'heads' if len(roles) > 1 else 'head'} – {counts}."
+
+
+def role_card(seen: Look, place: Place, known: Tested | None) -> str:
+    """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
+    here, shift = head_scores(seen).of(*place.owner), moved(seen)
+    on_prompt = f"On this prompt it {lies_on(here)}."
+    title = f"Layer {place.layer}, head {place.head}"
+    if known is None:
+        rows = [(f"weight on {WHERE[name]}", _number(here[name])) for name in HABITS]
+        rows.append(("evenness", _number(here["evenness"])))
+        return theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)
+    tests, at = known.tests, place.owner
+    rows = []
+    for name in HABITS:
+        before = "" if name in REPEATS else f"≤ {tests.untrained[name]:.2f}"
+        rows.append((f"weight on {WHERE[name]}", _interval(tests.weights[name], at), before, _number(here[name])))
+        if name in REPEATS:
+            gone = _interval(tests.given_up[name], at)
+            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained[name]:.2f}", ""))
+    rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
+    rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
+    if shift is not None:
+        rows.append(("this prediction moves without it, nats", "", "", f"{shift[at]:.4f}"))
+    words = f"It {ROLES[tests.role(*at)]}. {tests.reason(*at)} {on_prompt}"
+    return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
+
+
+def role_table(seen: Look, known: Tested | None) -> str:
+    """Every head's numbers, the one that matters most first."""
+    if known is None:
+        columns = [*HABITS, "evenness"]
+        rows = [
+            (*at, *(_number(head_scores(seen).of(*at)[name]) for name in columns)) for at in ranking(seen)
+        ]  # fmt: skip
+        return theme.table(("layer", "head", *columns), rows, save="head-scores")
+    tests, columns = known.tests, (*HABITS, "evenness")
+    rows = []
+    for at in tests.ranking():
+        found = {**tests.weights, "evenness": tests.evenness}
+        rows.append((*at, ROLES[tests.role(*at)], _interval(tests.effect, at, digits=4),
+                     *(_interval(found[name], at) for name in columns)))  # fmt: skip
+    names = [TITLES.get(name, name) for name in columns]
+    return theme.table(("layer", "head", "role", "lost without it", *names), rows, save="head-tests")
+
+
+def _interval(estimate: Estimate, at: tuple[int, int], digits: int = 2) -> str:
+    mean, margin = estimate.at(*at)
+    # no space that could break
+    return "–" if np.isnan(mean) else f"{signed(mean, digits)}\u00a0±\u00a0{margin:.{digits}f}"
 
 
 def _number(value: float) -> str:

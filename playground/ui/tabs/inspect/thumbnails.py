@@ -1,4 +1,4 @@
-"""All heads at once as small pictures, the most telling first; a click chooses one."""
+"""All heads at once as small pictures, the one that this prediction owes most first; a click chooses one."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ import numpy as np
 
 from ....figures.attention import head_grid
 from ....inspection import Look
-from ....inspection.heads import HeadScores, head_scores, role
+from ....inspection.heads import head_scores, lies_on
 from ... import theme
 from ...chart import Chart, show
 from ...widgets.clicks import trace_of
 from .drawn import MOST_HEADS, window, window_words
 from .frame import Frame, Place, watched
+from .place import moved, ranking
+from .tested import known
 
 TAGS = {
-    "looks at the token before": "previous",
-    "looks at what followed last time (induction)": "induction",
-    "looks at earlier copies of the token": "copies",
-    "rests on the first token (sink)": "first",
-    "looks at the token itself": "itself",
-    "spreads its weight evenly": "even",
-}
-"""A role in one word, for a small title."""
+    "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
+    "itself": "itself", "even": "even", "content": "content", "unclear": "",
+}  # fmt: skip
+"""A tested role in one word, for a small title."""
 
 
 def build(frame: Frame) -> None:
     """A heading and the grid."""
     gr.HTML(
-        theme.heading("All heads", "Rows ask, columns answer; the most telling head first. Click one."), padding=False
+        theme.heading(
+            "All heads",
+            "Rows ask, columns answer. First the head without which this prediction changes most. Click one.",
+        ),
+        padding=False,
     )
     grid = Chart(height=420, save_name="heads", clickable=True, elem_id="inspect-heads-grid")
 
@@ -44,8 +46,8 @@ def build(frame: Frame) -> None:
         return {grid: show(*thumbnails(look, place), exact=exact)}
 
     def clicked(look: Look, place: Place, event: gr.EventData) -> Place:
-        ranking = head_scores(look).ranking()[:MOST_HEADS]
-        layer, head = ranking[trace_of(event, len(ranking))]
+        drawn = ranking(look)[:MOST_HEADS]
+        layer, head = drawn[trace_of(event, len(drawn))]
         return watched(look, place.at(layer=layer, head=head))
 
     frame.follow(draw, [grid], per="head")
@@ -54,27 +56,35 @@ def build(frame: Frame) -> None:
 
 def thumbnails(look: Look, place: Place, *, exact: bool = False) -> tuple[dict[str, Any], str]:
     """The grid and its sentence."""
-    scores = head_scores(look)
-    ranking = scores.ranking()
-    drawn = ranking[:MOST_HEADS]
+    heads = ranking(look)
+    drawn = heads[:MOST_HEADS]
     part = window(look.length, place.query)
     by_layer = {layer: look.pattern(layer)[:, part, part].float().cpu().numpy() for layer in {la for la, _ in drawn}}
     patterns = np.stack([by_layer[layer][head] for layer, head in drawn])
-    titles = [f"L{la}H{h} {TAGS.get(role(scores.of(la, h)), '')}".rstrip() for la, h in drawn]
+    found = known(look)
+    tags = {at: TAGS[found.tests.role(*at)] if found else "" for at in drawn}
+    titles = [f"L{layer}H{head} {tags[layer, head]}".rstrip() for layer, head in drawn]
     chosen = drawn.index((place.layer, place.head)) if (place.layer, place.head) in drawn else None
     figure = head_grid(
         patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, exact=exact, size=112, chosen=chosen
     )
-    more = f" {len(drawn)} of {len(ranking)} heads are drawn, the most telling." if len(drawn) < len(ranking) else ""
-    return figure, f"{words(scores, place)}{more}{window_words(look, part)}"
+    more = f" {len(drawn)} of {len(heads)} heads are drawn, the first of this order." if len(drawn) < len(heads) else ""
+    return figure, f"{words(look, place)}{more}{window_words(look, part)}"
 
 
-def words(scores: HeadScores, place: Place) -> str:
-    """The most telling head's role, and the chosen one's."""
-    layer, head = scores.ranking()[0]
-    best = f"Most telling on this prompt: layer {layer}, head {head}, which {role(scores.of(layer, head))}."
+def words(look: Look, place: Place) -> str:
+    """What the first head of the order does here and what the prediction owes it; and the chosen one."""
+    scores, moves = head_scores(look), moved(look)
+
+    def does(layer: int, head: int) -> str:
+        owed = "" if moves is None else f" Without it the prediction moves by {moves[layer, head]:.4f} nats."
+        return f"{lies_on(scores.of(layer, head))}.{owed}"
+
+    layer, head = ranking(look)[0]
+    most = "Most telling" if moves is None else "Most depends here"
+    first = f"{most} on layer {layer}, head {head}, which {does(layer, head)}" if moves is not None else (
+        f"{most} on this prompt: layer {layer}, head {head}, which {does(layer, head)}"
+    )  # fmt: skip
     if (layer, head) == (place.layer, place.head):
-        return best
-    return (
-        f"{best} The chosen head (layer {place.layer}, head {place.head}) {role(scores.of(place.layer, place.head))}."
-    )
+        return first
+    return f"{first} The chosen head (layer {place.layer}, head {place.head}) {does(place.layer, place.head)}"

@@ -1,6 +1,5 @@
 """Dense vs MoE: train both fairly, side by side; then see where the mixture sends its tokens, and break it.
 
-settings.py    every setting of a comparison, as a table
 compare.py     the form, the buttons, a comparison's life
 watch.py       what a pair looks like
 table.py       what the two are, cost and reach
@@ -11,7 +10,6 @@ sidebyside.py  predictions and texts of both
 from __future__ import annotations
 
 import importlib
-import importlib.util
 
 import gradio as gr
 
@@ -46,7 +44,6 @@ def build(page: Page) -> None:
     with frame.part(sidebyside.TITLE, "sidebyside", open=False):
         sidebyside.build(frame)
     for name in PARTS:
-        if importlib.util.find_spec(f"{__package__}.{name}"):
-            part = importlib.import_module(f"{__package__}.{name}")
-            with frame.part(part.TITLE, name, open=name == "routing"):
-                part.build(frame)
+        part = importlib.import_module(f"{__package__}.{name}")
+        with frame.part(part.TITLE, name, open=name == "routing"):
+            part.build(frame)

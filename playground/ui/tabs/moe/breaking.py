@@ -21,10 +21,11 @@ from ....inspection.rerouting import (
 )
 from ....inspection.routing import Station, expert_layers, routing_of
 from ....model import Tap, Transformer
+from ....service.kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ...chart import Chart, show
-from ...lenient import LenientCheckboxGroup, LenientRadio
+from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence
 from ...prompts import read_prompt, suggestions
 from ...quoted import quoting
@@ -36,8 +37,9 @@ from .texts import text_for
 
 TITLE = "Break it: balance off, experts off, routes forced"
 CANDIDATES = 8
-COST_WINDOWS = 12
 LOSS_WINDOWS = 24
+"""Of every loss here, so that a model has one."""
+_kept = Kept(entries=64, megabytes=4)
 WAYS = {
     "off": "Nobody may visit them: the router's next choice takes over",
     "silent": "Silence them: visited as before, but their answers count nothing",
@@ -110,8 +112,9 @@ def build(frame: Frame) -> None:
             changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean
             stations = routing_of(model, torch.tensor([ids])).stations(len(ids) - 1)
             station = next(s for s in stations if s.layer == number)
+            recorded = (checkpoint.history.evaluations["val_loss"] or [None])[-1]
             return (
-                _cards(plain, changed, found.divergence, what),
+                _cards(plain, changed, found.divergence, what, recorded),
                 picture,
                 _way_of_last(labels_of(checkpoint, ids), station),
             )
@@ -156,11 +159,12 @@ def build(frame: Frame) -> None:
     def each(visitor, model_id) -> Any:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
-            windows, _ = text_for(page, visitor, model_id, checkpoint)
-            windows = windows[:COST_WINDOWS]
-            layers = expert_layers(checkpoint.config)
-            plain, found = cost_of_each_expert(checkpoint.model, windows[:, :-1], windows[:, 1:])
-            return show(cost_map(found.numpy(), layers, plain), describe_costs(found.numpy(), layers, plain))
+            windows, what = text_for(page, visitor, model_id, checkpoint)
+            x, y = windows[:LOSS_WINDOWS, :-1], windows[:LOSS_WINDOWS, 1:]
+            model, layers = checkpoint.model, expert_layers(checkpoint.config)
+            found = _kept.get(what, lambda: cost_of_each_expert(model, x, y), owner=model)
+            given, judged = (found.costs.numpy(), found.margins.numpy(), layers, found.before), f"{y.numel():,} tokens"
+            return show(cost_map(*given), describe_costs(*given, f"{judged} of {what}"))
 
     each = quoting(each, page.registry)
     drawn = [cards, chances, visited]
@@ -225,10 +229,11 @@ def _way_of_last(tokens: list[str], station: Station) -> str:
     return notice(f"By itself, the last token “{tokens[-1]}” visits expert {visits} in layer {station.layer}.")
 
 
-def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
+def _cards(plain: float, changed: float, divergence: float, what: str, recorded: float | None) -> str:
+    elsewhere = "" if recorded is None else f"; {recorded:.4f} on the text that its run was judged by"
     return stat_cards(
         [
-            ("loss as it is", f"{plain:.4f}", f"nats per token, {what}"),
+            ("loss as it is", f"{plain:.4f}", f"nats per token, {what}{elsewhere}"),
             ("loss changed", f"{changed:.4f}", f"{signed(changed - plain, 4, plus=True)} nats"),
             ("shift of the next token", f"{divergence:.4f}", "KL divergence in nats, after the prompt"),
         ]

@@ -6,19 +6,22 @@ from typing import Any
 
 import gradio as gr
 
-from ....service.comparisons import ComparisonJob, ComparisonSpec
+from ....service.comparisons import ComparisonJob
 from ....service.limits import Limits
-from ....service.runs import OWN_TEXT
+from ....service.runs import Source
 from ....service.views import PairView, pair_of
 from ...chart import Chart, show
 from ...followers import Follower
 from ...following import Following
+from ...forms import pair as form
+from ...forms import texts
+from ...forms.fields import by_name, draw
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...quoted import quoted
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
-from . import settings, watch
-from .frame import Frame, both, each, first_choice, models_of
+from . import watch
+from .frame import Frame, both, each, first_choice
 from .table import decoding_speeds, pair_table, training_speeds
 
 
@@ -29,7 +32,7 @@ class Compare(Following):
 
     def __init__(self, page: Page):
         super().__init__(page)
-        opening = self._opening()
+        opening = self._shipped()
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
                 self.c = controls(page.limits)
@@ -41,117 +44,91 @@ class Compare(Following):
     def connect(self, frame: Frame, table: gr.HTML) -> None:
         """Bind the handlers, once the pickers and the table below are there."""
         self.frame, self.table, page, c, r = frame, table, self.page, self.c, self.r
-        self.fields = {c[field.name] for field in settings.FIELDS}
+        self.fields = {c[field.name] for field in form.FIELDS}
         self.axes = [r["x"], r["y"]]
         who = [page.visitor, frame.dense, frame.moe, *self.axes]
         buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
         self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer]
         followed = [*self.views, self.made, page.model]
-        form = {*self.fields, c["source"], c["text"], c["equal"], page.visitor, *self.axes}
+        asked = {*self.fields, c["source"], c["equal"]}
+        own = {c[name] for name in texts.OWN}
         touched = [c["source"].input, c["equal"].input, *(field.input for field in self.fields)]
-        chosen = [c[name] for name in ("source", "source_note", "text", "equal", "equal_note", "sum")]
-        c["source"].input(self.choose_source, c["source"], [c["text"], c["source_note"], *self.fields], **QUIETLY).then(
-            self.outlook, form, [c["sum"], c["equal_note"]], **QUIETLY
-        )
-        gr.on(touched, self.outlook, form, [c["sum"], c["equal_note"]], trigger_mode="always_last", **QUIETLY)
+        chosen = {*self.fields, *(c[name] for name in (*texts.PUT_BACK, "equal", "equal_note", "sum"))}
+        words = [c["sum"], c["equal_note"]]
+        of_text = {c[name] for name in (*texts.SET_BY_SOURCE, *form.OF_THE_TEXT)}
+        another = c["source"].input(self.choose_source, c["source"], of_text, **QUIETLY)
+        another.then(self.outlook, asked, words, **QUIETLY)
+        gr.on(touched, self.outlook, asked, words, trigger_mode="always_last", **QUIETLY)
         c["train"].click(None, None, None, js=scroll_to("#moe-results"))
-        c["train"].click(self.train, form, followed, **QUIETLY)
+        c["train"].click(self.train, {*asked, *own, page.visitor, *self.axes}, followed, **QUIETLY)
         c["stop"].click(self.stop, who, followed, **QUIETLY)
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.timer.tick(self.look, who, followed, **QUIETLY)
-        page.on_load(self.attach, who, [*followed, *chosen, *self.fields])
+        page.on_load(self.attach, who, [*followed, *chosen])
         Turns("moe-table").calls(page.tab.select, self.timed, [page.visitor, frame.looked_at], [table], slow=True)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later
-            changed(self.choose, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
+            changed(self.other, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def choose_source(self, source: str) -> dict:
         """Another text: the settings that hang on it are its own, all others stay."""
-        if source not in settings.SOURCES:
+        if source not in texts.SOURCES:
             return gr.skip()
-        values, c = settings.first_values(source), self.c
-        return {c[name]: values[name] for name in settings.OF_THE_TEXT} | {
-            c["text"]: gr.Textbox(visible=source == OWN_TEXT),
-            c["source_note"]: quiet(settings.NOTES[source]),
-        }
+        values = form.first_values(source)
+        out = {self.c[name]: values[name] for name in form.OF_THE_TEXT}
+        return out | texts.chosen(self.c, source, values["tokenizer"])
 
     def outlook(self, values: dict) -> tuple[str, str]:
         """A setting was touched: the sum that makes the two equal, or why there is none."""
-        named = self._named(values)
-        equal = settings.EQUAL_NOTES.get(named["equal"], "")
+        named = by_name(self.c, values)
+        equal = form.EQUAL_NOTES.get(named["equal"], "")
         return sum_text(named, self.page.limits), quiet(equal)
-
-    def _named(self, values: dict) -> dict[str, Any]:
-        return {name: values[component] for name, component in self.c.items() if component in values}
 
     # ---- a comparison's life -----------------------------------------------------------------------------------------
 
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train both: check, begin, and show the empty chart at once."""
         with in_words():
-            named, visitor = self._named(values), self.page.known(values[self.page.visitor])
-            source = settings.source_of(named["source"], named.get("text"), self.page.limits)
-            job = self.board.compare(visitor, settings.comparison_spec(named, source, self.page.limits))
+            named, visitor = by_name(self.c, values), self.page.known(values[self.page.visitor])
+            source = texts.source_of(named, self.page.limits)
+            job = self.board.compare(visitor, form.comparison_spec(named, source, self.page.limits))
         return self.follow(job, request, None, None, *(values[axis] for axis in self.axes))
 
-    def stop(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """Press Stop."""
-        job = self.board.stop(visitor, kind=ComparisonJob)
-        return self.looked(request, visitor, dense, moe, x, y) if job else gr.skip()
-
-    def stop_dense(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+    def stop_dense(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """Stop the dense model; the mixture goes on."""
-        return self._stop_one("dense", request, visitor, dense, moe, x, y)
+        return self._stop_one("dense", request, visitor, *who)
 
-    def stop_moe(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
+    def stop_moe(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         """Stop the mixture; the dense model goes on."""
-        return self._stop_one("moe", request, visitor, dense, moe, x, y)
+        return self._stop_one("moe", request, visitor, *who)
 
     def _stop_one(self, side: str, request: gr.Request, visitor: str, *who: Any) -> dict:
         job = self.board.active(visitor, kind=ComparisonJob)
         if job is None:
             return gr.skip()
         job.stop_side(side)
-        return self.looked(request, visitor, *who)
+        return self.look(request, visitor, *who)
 
-    def look(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A tick of the timer."""
-        return self.looked(request, visitor, dense, moe, x, y)
+    def restored(self, job: ComparisonJob, request: gr.Request) -> dict:
+        """See `Following.restored`."""
+        c, spec, values = self.c, job.spec, form.values_of(job.spec)
+        return (
+            {c[field.name]: values[field.name] for field in form.FIELDS}
+            | texts.put_back(c, values)
+            | {
+                c["equal"]: spec.equal,
+                c["equal_note"]: quiet(form.EQUAL_NOTES[spec.equal]),
+                c["sum"]: sum_text(values, self.page.limits),
+            }
+        )
 
-    def attach(self, visitor: str, dense: str, moe: str, x: str, y: str, request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a comparison or show the visitor's last one, with its settings."""
-        job = self.board.active(visitor, kind=ComparisonJob)
-        if job is not None:
-            return self.follow(job, request, dense, moe, x, y) | self.restore(job.spec)
-        jobs = self.board.of(visitor, kind=ComparisonJob)
-        out = self.restore(jobs[-1].spec) if jobs else {}
-        came_to_something = [job for job in jobs if job.has_result]
-        news = self.board.news(visitor)
-        follower = self.renew(request, news=news)
-        if not came_to_something and not any(news):
-            return out or gr.skip()  # the page opens with the shipped pair
-        view = came_to_something[-1].view() if came_to_something else self.chosen(visitor, dense, moe, x, y)
-        if view is None:
-            return out or gr.skip()
-        return out | self.draw(view, visitor, follower, dense, moe, x, y, whole=True)
-
-    def restore(self, spec: ComparisonSpec) -> dict:
-        """The form as it was when this comparison was begun."""
-        c, values = self.c, settings.values_of(spec)
-        return {c[name]: value for name, value in values.items()} | {
-            c["source_note"]: quiet(settings.NOTES[spec.source.kind]),
-            c["text"]: gr.Textbox(spec.source.pasted, visible=spec.source.kind == OWN_TEXT),
-            c["equal_note"]: quiet(settings.EQUAL_NOTES[spec.equal]),
-            c["sum"]: sum_text(values, self.page.limits),
-        }
-
-    def choose(self, visitor: str, looked_at: str, x: str, y: str, request: gr.Request) -> dict:
+    def other(self, request: gr.Request, visitor: str, looked_at: str, x: str, y: str) -> dict:
         """Other models were chosen, or another axis."""
-        out = self.chose(request, visitor, *each(looked_at), x, y)
+        out = self.choose(request, visitor, *each(looked_at), x, y)
         out.pop(self.made, None)  # what was just chosen stays chosen
         return out
 
@@ -182,13 +159,19 @@ class Compare(Following):
         recorded = all(str(model_id).startswith("shipped-") for model_id in (dense, moe))
         return pair_of(dense, pair[0], moe, pair[1], recorded=recorded)
 
-    def _opening(self) -> PairView | None:
-        found = {e: first_choice(models_of(self.page, None, experts=e), experts=e) for e in (False, True)}
-        return self.view_of(None, found[False], found[True])
+    def _shipped(self) -> PairView | None:
+        return self.view_of(None, *(first_choice(self.page, experts) for experts in (False, True)))
 
     def chosen(self, visitor: str | None, dense: str | None, moe: str | None, *axes: str) -> PairView | None:
         """See `Following.chosen`."""
         return self.view_of(visitor, dense, moe)
+
+    def opening(self, jobs: list, visitor: str | None, *who: Any) -> PairView | None:
+        """See `Following.opening`: the last that came to something; the page is made with the shipped pair."""
+        last = next((job for job in reversed(jobs) if job.has_result), None)
+        if last is not None:
+            return last.view()
+        return self.chosen(visitor, *who) if any(self.board.news(visitor)) else None
 
     def status(self, view: PairView) -> str:
         """See `Following.status`."""
@@ -251,36 +234,26 @@ class Compare(Following):
 
 
 def controls(limits: Limits) -> dict[str, Any]:
-    """The left column. Returns its components by name; those of `settings.FIELDS` by the fields' names."""
-    values, c = settings.first_values(), {}
-    c["source"] = gr.Radio(
-        [(title, name) for name, title in settings.SOURCES.items()],
-        value=settings.FIRST_SOURCE,
-        label="What should both learn?",
-        elem_classes="pills",
-        elem_id="moe-source",
-    )
-    c["source_note"] = gr.HTML(quiet(settings.NOTES[settings.FIRST_SOURCE]), padding=False)
-    c["text"] = gr.Textbox(label="Your text", lines=6, max_lines=12, visible=False, elem_id="moe-text")
+    """The left column. Returns its components by name; those of `pair.FIELDS` by the fields' names."""
+    values = form.first_values()
+    c = texts.draw(limits, "What should both learn?", form.FIRST_SOURCE, "moe-")
     c["equal"] = gr.Radio(
-        list(settings.EQUAL_CHOICES), value="active", label="What is equal?", elem_classes="pills", elem_id="moe-equal"
+        list(form.EQUAL_CHOICES), value="active", label="What is equal?", elem_classes="pills", elem_id="moe-equal"
     )
-    c["equal_note"] = gr.HTML(quiet(settings.EQUAL_NOTES["active"]), padding=False)
+    c["equal_note"] = gr.HTML(quiet(form.EQUAL_NOTES["active"]), padding=False)
     c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
     c["stop"] = gr.Button("Stop", variant="stop", size="md", interactive=False, elem_id="moe-stop")
     with gr.Row(visible=False, elem_id="moe-stop-one") as c["only"]:
         c["stop_dense"] = gr.Button("Stop dense only", size="sm", min_width=110, elem_id="moe-stop-dense")
         c["stop_moe"] = gr.Button("Stop MoE only", size="sm", min_width=110, elem_id="moe-stop-moe")
     c["why"] = gr.HTML(quiet(watch.why_asleep(None)), padding=False, elem_id="moe-why")
-    for field in settings.TOP:
-        c[field.name] = field.build(limits, values[field.name])
-    first = values | {"source": settings.FIRST_SOURCE, "equal": "active"}
+    c |= draw(form.TOP, limits, values)
+    first = values | {"source": form.FIRST_SOURCE, "equal": "active"}
     c["sum"] = gr.HTML(sum_text(first, limits), padding=False, elem_id="moe-sum")
     with gr.Accordion("Advanced", open=False, elem_id="moe-advanced"):
-        for title, fields in settings.GROUPS.items():
+        for title, fields in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
-                for field in fields:
-                    c[field.name] = field.build(limits, values[field.name])
+                c |= draw(fields, limits, values)
     return c
 
 
@@ -322,8 +295,8 @@ def results(opening: PairView | None) -> dict[str, Any]:
 def sum_text(named: dict[str, Any], limits: Limits) -> str:
     """The sum that makes the two equal, or why there is none."""
     try:
-        source = settings.Source(named["source"])
-        spec = settings.comparison_spec(named, source, limits)
+        source = Source(named["source"])
+        spec = form.comparison_spec(named, source, limits)
         twins = spec.twins()
         for config in (twins.dense, twins.moe):
             limits.check_training(config, spec.training)

@@ -18,13 +18,12 @@ from ....figures.specialisation import (
     information_lines,
     source_map,
 )
-from ....inspection.chance import SHIFTS
 from ....inspection.favourites import favourites
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....inspection.specialisation import MEASURES
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...page import QUIETLY, in_words
 from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
@@ -35,13 +34,13 @@ from .texts import text_for
 
 TITLE = "What did the experts learn?"
 
-WHY = f"""
+WHY = """
 On *Dialects* four speakers take turns and nothing in the text names them, but here every token's true speaker is
 known. **Mutual information** says how many bits knowing a token's expert tells about who speaks: 0 is nothing, 2 bits
-would settle it. Three measures, because the plain one misleads: a router that sees only the token, even an untrained
-one, already “knows” what the word gives away. **Chance** is the same computation, on the same routes, with the speakers
-of all sentences shifted along the text, {SHIFTS} times, and of every shift the best layer. Routers that know nothing
-stay below it in about 95 of 100 texts, whether they keep to an expert for one token or for hundreds.
+would settle it. That alone proves little: the router reads what attention has gathered, and any fixed function of that
+tells some of it. So each number stands beside what **routers that were taught nothing** tell: thirty random ones on the
+same stream, the same routers before training, experts drawn for every place of the text, and the same experts held
+against the speakers of other sentences. What is left above the strongest of them is what the routers have learned.
 """
 
 
@@ -118,9 +117,9 @@ def build(frame: Frame) -> None:
         if len(records) < 2:
             return {lines: None, lines_note: notice("No moments of this model's training were kept to measure.")}
         chosen = chosen if chosen in MEASURES else "beyond"
-        layers, p95 = [x.layer for x in found.layers], found.layers[0].by_chance[chosen].p95
-        words = describe_information_lines(records, chosen, layers, p95)
-        return {lines: show(information_lines(records, chosen, layers, p95), words), lines_note: ""}
+        layers = [x.layer for x in found.layers]
+        words = describe_information_lines(records, chosen, layers, found.told)
+        return {lines: show(information_lines(records, chosen, layers, found.told), words), lines_note: ""}
 
     def another_measure(visitor: str | None, model_id: str | None, chosen: str) -> dict:
         with in_words():
@@ -168,28 +167,27 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
             f"<small>×{f.lift:.1f}</small></span>"
             for f in liked
         )
-        share = routing.load[i, expert]
+        share, heard = routing.load[i, expert], routing.weight[i, expert]
         nothing = "nothing: this expert is not visited"
         rows.append(
             (
                 Cell(str(expert), html=expert_badge(expert)),
                 Cell(f"{100 * share:.1f} %", share),
+                Cell(f"{100 * heard:.1f} %", heard),
                 Cell(html=words or nothing, kind="words"),
             )
         )
     takes = Cell("takes most, and how much more often than its share (lift)", kind="words")
-    shown = table(("expert", "share of visits", takes), rows, save="favourite-tokens")
+    shown = table(("expert", "share of visits", "of weight", takes), rows, save="favourite-tokens")
     words = f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times."
     return f"<p>{words}</p>{shown}"
 
 
 def _bars(found: Found) -> Any:
     layers = [x.layer for x in found.layers]
-    bits = {name: [x.bits[name] for x in found.layers] for name in MEASURES}
-    p95 = {name: chance.p95 for name, chance in found.layers[0].by_chance.items()}
     return show(
-        information_bars(layers, bits, p95),
-        describe_information(layers, bits, p95, found.token_bits, found.reader_bits),
+        information_bars(layers, found.told),
+        describe_information(layers, found.told, found.token_bits, found.reader_bits),
     )
 
 

@@ -12,8 +12,7 @@ import torch
 
 from ....service.kept import Kept
 from ....storage.snapshots import Snapshots
-from ...lenient import LenientDropdown
-from ...page import QUIETLY, Page
+from ...page import QUIETLY, Page, model_dropdown
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Turns, by_component
 
@@ -115,9 +114,9 @@ class Frame:
         """What a handler whose outputs are `pickers` returns to renew their lists and choose from them."""
         lists, ids = [], []
         for chosen, experts in ((dense, False), (moe, True)):
-            choices = models_of(self.page, visitor, experts=experts)
+            choices = self.page.registry.choices(visitor, experts=experts)
             known = chosen in [model_id for _, model_id in choices]
-            ids.append(chosen if known else first_choice(choices, experts=experts))
+            ids.append(chosen if known else first_choice(self.page, experts, visitor))
             lists.append(gr.Dropdown(choices=choices, value=ids[-1]))
         return *lists, both(*ids)
 
@@ -145,8 +144,8 @@ class _Moments(Sequence):
 
 def build_frame(page: Page) -> Frame:
     """Draw the two pickers; their lists follow the visitor's models."""
-    dense = _picker(page, "Dense model", experts=False, elem_id="moe-dense")
-    moe = _picker(page, "Mixture of experts", experts=True, elem_id="moe-mixture")
+    dense = _picker(page, False, label="Dense model", elem_id="moe-dense")
+    moe = _picker(page, True, label="Mixture of experts", elem_id="moe-mixture")
     frame = Frame(page, dense, moe, gr.Textbox(both(dense.value, moe.value), visible="hidden", elem_id="moe-looked-at"))
     gr.on([dense.input, moe.input], both, [dense, moe], frame.looked_at, **QUIETLY)
     page.on_load(frame.pair, [page.visitor, dense, moe], frame.pickers)
@@ -166,21 +165,12 @@ def each(pair: str | None) -> tuple[str, str]:
     return dense, moe
 
 
-def models_of(page: Page, visitor: str | None, *, experts: bool) -> list[tuple[str, str]]:
-    """(label, id) of the visitor's models with or without experts: own ones first, the newest on top."""
-    entries = [entry for entry in page.registry.models(visitor) if entry.has_experts == experts]
-    return [(f"{entry.name} · shipped" if entry.shipped else entry.name, entry.id) for entry in entries]
-
-
-def first_choice(choices: list[tuple[str, str]], *, experts: bool) -> str | None:
+def first_choice(page: Page, experts: bool, visitor: str | None = None) -> str | None:
     """The shipped one made for this tab, if it is there; otherwise whatever stands first."""
-    ids = [model_id for _, model_id in choices]
+    ids = [model_id for _, model_id in page.registry.choices(visitor, experts=experts)]
     made_for_this = SHIPPED_MOE if experts else SHIPPED_DENSE
     return made_for_this if made_for_this in ids else next(iter(ids), None)
 
 
-def _picker(page: Page, label: str, *, experts: bool, **dropdown: Any) -> gr.Dropdown:
-    choices = models_of(page, None, experts=experts)
-    value = first_choice(choices, experts=experts)
-    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    return LenientDropdown(choices, value=value, label=label, filterable=False, **dropdown)
+def _picker(page: Page, experts: bool, **dropdown: Any) -> gr.Dropdown:
+    return model_dropdown(page.registry, value=first_choice(page, experts), experts=experts, **dropdown)

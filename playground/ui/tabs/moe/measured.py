@@ -10,6 +10,7 @@ from typing import Any
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
 from ....inspection.information import counted, mutual_information, perfect_reader_bits
+from ....inspection.nulls import Left, against_nulls
 from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, routing_of
 from ....inspection.specialisation import (
@@ -31,6 +32,8 @@ class Found:
 
     names: tuple[str, ...]
     layers: list[LayerInformation]
+    told: list[dict[str, Left]]
+    """By layer and measure: what the experts tell, and what of it nothing would."""
     token_bits: float
     reader_bits: float
 
@@ -47,9 +50,13 @@ def found_in(checkpoint: Checkpoint) -> Found:
     def measure() -> Found:
         text = _probe(checkpoint)
         tokens, sources = text.ids.flatten().numpy(), text.sources.ravel()
+        layers = specialisation(routing_of(checkpoint.model, text.ids), text)
+        training = checkpoint.about.get("training")
+        seed = training.get("seed") if isinstance(training, dict) else None
         return Found(
             text.names,
-            specialisation(routing_of(checkpoint.model, text.ids), text),
+            layers,
+            against_nulls(checkpoint.model, text, layers, seed if isinstance(seed, int) else 0),
             mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
             _reader(checkpoint, text),
         )

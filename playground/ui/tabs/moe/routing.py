@@ -13,21 +13,22 @@ from ....figures.routing import (
     describe_journey,
     describe_load,
     describe_routing,
+    describe_weights,
     journey_map,
     load_bars,
     load_lines,
     routing_map,
 )
 from ....figures.wire import signed
-from ....inspection.balance import evenness, load_over_training
+from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...lenient import LenientRadio
+from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import read_prompt, suggestions
+from ...prompts import chips, read_prompt, suggestions
 from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
@@ -59,9 +60,7 @@ def build(frame: Frame) -> None:
             elem_id="routing-token",
         )  # fmt: skip
     with gr.Row(equal_height=False):
-        ideas = gr.Dataset(
-            components=[prompt], samples=[[s] for s in first], label="Texts this model knows", type="values"
-        )
+        ideas = gr.Dataset(components=[prompt], **chips(first), label="Texts this model knows", type="values")
         copy_link(page, "moe", model=frame.moe)
     gr.HTML(
         heading(
@@ -121,7 +120,7 @@ def build(frame: Frame) -> None:
             opening = layers[min(1, len(layers) - 1)]  # the first layer's router has read little but the token itself
         return {
             prompt: words,
-            ideas: gr.Dataset(samples=[[s] for s in known]),
+            ideas: gr.Dataset(**chips(known)),
             layer: gr.Radio([(str(n), n) for n in layers], value=opening),
             token: 0,
             **draw(visitor, model_id, words, opening, 0),
@@ -171,9 +170,12 @@ def _pictures(
     visited = np.array([s.experts for s in stations])
     chances = np.array([s.probabilities for s in stations])
     shares = np.array([s.weights for s in stations])
-    load = routing.load[i].numpy()
-    even = evenness(load.tolist())
-    words = describe_load(even.entropy, even.most, even.busiest, even.busiest_share, even.dead, "For this text, the")
+    load, weight = routing.load[i].numpy(), routing.weight[i].numpy()
+    even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
+    words = describe_weights(
+        len(ids), (even.effective, even.dead), (heard.effective, heard.dead),
+        [e for e, share in enumerate(routing.first[i].tolist()) if share == 0], routing.together()[i].numpy(),
+    )  # fmt: skip
     return [
         expert_text(tokens, routing.experts[:, 0, :, 0].tolist(), routing.layers, i, position),
         "".join(notice(n) for n in notes),
@@ -187,7 +189,7 @@ def _pictures(
             describe_journey(tokens[position], position, routing.layers, visited, shares),
         ),
         scores_table(stations),
-        show(load_bars(load), words),
+        show(load_bars(load, weight), words),
         *_over_training(checkpoint, routing, i, layer),
     ]
 

@@ -10,13 +10,15 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import SamplingConfig, generate
+from ....decoding import SamplingConfig, stream
 from ....figures.side_by_side import both_expect, describe_both
 from ....service.runs import predict
 from ....storage import Checkpoint
 from ...chart import Chart, show
-from ...page import Page
-from ...prompts import read_prompt, suggestions
+from ...forms.fields import whole
+from ...forms.sampling import sampling
+from ...page import QUIETLY, Page
+from ...prompts import chips, read_prompt, suggestions
 from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
@@ -38,7 +40,7 @@ def build(frame: Frame) -> None:
             1, min(200, page.limits.new_tokens), TOKENS, step=1, label="New tokens", scale=1, min_width=160
         )
         seed = gr.Number(0, label="Seed", precision=0, minimum=0, info="The same for both.", scale=1, min_width=110)
-    ideas = gr.Dataset(components=[prompt], samples=[[s] for s in first], label="Beginnings they know", type="values")
+    ideas = gr.Dataset(components=[prompt], **chips(first), label="Beginnings they know", type="values")
     ask = gr.Button("Ask both", variant="primary", elem_id="side-ask")
     note = gr.HTML(padding=False, elem_id="side-note")
     expected = Chart(height=300, save_name="both-expect", elem_id="side-chart")
@@ -48,10 +50,11 @@ def build(frame: Frame) -> None:
 
     def answer(visitor, dense_id, moe_id, prompt, temperature, length, seed):
         pair = [page.registry.get(model_id, visitor) for model_id in (dense_id, moe_id)]
-        page.limits.check_generation(_whole("new tokens", length))
-        sampling = SamplingConfig(temperature=temperature, seed=_whole("seed", seed))
+        length = whole("new tokens", length)
+        page.limits.check_generation(length)
         about = model_facts(page.registry, visitor, dense_id, moe_id)
-        return quoted(answers(page, *pair, prompt, sampling, int(length)), **about, prompt=prompt)
+        written = answers(page, *pair, prompt, sampling({"temperature": temperature, "seed": seed}), length)
+        return quoted(written, **about, prompt=prompt)
 
     turns = Turns("moe-sidebyside")
     for event in (ask.click, prompt.submit):
@@ -59,14 +62,14 @@ def build(frame: Frame) -> None:
 
     def another_pair(visitor, dense_id):
         known = suggestions(page, dense_id, visitor)
-        return known[0], gr.Dataset(samples=[[s] for s in known])
+        return known[0], gr.Dataset(**chips(known))
 
     frame.on_change(another_pair, [page.visitor, frame.dense], [prompt, ideas])
-    ideas.click(lambda sample: sample[0], ideas, prompt, queue=False, show_progress="hidden", api_visibility="private")
+    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
 
 
 def answers(
-    page: Page, dense: Checkpoint, moe: Checkpoint, prompt: str, sampling: SamplingConfig, length: int
+    page: Page, dense: Checkpoint, moe: Checkpoint, prompt: str, rules: SamplingConfig, length: int
 ) -> tuple[str, dict[str, Any] | None, str]:
     """(notes, chart of what both expect next, both texts). Raises ValueError where the prompt cannot be read."""
     read = [read_prompt(page, checkpoint, prompt) for checkpoint in (dense, moe)]
@@ -77,12 +80,12 @@ def answers(
         chart = show(*expectations(dense, moe, *ids))
     else:
         notes.append("These two cut text into different pieces, so their next tokens cannot be laid side by side.")
-    written = []
+    given, new = [], []
     for checkpoint, (ids, _) in zip((dense, moe), read):
-        steps = generate(checkpoint.model, ids, length, sampling)
-        written.append(checkpoint.tokenizer.decode([*ids, *(step.tokens[0] for step in steps)]))
-    given = [checkpoint.tokenizer.decode(ids) for checkpoint, (ids, _) in zip((dense, moe), read)]
-    new = [text[len(start) :] for text, start in zip(written, given)]
+        tokenizer = checkpoint.tokenizer
+        given.append(tokenizer.decode(ids))
+        streamed = stream(checkpoint.model, tokenizer, ids, length, rules, shared=True)
+        new.append("".join(token.text for _, (token,) in streamed))
     return "".join(notice(text, "warning") for text in notes), chart, both_texts(given, new)
 
 
@@ -124,9 +127,3 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
             plural = "s" if same > 1 else ""
             words = f"The same draws, yet they part after {same:,} character{plural}; what follows is marked."
     return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise ValueError(f"{name} must be a whole number, not {value!r}")
-    return int(value)

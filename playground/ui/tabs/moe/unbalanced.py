@@ -57,8 +57,8 @@ class Unbalanced(Following):
         visitor = self.page.visitor
         views = [self.said, self.entropy, self.losses, self.start, self.halt, self.timer]
         self.start.click(self.train, [visitor, self.per_token, self.steps], views, **QUIETLY)
-        self.halt.click(self.stop, visitor, views, **QUIETLY)
-        self.timer.tick(self.look, visitor, views, **QUIETLY)
+        self.halt.click(self.stop, [visitor], views, **QUIETLY)
+        self.timer.tick(self.look, [visitor], views, **QUIETLY)
         self.page.on_load(self.attach, [visitor], views)
 
     def train(self, visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
@@ -67,27 +67,15 @@ class Unbalanced(Following):
             job = self.board.balance(self.page.known(visitor), experts_per_token, n_steps)
         return self.follow(job, request)
 
-    def stop(self, visitor: str | None, request: gr.Request) -> dict:
-        """Press Stop."""
-        return self.looked(request, visitor) if self.board.stop(visitor, kind=BalanceJob) else gr.skip()
-
-    def look(self, visitor: str | None, request: gr.Request) -> dict:
-        """A tick of the timer."""
-        return self.looked(request, visitor)
-
-    def attach(self, visitor: str | None, request: gr.Request) -> dict:
-        """A browser opened the page: the visitor's last runs are there again."""
-        job, news = next(reversed(self.board.of(visitor, kind=BalanceJob)), None), self.board.news(visitor)
-        if job is not None:
-            return self.follow(job, request)
-        self.renew(request, news=news)
-        return gr.skip()
-
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
     def chosen(self, visitor: str | None) -> BalanceView | None:
         """The last of the visitor's runs that came to something."""
         jobs = [job for job in self.board.of(visitor, kind=BalanceJob) if job.has_result]
+        return jobs[-1].view() if jobs else None
+
+    def opening(self, jobs: list, visitor: str | None) -> BalanceView | None:
+        """See `Following.opening`."""
         return jobs[-1].view() if jobs else None
 
     def status(self, view: BalanceView) -> str:
@@ -148,7 +136,6 @@ def losses_so_far(runs: dict[str, BalanceRun]) -> str:
         return ""
     _, none, constant = known.values()
     return (
-        f"{describe_losses(known)} Without a loss and with the constant, routers are asked the same: those two "
-        f"differ by {abs(constant - none):.4f}, which is rounding that grew; a difference of that size between two "
-        "runs means nothing."
+        f"{describe_losses(known, abs(constant - none))} Without a loss and with the constant, routers are asked the "
+        f"same: those two differ by {abs(constant - none):.4f}, which is rounding that grew."
     )

@@ -11,6 +11,7 @@ from ....model.twins import Twins
 from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
+from ....training.verdict import early
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
@@ -72,13 +73,15 @@ def verdict(view: PairView | None) -> str:
     if view.verdict is not None:
         equal = EQUAL_WORDS.get(view.equal or "", "these sizes, which are not equal")
         words = view.verdict.in_words(equal)
-        kind = "good" if view.verdict.is_clear and view.verdict.seeds > 1 else "info"
+        kind = "good" if view.verdict.is_clear else "info"
         more = view.seeds - view.verdict.seeds
         if view.active and more > 0:
             words = f"So far: {words}"
         if view.twins is None:
             words += " Both were scored anew, on fresh text."
         parts.append(theme.notice(words, kind))
+        if not view.active and (still := _still_learning(view)):
+            parts.append(theme.notice(still, "warning"))
         if view.ladder is not None and view.ladder.floor is not None and view.verdict.is_clear:
             parts.append(quiet(_beside_the_gap(view)))
     if view.withheld:
@@ -87,6 +90,14 @@ def verdict(view: PairView | None) -> str:
         waiting = "The verdict comes with the first completed pair." if view.active else "There is no verdict yet."
         parts.append(quiet(waiting))
     return "".join(parts)
+
+
+def _still_learning(view: PairView) -> str:
+    """Whether the last pair was stopped on its way, in words."""
+    curves = [view.sides[side].histories[-1].evaluations for side in SIDES if view.sides[side].histories]
+    if len(curves) < len(SIDES):
+        return ""
+    return early([curve["step"] for curve in curves], [curve["val_loss"] for curve in curves], view.verdict)
 
 
 def _beside_the_gap(view: PairView) -> str:

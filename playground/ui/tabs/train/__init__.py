@@ -1,11 +1,10 @@
 """Train tiny model: choose a text and a size, press Train, watch it learn.
 
-form.py       every setting with its one-line why, as a table, and what a form's values mean
 layout.py     where everything stands
 settings.py   what touching the form does
 running.py    what happens to a run
 watch.py      what a run looks like
-replay.py     runs that links set up, and how they compare when repeated
+linked.py     runs that links set up, and how they compare when repeated
 takeaway.py   files to take away, and models to bring
 report.py     a run as one page of HTML
 hub.py        models to and from the Hub

@@ -17,11 +17,11 @@ import gradio as gr
 
 from ....storage import hub
 from ... import theme
-from ...page import QUIETLY, Page, in_words
+from ...page import QUIETLY, UNSEEN, Page, in_words
 from ...theme import quiet
 
 # for handlers that wait for the network; _waits says in words that they work, where gradio's own marks have no room
-_WAITING = {"api_visibility": "private", "concurrency_limit": 4, "concurrency_id": "hub", "show_progress": "hidden"}
+_WAITING = {"concurrency_limit": 4, "concurrency_id": "hub", **UNSEEN}
 
 
 def build(page: Page) -> None:

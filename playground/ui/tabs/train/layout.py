@@ -12,10 +12,13 @@ from ....service.pace import Pace
 from ....service.views import RunView
 from ... import theme
 from ...chart import Chart, show
-from ...lenient import LenientCheckboxGroup
+from ...forms import run as form
+from ...forms import texts
+from ...forms.fields import draw
+from ...gradio_fixes.lenient import LenientCheckboxGroup
 from ...quoted import quoted
 from ...theme import quiet
-from . import form, watch
+from . import watch
 from .runs_table import kept_words, runs_table
 from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
 
@@ -26,33 +29,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     c["letters"] = gr.Textbox("", visible=False)  # of the link that set the form up
     c["linked"] = gr.HTML(padding=False, visible=False, elem_id="linked")
     c["forget"] = gr.Button("Forget the link", size="sm", visible=False, elem_id="forget-link")
-    c["source"] = gr.Radio(
-        [(title, name) for name, title in form.SOURCES.items()],
-        value=FIRST_SOURCE,
-        label="What should it learn?",
-        elem_classes="pills",
-        elem_id="source",
-    )
-    c["source_note"] = gr.HTML(quiet(form.NOTES[FIRST_SOURCE]), padding=False)
-    with gr.Column(visible=False, elem_id="own-text") as c["own"]:
-        c["own_kind"] = gr.Radio(
-            [(title, name) for name, title in form.OWN_KINDS.items()], value="paste", show_label=False, container=False
-        )
-        c["text"] = gr.Textbox(
-            label="Your text",
-            lines=6,
-            max_lines=12,
-            placeholder="Paste a page or more: a story, a poem, a chat, code …",
-            elem_id="text",
-        )
-        c["upload"] = gr.File(
-            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=120
-        )
-        with gr.Column(visible=False) as c["hub"]:
-            c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
-            c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
-            c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
-        c["text_fits"] = gr.HTML(padding=False, elem_id="text-fits")
+    c |= texts.draw(limits, "What should it learn?", FIRST_SOURCE)
     c["size"] = gr.Radio(
         [(title, name) for name, title in form.SIZES.items()],
         value=FIRST_SIZE,
@@ -61,12 +38,12 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         elem_id="size",
     )
     values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
-    first = values | {"source": FIRST_SOURCE, "prompt": form.PROMPTS[FIRST_SOURCE]}
+    first = values | {"source": FIRST_SOURCE, "prompt": texts.PROMPTS[FIRST_SOURCE]}
     c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")
     c["prompt"] = gr.Textbox(
         label="Prompt",
         info="What it continues while it learns. Press Enter to ask the model shown what comes next.",
-        value=form.PROMPTS[FIRST_SOURCE],
+        value=texts.PROMPTS[FIRST_SOURCE],
         max_lines=3,
         elem_id="prompt",
     )
@@ -80,12 +57,19 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         c["reset"] = gr.Button("Reset all", size="sm")
         for group, title in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
-                for field in form.FIELDS:
-                    if field.group == group:
-                        c[field.name] = field.build(limits, values[field.name])
+                c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
                 c[f"reset_{group}"] = gr.Button(f"Reset “{title}”", size="sm")
-    with gr.Accordion("Teaching systems S1–S5", open=False, elem_id="systems"):
-        gr.HTML(quiet("A button sets the controls above to that system's architecture."), padding=False)
+    with gr.Accordion("Models of five walkthroughs (S1–S5) and two more", open=False, elem_id="systems"):
+        gr.HTML(
+            quiet(
+                "Five walkthroughs of transformers come with code of their own; their models are called S1 to S5 here. "
+                "A button sets the controls above to that model's architecture."
+            )
+            + '<ul class="changes quiet-line">'
+            + "".join(f"<li><strong>{PRESETS[n].title}</strong> {PRESETS[n].note}</li>" for n in form.SYSTEMS)
+            + "</ul>",
+            padding=False,
+        )
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
                 c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")

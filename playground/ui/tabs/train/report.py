@@ -8,9 +8,8 @@ from typing import Any
 from ....figures.stills import colours_css, still
 from ....service.views import RunView
 from ... import theme
+from ...forms.run import setting_name, setting_shown
 from . import watch
-from .form import setting_name
-from .runs_table import setting
 
 # even if something slipped through: no script runs and nothing is fetched
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -125,7 +124,7 @@ def _evaluations(view: RunView) -> str:
 def _settings(view: RunView, more: dict[str, Any]) -> str:
     settings = dict(view.settings) or (view.config.to_dict() if view.config else {})
     settings |= {"device": view.device} if view.device else {}
-    rows = [(setting_name(name), setting(value)) for name, value in (settings | more).items()]
+    rows = [(setting_name(name), setting_shown(name, value)) for name, value in (settings | more).items()]
     return theme.table(("setting", "value"), rows)
 
 

@@ -13,13 +13,15 @@ from ....service.views import RunView
 from ...chart import show
 from ...followers import Follower
 from ...following import Following
+from ...forms import run as form
+from ...forms import texts
 from ...links import query_of
 from ...page import QUIETLY, Page, in_words, scroll_to
 from ...prompts import beginning
 from ...quoted import quoted
 from ...theme import quiet
-from . import form, watch
-from .replay import Replay, has_link, match, run_letters
+from . import watch
+from .linked import LinkedRuns, has_link, match, run_letters
 from .runs_table import runs_table
 from .settings import Settings
 
@@ -31,7 +33,6 @@ TAKE_IT_ALONG = """() => {
   if (folded) folded.click();
   document.querySelector('#take').scrollIntoView({behavior: 'smooth'});
 }"""
-OWN_TEXT_CONTROLS = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 
 
 class Running(Following):
@@ -42,22 +43,22 @@ class Running(Following):
     def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
         super().__init__(page)
         self.settings, self.c, self.r = settings, settings.c, results
-        self.replay = Replay(page, settings)
+        self.linked = LinkedRuns(page, settings)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
         self.views = [*results.values(), *buttons, self.timer, page.model]
 
     def connect(self) -> None:
         """Bind them."""
         c, r, page = self.c, self.r, self.page
-        self.replay.connect(r["copy"], r["letters"])
+        self.linked.connect(r["copy"], r["letters"])
         who = [page.visitor, page.model, r["beside"]]
-        own = {c[name] for name in OWN_TEXT_CONTROLS}
+        own = {c[name] for name in texts.OWN}
         c["train"].click(None, None, None, js=scroll_to("#train-results"))
         c["train"].click(self.train, {*self.settings.inputs, *own, *who, c["letters"]}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
         self.timer.tick(self.look, who, self.views, **QUIETLY)
-        page.on_load(self.attach, who, [*self.views, *self.replay.form_parts])
+        page.on_load(self.attach, who, [*self.views, *self.linked.form_parts])
         page.model.change(self.choose, who, self.views, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
@@ -68,25 +69,18 @@ class Running(Following):
         page.later(self._connect_talk)
 
     def _connect_talk(self) -> None:
-        page, talk = self.page, self.r["talk"]
-        if "generate" not in page.tab_ids:
-            talk.visible = False
-            return
-        prompt = page.shared("generate.prompt")
-        if prompt is None:
-            talk.click(lambda: page.open("generate"), None, page.tabs, **QUIETLY)
-        else:
-            who = [page.model, page.visitor, self.c["prompt"]]
-            talk.click(lambda *who: (page.open("generate"), beginning(page, *who)), who, [page.tabs, prompt], **QUIETLY)
+        page, who = self.page, [self.page.model, self.page.visitor, self.c["prompt"]]
+        shown = [page.tabs, page.shared("generate.prompt")]
+        self.r["talk"].click(lambda *who: (page.open("generate"), beginning(page, *who)), who, shown, **QUIETLY)
 
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train: check, begin or stand in line, and show the empty chart at once."""
         with in_words():
             named = self.settings.named(values)
             visitor = self.page.known(values[self.page.visitor])
-            source = form.source_of(named, self.page.limits)
+            source = texts.source_of(named, self.page.limits)
             spec = form.run_spec(named, source, self.page.limits)
-            card, spec = self.replay.applied(values[self.c["letters"]], spec)
+            card, spec = self.linked.applied(values[self.c["letters"]], spec)
             job = self.board.start(visitor, spec, repeats=card)
         return self.follow(job, request, job.id, values[self.r["beside"]])
 
@@ -97,38 +91,11 @@ class Running(Following):
             job = self.board.resume(self.page.known(visitor), model_id, more_steps=more)
         return self.follow(job, request, model_id, beside)
 
-    def stop(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """Press Stop."""
-        job = self.board.stop(visitor)
-        return self.looked(request, visitor, model_id, beside) if job else gr.skip()
-
-    def look(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A tick of the timer."""
-        return self.looked(request, visitor, model_id, beside)
-
-    def choose(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """Another model was chosen, or other runs to draw beside it."""
-        return self.chose(request, visitor, model_id, beside)
-
-    def attach(self, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
-        """A browser opened the page: go on watching a run or show the chosen one, with the last run's form."""
-        jobs = self.board.of(visitor)
-        last = self.board.active(visitor) or next(reversed(jobs), None)
-        linked = "run" in query_of(request)  # whose settings are another's
-        form_before = {} if last is None or linked else self.replay.restore(last.view(), last.spec)
-        if last is not None and last.active:
-            return self.follow(last, request, model_id, []) | form_before
-        view, news = self.chosen(visitor, model_id), self.board.news(visitor)
-        follower = self.renew(request, news=news)
-        if view is None or (model_id == self.page.registry.default and not any(news)):
-            return form_before or gr.skip()  # the page opens with it
-        return self.draw(view, visitor, follower, model_id, [], whole=True) | form_before
-
     def rename(self, name: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Rename: the run that is shown gets another name, everywhere."""
         with in_words():
             self.board.rename(self.page.known(visitor), model_id, name)
-        return self.looked(request, visitor, model_id, beside)
+        return self.look(request, visitor, model_id, beside)
 
     def delete(self, sure: Any, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> dict:
         """Press Delete, and be sure: the run that is shown leaves with its model and its files."""
@@ -136,7 +103,7 @@ class Running(Following):
             return gr.skip()
         with in_words():
             self.board.delete(self.page.known(visitor), model_id)
-        return self.looked(request, visitor, model_id, beside)
+        return self.look(request, visitor, model_id, beside)
 
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
@@ -169,6 +136,15 @@ class Running(Following):
     def chosen(self, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
         """See `Following.chosen`: a model that has left gives way to the one that the page opens with."""
         return self.view_of(visitor, model_id) or recorded(self.page, self.page.registry.default)
+
+    def opening(self, jobs: list, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
+        """See `Following.opening`: the page is made with the run of the model that it opens with."""
+        news = model_id != self.page.registry.default or any(self.board.news(visitor))
+        return self.chosen(visitor, model_id) if news else None
+
+    def restored(self, job: RunJob, request: gr.Request) -> dict:
+        """See `Following.restored`; the settings of a page that a link set up are another's."""
+        return {} if "run" in query_of(request) else self.linked.restore(job.spec)
 
     def status(self, view: RunView) -> str:
         """See `Following.status`."""
@@ -223,7 +199,7 @@ class Running(Following):
             r["match"]: ((state, len(history.evaluations["step"])), lambda: match(view, spec)),
             r["letters"]: (state, lambda: run_letters(view, spec)),
             r["copy"]: (state, lambda: gr.Button(visible=has_link(view, spec))),
-            r["talk"]: (state, lambda: gr.Button(visible=view.learned and "generate" in self.page.tab_ids)),
+            r["talk"]: (state, lambda: gr.Button(visible=view.learned)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
             c["resume"]: (state, lambda: gr.Button(watch.resume_label(view), interactive=view.can_resume)),
@@ -252,6 +228,6 @@ def recorded(page: Page, model_id: str | None, visitor: str | None = None) -> Ru
     except ValueError:
         return None
     view = RunView.of_checkpoint(model_id, checkpoint)
-    prompt = form.PROMPTS.get(str(checkpoint.about.get("language")), view.prompt)
+    prompt = texts.PROMPTS.get(str(checkpoint.about.get("language")), view.prompt)
     ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
     return view.asked(prompt, predict(checkpoint.model, ids)) if ids else view

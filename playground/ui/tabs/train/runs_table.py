@@ -9,34 +9,60 @@ from ....figures.wire import signed
 from ....service.limits import Limits
 from ....service.views import RunView
 from ... import theme
-from .form import setting_name
+from ...forms.fields import same
+from ...forms.run import setting_name, setting_shown
 from .watch import loss_text, seconds_of
+
+COLUMNS = 5
+"""Until more are asked for: the name, two results, and as many settings as there is room for."""
 
 
 def runs_table(views: Sequence[RunView], shown: str | None, departed: Sequence[str] = ()) -> str:
-    """This visitor's runs, the newest first, with only those settings in which they differ; and what has left."""
+    """This visitor's runs, the newest first: what differs between them, marked where it is not the shown run's.
+
+    Five columns; all that differs, with time and steps, is there on asking. And what has left.
+    """
     left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
         return left + theme.notice("Your runs will stand here side by side, with only what differs between them.")
     differing = differing_settings([view.settings for view in views])
-    head = ["run", "steps made", "validation loss", "above floor", "time", *(setting_name(name) for name in differing)]
+    first = differing[: COLUMNS - 3]
+    base = next((view for view in views if view.id == shown), views[-1])
+    table = _table(views, base, shown, first, ("validation loss", "above floor"))
+    if differing[len(first) :]:
+        rest = f"All {len(differing)} settings that differ"
+    elif len(views) > 1 and not differing:
+        table += theme.quiet("All settings are the same.")
+        rest = "Steps and times"
+    else:
+        rest = "Steps and times"
+    whole = _table(views, base, shown, differing, ("steps made", "validation loss", "above floor", "time"))
+    return f'{left}{table}<details class="more-columns"><summary>{rest}</summary>{whole}</details>'
+
+
+def _table(
+    views: Sequence[RunView], base: RunView, shown: str | None, settings: Sequence[str], results: Sequence[str]
+) -> str:
     rows = []
     for view in reversed(views):
         value, floor = view.history.val_loss, view.ladder.floor if view.ladder else None
-        mark = " (shown)" if view.id == shown else ""
-        live = {"waiting": ", in line", "failed": ", failed"}.get(view.state, ", live" if view.active else "")
-        rows.append(
-            [
-                view.name + mark,
-                f"{view.history.last_step:,}{live}",
-                "–" if value is None else loss_text(value),
-                "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
-                theme.duration(seconds_of(view)) if seconds_of(view) else "–",
-                *(setting(view.settings.get(name)) for name in differing),
-            ]
-        )
-    same = "" if len(views) < 2 or differing else theme.quiet("All settings are the same.")
-    return left + theme.table(head, rows) + same
+        live = {"waiting": "in line", "failed": "failed"}.get(view.state, "live" if view.active else "")
+        marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
+        known = {
+            "steps made": f"{view.history.last_step:,}",
+            "validation loss": "–" if value is None else loss_text(value),
+            "above floor": "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
+            "time": theme.duration(seconds_of(view)) if seconds_of(view) else "–",
+        }
+        differ = [
+            theme.Cell(
+                setting_shown(name, view.settings.get(name)),
+                kind="differs" if not same(view.settings.get(name), base.settings.get(name)) else "",
+            )
+            for name in settings
+        ]
+        rows.append([f"{view.name} ({marks})" if marks else view.name, *differ, *(known[name] for name in results)])
+    return theme.table(["run", *(setting_name(name) for name in settings), *results], rows, classes="runs-table")
 
 
 def kept_words(limits: Limits) -> str:
@@ -52,12 +78,3 @@ def differing_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the settings that are not the same in all of these, in their usual order."""
     names = list(dict.fromkeys(name for values in settings for name in values))
     return [name for name in names if len({repr(values.get(name)) for values in settings}) > 1]
-
-
-def setting(value: Any) -> str:
-    """A setting's value as the page writes it."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

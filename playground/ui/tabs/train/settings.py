@@ -10,12 +10,15 @@ import gradio as gr
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
-from ....service.runs import OWN_TEXT
 from ... import theme
 from ...chart import show
+from ...forms import run as form
+from ...forms import texts
+from ...forms.excerpts import beginning_of
+from ...forms.fields import by_name, read
 from ...page import QUIETLY, sentence
 from ...theme import quiet
-from . import form, watch
+from . import watch
 
 FIRST_SOURCE, FIRST_SIZE = "stories", "small"
 
@@ -31,12 +34,12 @@ class Settings:
     def connect(self) -> None:
         """Bind them."""
         c, inputs = self.c, self.inputs
-        words = [c["outlook"], c["changes"]]
+        words = [c["outlook"], c["changes"], c["size"]]
         touched = [field.input for field in self.fields]
         gr.on(touched, self.outlook, inputs, words, trigger_mode="always_last", **QUIETLY)
-        own = [c["own"], c["source_note"], c["prompt"], c["tokenizer"]]
-        c["source"].input(self.choose_source, inputs, [*self.fields, *words, *own, c["base"]], **QUIETLY)
-        c["own_kind"].input(self.choose_own, c["own_kind"], [c["text"], c["upload"], c["hub"]], **QUIETLY)
+        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
+        c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
+        c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
         c["size"].input(self.choose_size, inputs, [*self.fields, *words, c["base"]], **QUIETLY)
         c["reset"].click(self.reset, inputs, [*self.fields, *words], **QUIETLY)
         for group in form.GROUPS:
@@ -47,17 +50,14 @@ class Settings:
 
     def named(self, values: dict) -> dict[str, Any]:
         """The form's values by name."""
-        return {name: values[component] for name, component in self.c.items() if component in values}
+        return by_name(self.c, values)
 
     def _base(self, named: dict[str, Any]) -> dict[str, Any]:
         """The settings that Reset goes back to."""
-        base = named.get("base")
-        source = named["source"] if named["source"] in form.SOURCES else FIRST_SOURCE
-        size = named["size"] if named["size"] in form.SIZES else FIRST_SIZE
-        values = form.size_values(size, source)
-        if base in form.SYSTEMS:
-            values |= form.preset_values(PRESETS[base], self.limits)[0]
-        return values | {"source": source, "prompt": named.get("prompt") or ""}
+        source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
+        return form.base_values(named.get("base"), source, self.limits) | {
+            "source": source, "prompt": named.get("prompt") or ""
+        }  # fmt: skip
 
     def _set(self, named: dict[str, Any], values: dict[str, Any]) -> dict:
         """Outputs that put these values into the form."""
@@ -70,6 +70,7 @@ class Settings:
         return {
             self.c["outlook"]: outlook_text(named, self.limits, self.pace),
             self.c["changes"]: changes_text(form.changes(named, base), named.get("base") or ""),
+            self.c["size"]: form.size_of(named),
         }
 
     def outlook(self, values: dict) -> dict:
@@ -77,51 +78,25 @@ class Settings:
         return self._outlook(self.named(values))
 
     def choose_source(self, values: dict) -> dict:
-        """Another text: its own prompt, pieces and settings."""
-        named = self.named(values) | {"base": self.named(values)["size"]}
+        """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
+        named = self.named(values)
         source = named["source"]
-        if source not in form.SOURCES:
+        if source not in texts.SOURCES:
             return gr.skip()
-        c, own = self.c, source == OWN_TEXT
-        prompt = form.PROMPTS[source]
-        base = form.size_values(named["size"] if named["size"] in form.SIZES else FIRST_SIZE, source)
-        out = self._set(named | {"prompt": prompt}, base)
-        allowed = form.TOKENIZERS_OF[source]
-        return out | {
-            c["own"]: gr.Column(visible=own),
-            c["source_note"]: quiet(form.NOTES[source]),
-            c["prompt"]: prompt,
-            c["base"]: named["size"],
-            c["tokenizer"]: gr.Dropdown(
-                [(title, name) for title, name in form.TOKENIZERS if name in allowed], value=base["tokenizer"]
-            ),
-        }
+        prompt = texts.PROMPTS[source]
+        new = form.for_another_text(named, source, self.limits)
+        out = self._set(named | {"prompt": prompt}, new)
+        return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
+
+    def suggest(self, prompt: Any, text: Any) -> Any:
+        """A text was pasted: the prompt begins as it does, unless there is one already."""
+        kept = isinstance(prompt, str) and prompt.strip()
+        return gr.skip() if kept or not isinstance(text, str) else beginning_of(text)
 
     def load(self, named: dict[str, Any]) -> dict:
         """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
-        c, source = self.c, named["source"]
-        allowed = form.TOKENIZERS_OF[source]
         out = self._set(named, {field.name: named[field.name] for field in form.FIELDS})
-        out |= {c[name]: named[name] for name in ("source", "size", "base", "prompt")}
-        if source == OWN_TEXT:
-            out |= self.choose_own(named["own_kind"])
-            out |= {c[name]: named[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
-        return out | {
-            c["own"]: gr.Column(visible=source == OWN_TEXT),
-            c["source_note"]: quiet(form.NOTES[source]),
-            c["tokenizer"]: gr.Dropdown(
-                [(title, name) for title, name in form.TOKENIZERS if name in allowed], value=named["tokenizer"]
-            ),
-        }
-
-    def choose_own(self, kind: str) -> dict:
-        """Paste, upload or the Hub."""
-        c = self.c
-        return {
-            c["text"]: gr.Textbox(visible=kind == "paste"),
-            c["upload"]: gr.File(visible=kind == "upload"),
-            c["hub"]: gr.Column(visible=kind == "hub"),
-        }
+        return out | {self.c[name]: named[name] for name in ("base", "prompt")} | texts.put_back(self.c, named)
 
     def choose_size(self, values: dict) -> dict:
         """Another position of the dial."""
@@ -167,14 +142,13 @@ class Settings:
 def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
-        for field in form.FIELDS:
-            field.check(named[field.name], limits)
+        read(form.FIELDS, named, limits)
         config, training = form.model_config(named), form.train_config(named)
         limits.check_training(config, training)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training)
-    about = "" if form.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
+    about = "" if texts.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: about {theme.duration(seconds)} here."

@@ -16,16 +16,13 @@ from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
 from ....storage.transformers_export import export, family_for
 from ... import theme
-from ...page import QUIETLY, Page, in_words, sentence
+from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
 from ...theme import quiet
-from .replay import run_letters
+from .linked import run_letters
 from .report import report_html
 
 # for handlers that write or read files: the queue shows that they work
-_WORKING = {
-    "api_visibility": "private", "concurrency_limit": 2, "concurrency_id": "files", "show_progress": "hidden",
-    "trigger_mode": "once",
-}  # fmt: skip
+_WORKING = {"concurrency_limit": 2, "concurrency_id": "files", "trigger_mode": "once", **UNSEEN}
 _SAVE = """(file) => {
   if (!file) return;
   const link = document.createElement('a');

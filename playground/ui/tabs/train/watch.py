@@ -93,9 +93,8 @@ def _progress(view: RunView) -> str:
         made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
         seconds = seconds_of(view)
         took = f", {theme.duration(seconds)} of training" if seconds else ""
-        words = (
-            f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else 'came with the model'}"
-        )
+        whence = "was one of two that a comparison trained" if view.paired else "came with the model"
+        words = f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else whence}"
         words = f"{words}: {done:,} steps{took}." if done else "This model came without a record of its training."
         return (
             f'<div class="run-title">{title}{theme.badge("recorded")}</div>'

@@ -1,34 +1,25 @@
-"""The comparison's settings as a table, and from there to components and back to a ComparisonSpec."""
+"""A comparison's form: every setting as a table, and from there to a ComparisonSpec and back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ....data import LANGUAGES, TextError
-from ....model import PRESETS
-from ....model.config import ACTIVATIONS, BALANCES
-from ....model.twins import EQUAL
-from ....service.comparisons import ComparisonSpec
-from ....service.limits import Limits
-from ....service.runs import OWN_TEXT, SENTENCES, Source
-from ....training import RECIPES
-from ..train.form import BY_NAME, TOKENIZERS, Field, expected_vocabulary
+from ...model import PRESETS
+from ...model.config import BALANCES
+from ...model.twins import EQUAL
+from ...service.comparisons import ComparisonSpec
+from ...service.limits import Limits
+from ...service.runs import OWN_TEXT, SENTENCES, Source
+from ...training import RECIPES
+from ..page import LABELS
+from . import texts
+from .fields import Field, read, titled
+from .run import BY_NAME
+from .texts import PROMPTS, check_tokenizer, expected_vocabulary
 
 FIRST_SOURCE = "dialects"
-
-SOURCES = {
-    **{name: language.title for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty sentences",
-    OWN_TEXT: "My own text",
-}
-NOTES = {
-    **{name: language.note for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty short sentences in words, none held out: both models learn them by heart.",
-    OWN_TEXT: "100,000 characters make it good; ordinary text has no known floor.",
-}
-PROMPTS = {**{name: language.prompt for name, language in LANGUAGES.items()}, SENTENCES: "the cat", OWN_TEXT: ""}
-
 EQUAL_CHOICES = (
     ("active parameters", "active"),
     ("total parameters", "total"),
@@ -43,10 +34,6 @@ EQUAL_NOTES = {
     "seconds": "Steps are timed here first; the dense model, whose steps are quicker, makes more of them.",
 }
 assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
-
-
-def _named(values: tuple[str, ...], **titles: str) -> tuple[tuple[str, str], ...]:
-    return tuple((titles.get(value, value), value) for value in values)
 
 
 # what stands on top; the rest is under Advanced
@@ -68,7 +55,7 @@ MIXTURE: tuple[Field, ...] = (
     Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
     Field("shared_expert", "Shared expert", "One more, which every token visits.", "mixture"),
     Field("balance", "Balance", "What keeps all experts in use.", "mixture",
-          _named(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
+          titled(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
                  constant="the constant loss (a famous slip)", none="nothing")),
     Field("balance_weight", "Weight of the balance loss", "Too much of it disturbs learning.", "mixture", least=0.0,
           most=1.0),
@@ -82,21 +69,18 @@ _BOTH = ("n_layers", "d_model", "n_heads", "context_length", "dropout")
 _TRAINING = ("steps", "batch_size", "optimizer", "learning_rate", "muon_learning_rate", "schedule", "warmup_steps",
              "eval_every", "seed")  # fmt: skip
 BOTH: tuple[Field, ...] = (
-    Field("tokenizer", "Pieces of text (tokens)", "Words show what experts know about the speaker.", "both",
-          TOKENIZERS),
+    replace(BY_NAME["tokenizer"], why="Words show what experts know about the speaker."),
     *(BY_NAME[name] for name in _BOTH),
-    Field("activation", "Activation", "Of every expert and of the dense layer.", "both",
-          _named(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
+    replace(BY_NAME["activation"], why="Of every expert and of the dense layer."),
     *(BY_NAME[name] for name in _TRAINING),
 )  # fmt: skip
 FIELDS = TOP + MIXTURE + BOTH
+LABELS.update({field.name: f"“{field.label}”" for field in TOP + MIXTURE if field.name not in LABELS})
 GROUPS = {"The mixture": MIXTURE, "Both models and their training": BOTH}
 
 _BASE = PRESETS["small"].config
 _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
                   "router_z_weight", "router_noise")  # fmt: skip
-_WHOLE = ("n_layers", "d_model", "n_heads", "context_length", "d_expert", "d_ff", "n_experts", "experts_per_token",
-          "moe_every", "seeds", "steps", "batch_size", "warmup_steps", "eval_every", "seed")  # fmt: skip
 _EVALUATION_TOKENS = 2_560
 OF_THE_TEXT = ("tokenizer", "context_length")
 """Settings that another text brings along; `first_values` differ in no others."""
@@ -136,16 +120,12 @@ def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
 
 def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> ComparisonSpec:
     """The comparison that the form describes. Raises ValueError where a setting makes no sense or is out of bounds."""
-    for field in FIELDS:
-        field.check(values[field.name], limits)
-    equal = values["equal"]
+    given, equal = read(FIELDS, values, limits), values["equal"]
     if equal not in EQUAL:
         raise ValueError(f"What is equal must be one of {', '.join(EQUAL)}, not {equal!r}")
-    if source.kind in (*LANGUAGES, SENTENCES) and values["tokenizer"] not in ("char", "word"):
-        raise ValueError(f"{source.title} is read in characters or words: choose one of them")
-    given = {**values, **{name: _whole(name, values[name]) for name in _WHOLE}}
+    check_tokenizer(source, given["tokenizer"])
     dense = _BASE.replace(
-        vocab_size=expected_vocabulary(source.kind, values["tokenizer"]),
+        vocab_size=expected_vocabulary(source.kind, given["tokenizer"]),
         d_ff=given["d_ff"] or None,
         activation=given["activation"],
         **{name: given[name] for name in _BOTH},
@@ -160,29 +140,10 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -
 
 
 def values_of(spec: ComparisonSpec) -> dict[str, Any]:
-    """What the form has to hold for this comparison, by name, the choice of the text but not the text itself."""
-    values: dict[str, Any] = {"source": spec.source.kind, "equal": spec.equal}
+    """What the form has to hold for this comparison, by name."""
+    values: dict[str, Any] = {**texts.values_of(spec.source), "equal": spec.equal}
     for field in FIELDS:
         name = field.name
         places = (spec.moe,) if name == "d_expert" or name in _MIXTURE_NAMES else (spec, spec.dense, spec.training)
         values[name] = getattr(next(place for place in places if hasattr(place, name)), name)
     return values | {"d_ff": spec.dense.d_ff or 0}
-
-
-def source_of(kind: Any, text: Any, limits: Limits) -> Source:
-    """What the form says to learn from. Raises ValueError."""
-    if kind not in SOURCES:
-        raise TextError("choose a language or your own text to learn from")
-    if kind != OWN_TEXT:
-        return Source(kind)
-    text = str(text or "")
-    if not text.strip():
-        raise TextError("there is no text yet: paste a page or more, or choose a language")
-    limits.check_text(text)
-    return Source(OWN_TEXT, text=text)
-
-
-def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
-        raise ValueError(f"{name} must be a whole number, not {value!r}")
-    return int(value)

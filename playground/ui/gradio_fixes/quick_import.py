@@ -1,4 +1,4 @@
-"""import_gradio(): gradio without the type stubs that it writes beside its sources at every start."""
+"""Gradio writes type stubs beside its sources at every start (6.31): `import_gradio()` imports it without."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -15,16 +16,17 @@ from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec, Source
 from ....service.views import RunView
 from ... import theme
+from ...forms import run as form
+from ...forms import texts
 from ...links import broken, copying, query_of
 from ...page import QUIETLY, Page
-from . import form
 from .settings import Settings
 
 # so that a reload does not bring it back
 _FORGET = "() => history.replaceState(null, '', location.pathname)"
 
 
-class Replay:
+class LinkedRuns:
     """The handlers of links to runs."""
 
     def __init__(self, page: Page, settings: Settings):
@@ -56,28 +58,26 @@ class Replay:
             return gr.skip()
         try:
             card = RunCard.from_letters(query["run"])
-            named = form_values(card, self.page.limits)
-            spec = self._with_all_settings(card, form.run_spec(named, _source(card), self.page.limits))
+            named, spec = _in_the_form(card, self.page.limits)
+            spec = self._with_all_settings(card, spec)
             self.page.limits.check_training(spec.model, spec.training)
             beyond = _beyond_the_form(card, self.page.limits)
         except ValueError as problem:
             return {note: broken(problem)}
-        c = self.c
+        c, base = self.c, form.base_values(named["base"], named["source"], self.page.limits)
+        changes = [told for told in form.changes(named, base) if not told[0].startswith(("Steps:", "Seed:"))]
         return self.settings.load(named) | {
             c["letters"]: query["run"],
-            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab")), visible=True),
+            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab"), changes), visible=True),
             c["forget"]: gr.Button(visible=True),
             c["text_fits"]: "",
             self.page.tabs: self.page.open("train"),
             note: "",
         }
 
-    def restore(self, view: RunView, spec: RunSpec) -> dict:
+    def restore(self, spec: RunSpec) -> dict:
         """The form as it was when this run was begun; outputs are `form_parts`."""
-        out = self.settings.load(form_values(card_of(view, spec), self.page.limits))
-        if spec.source.kind == OWN_TEXT and spec.source.pasted:
-            out[self.c["text"]] = gr.Textbox(spec.source.pasted, visible=True)
-        return out
+        return self.settings.load(form.values_of(spec, self.page.limits))
 
     def forget(self) -> dict:
         """The form is the visitor's own again."""
@@ -193,70 +193,55 @@ def _machine_of(view: RunView) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_SET_BY_LINKS = (
-    "source", "source_note", "size", "base", "prompt", "own", "own_kind", "text", "upload", "hub", "hub_repo",
-    "hub_file", "hub_type", "outlook", "changes",
-)  # fmt: skip
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "prompt", "outlook", "changes")
 
 
-def form_values(card: RunCard, limits: Limits) -> dict[str, Any]:
-    """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
-    values: dict[str, Any] = {}
-    for field in form.FIELDS:
-        here = card.model if hasattr(card.model, field.name) else card.training
-        value = getattr(here, field.name, None)
-        values[field.name] = form.FOLLOWS if value is None else value
-    values |= {
-        "tokenizer": card.tokenizer,
-        "vocab_size": card.vocab_size or 512,
-        "eval_every": max(card.training.eval_every, 5),
-    }
-    own = card.text in (OWN_TEXT, HUB_FILE)
-    source = OWN_TEXT if own else card.text
-    bases = {size: form.size_values(size, source) for size in form.SIZES}
-    bases |= {name: bases["small"] | form.preset_values(PRESETS[name], limits)[0] for name in form.SYSTEMS}
-    base = min(bases, key=lambda name: len(form.changes(values, bases[name])))
+def spec_of(card: RunCard) -> RunSpec:
+    """The run that a card describes; of a visitor's own text it knows only that it is one."""
     repo, filename, repo_type = card.hub or ("", "", "dataset")
-    return values | {
-        "source": source,
-        "own_kind": "hub" if card.text == HUB_FILE else "paste",
-        "hub_repo": repo,
-        "hub_file": filename,
-        "hub_type": repo_type,
-        "size": base if base in form.SIZES else "small",
-        "base": base,
-        "prompt": card.training.sample_prompt,
-    }
+    source = Source(card.text, repo=repo, filename=filename, repo_type=repo_type)
+    return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
 
 
-def _source(card: RunCard) -> Source:
-    """What the card learns from; of a visitor's own text only that it is one."""
-    if card.hub is not None:
-        return Source(HUB_FILE, repo=card.hub[0], filename=card.hub[1], repo_type=card.hub[2])
-    return Source(card.text)
+def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
+    """What the form has to hold for this card, and the run that it then describes. Raises ValueError."""
+    spec = spec_of(card)
+    values = form.values_of(spec, limits)
+    return values, form.run_spec(values, spec.source, limits)
 
 
 def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
     """The card's settings of model and training that the form has no control for, or another rule."""
-    spec = form.run_spec(form_values(card, limits), _source(card), limits)
+    _, spec = _in_the_form(card, limits)
     model = {n: mine for n, (mine, _) in card.model.differences(spec.model).items() if n != "vocab_size"}
     names = [name for name in links.LINKED if name not in SEEN_ONLY]
     mine, forms = card.training, spec.training
     return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
 
 
-def linked_html(card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None) -> str:
-    """What the link has set and what there is to do, as HTML. Everything is escaped."""
-    text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or form.SOURCES[card.text]
+def linked_html(
+    card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, changes: Sequence[tuple[str, str]] = ()
+) -> str:
+    """What the link has set and what there is to do, as HTML. Everything is escaped.
+
+    Args:
+        changes: what differs from the base and what comes of it, as `forms.run.changes` gives them.
+    """
+    text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or PRESETS[base].title
     parts = [f"Set up from a link: {text}, {shape}, {card.training.steps:,} steps, seed {card.training.seed}."]
+    differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
+    if differs:
+        parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")
     extra = {**beyond[0], **beyond[1]}
     extra.pop("eval_windows", None)
     if extra:
-        named = ", ".join(f"{form.setting_name(name)} {value}" for name, value in extra.items())
+        named = ", ".join(
+            f"{form.setting_name(name)} {form.setting_shown(name, value)}" for name, value in extra.items()
+        )
         parts.append(f"Beyond the controls below: {named}.")
     if card.text == OWN_TEXT:
         parts.append(

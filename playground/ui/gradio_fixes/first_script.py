@@ -1,6 +1,7 @@
-"""Early: a script that stands in the page before gradio's own; what gradio calls `head` comes only once it runs.
+"""What gradio calls `head` comes only once its own scripts run; here ours stand in the page before them.
 
-The script is assets/page.js. Beside it the browser is told to fetch plotly.js now, not when gradio has been set up.
+complaints.js has to watch what gradio fetches from the first time on, page.js to know of texts before anything can take
+them. Beside them the browser is told to fetch plotly.js now, not when gradio has been set up (gradio 6.31).
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
-from .chart import ASSETS, PLOTLY_JS, served_path
+from ..chart import ASSETS, PLOTLY_JS, served_path
 
 Message = dict[str, Any]
+SCRIPTS = ("complaints.js", "page.js")
 
 
 def early_head() -> Middleware:
     """For the `middleware` of gradio's `app_kwargs`."""
-    tags = f'<script src="{served_path(ASSETS / "page.js")}"></script>'
+    tags = "".join(f'<script src="{served_path(ASSETS / name)}"></script>' for name in SCRIPTS)
     tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
     return Middleware(_EarlyHead, tags=tags.encode())
 

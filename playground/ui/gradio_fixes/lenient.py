@@ -3,6 +3,9 @@
 Gradio holds every value against the choices and limits that a component has by now, and answers an honest click that
 came a moment too late with an error. Here whoever reads the value holds it to what there is. A method set on one
 component is lost when an update has Gradio build it anew for the session, so these are classes.
+
+(Gradio 6.31. `event(..., preprocess=False)` would take all of an event's inputs as they were sent, the visitor's id and
+uploads too; here it is the pickers alone.)
 """
 
 from __future__ import annotations

@@ -1,0 +1,372 @@
+"""Roles of heads, tested: what each head does over many texts, held against the same text without its cause.
+
+N = texts, T = tokens, L = layers, H = heads. Previous-token and induction heads are those of Elhage et al. 2021 and
+Olsson et al. 2022, sinks those of Xiao et al. 2023; that an observed pattern needs an intervention beside it is argued
+by Jain and Wallace 2019.
+
+A weight on some cell proves little: on a short text the first token, the token before and what followed last time are
+often the same cell, and a head may look there for another reason. So a role is given only where
+
+- the interval of the weight over many texts of the model's own kind leaves out what an untrained twin's heads reach;
+- for the roles that are about repetition, the weight goes when the repetition goes: the same text is read again with
+  the earlier copies of the asking token replaced, and only what the head gives up then counts;
+- for the roles that say little (evenly, by content), the model is worse without the head.
+
+Whatever passes none of these is unclear. Beside each stands what the model loses without the head.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ..model import ModelConfig, Transformer
+from ..training.verdict import student_t
+from .cost import RemovalMap, removal_map
+from .heads import ranked
+
+ROLES = {
+    "induction": "looks at what followed last time, because it was followed by it (induction)",
+    "duplicate": "looks at an earlier copy of the token, because it is one",
+    "followed": "looks at what followed last time, but mostly by its place: still does with the copy replaced",
+    "previous": "looks at the token before",
+    "first": "rests on the first token (sink)",
+    "itself": "looks at the token itself",
+    "even": "spreads its weight evenly",
+    "content": "chooses by what the tokens are (content)",
+    "unclear": "has no clear role",
+}
+WHERE = {
+    "previous": "the token before",
+    "first": "the first token",
+    "itself": "the token itself",
+    "duplicate": "an earlier copy of it",
+    "induction": "what followed that copy",
+}
+PLACES = ("previous", "first", "itself")
+REPEATS = ("induction", "duplicate")
+MOST = 0.4
+"""Share of its weight that a head has to put on one place, on average, to be named for it."""
+GIVEN_UP = 0.2
+"""Share of its weight that has to go when the repetition goes."""
+EVEN = 0.9
+"""Evenness (entropy as a share of the most possible) from which a head looks at nothing in particular."""
+MOVED = 0.1
+"""Share of its weight that has to lie elsewhere in other texts, at the same places, for a head to go by content."""
+MATTERS = 0.01
+"""Nats per token that the model has to lose without a head whose role says little by itself."""
+TEXTS = 20
+UNTRAINED_TEXTS = 8
+TEXT_TOKENS = 64
+ASKERS = 4
+"""Rows of each text that are read again without their repetition."""
+LONGEST_MATCH = 3
+"""Tokens that are replaced to end a repetition: a head may go by more than the last one."""
+_FIRST_ROW = 4
+"""Before it, the first token, the one before and the token itself are much of all that can be seen."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means over texts with half the widths of their 95 % intervals, both (L, H); NaN where no text could tell."""
+
+    mean: np.ndarray
+    margin: np.ndarray
+
+    @property
+    def low(self) -> np.ndarray:
+        """Lower ends of the intervals (L, H); −∞ where no text could tell."""
+        return np.where(np.isnan(self.mean), -math.inf, self.mean - self.margin)
+
+    def at(self, layer: int, head: int) -> tuple[float, float]:
+        """One head's mean and margin."""
+        return float(self.mean[layer, head]), float(self.margin[layer, head])
+
+
+@dataclass(frozen=True, eq=False)
+class HeadTests:
+    """What every head of a model did over many texts."""
+
+    weights: dict[str, Estimate]
+    """Share of weight on the token before, the first, the token itself; and, where the last tokens stood in the text
+    before, on that copy of the token (duplicate) and on what followed it (induction)."""
+    given_up: dict[str, Estimate]
+    """For duplicate and induction: how much of that weight goes when the copy is replaced. Over texts of the model's
+    own kind or over random tokens twice, whichever shows more."""
+    evenness: Estimate
+    """Entropy of a row as a share of the most possible."""
+    moved: Estimate
+    """Share of a row's weight that lies elsewhere in another text, at the same places (total variation)."""
+    effect: Estimate
+    """Nats per token lost without the head, on the same texts; negative where the model is better off."""
+    untrained: dict[str, float]
+    """The most that any head of the same model before training puts there; for induction and duplicate, gives up."""
+    texts: int
+    """How many texts of the model's own kind were read."""
+    tokens: int
+    """How many predictions the effect is measured on."""
+    loss: float
+    """Of the whole model on these texts, nats per token."""
+    guessing: float
+    """What blind guessing among all tokens loses: ln V."""
+
+    @property
+    def roles(self) -> list[list[str]]:
+        """The role of every head (L, H), a key of `ROLES`."""
+        L, H = self.effect.mean.shape
+        return [[self.role(layer, head) for head in range(H)] for layer in range(L)]
+
+    def role(self, layer: int, head: int) -> str:
+        """The key in `ROLES` of what this head does; unclear where no test stands out."""
+        at = layer, head
+        gone = {name: self.given_up[name].low[at] for name in REPEATS}
+        name = max(gone, key=gone.__getitem__)
+        if gone[name] > max(GIVEN_UP, self.untrained[name]):
+            return name
+        name = max((*PLACES, "induction"), key=lambda place: np.nan_to_num(self.weights[place].mean[at]))
+        if self.weights[name].low[at] > max(MOST, self.untrained[name]):
+            return "followed" if name == "induction" else name
+        if self.loss < self.guessing and self.effect.low[at] > MATTERS:  # who knows nothing has nothing to lose
+            if self.evenness.low[at] > EVEN:
+                return "even"
+            if self.moved.low[at] > max(MOVED, self.untrained["moved"]):
+                return "content"
+        return "unclear"
+
+    def reason(self, layer: int, head: int) -> str:
+        """The numbers that made the role, as a sentence that can follow it."""
+        name, at = self.role(layer, head), (layer, head)
+
+        def measured(estimate: Estimate) -> str:
+            mean, margin = estimate.at(layer, head)
+            return "nothing that could tell" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
+
+        if name in REPEATS:
+            lost, before = measured(self.given_up[name]), self.untrained[name]
+            return f"{lost} of its weight goes when the copy is replaced (untrained heads: at most {before:.2f})."
+        if name == "followed":
+            return (
+                f"{measured(self.weights['induction'])} of its weight lies there, and "
+                f"{measured(self.given_up['induction'])} of it goes when the copy is replaced."
+            )
+        if name in PLACES:
+            before = self.untrained[name]
+            return f"{measured(self.weights[name])} of its weight lies there (untrained heads: at most {before:.2f})."
+        if name == "even":
+            return f"{measured(self.evenness)} of the most even there could be, and the model is worse without it."
+        if name == "content":
+            return (
+                f"{measured(self.moved)} of its weight lies elsewhere in another text, and the model is worse without "
+                "it."
+            )
+        place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(self.weights[name].mean[at], nan=-1.0))
+        return (
+            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}; a role takes more "
+            f"than {MOST:.2f} for sure, or {GIVEN_UP:.2f} that goes with the repetition, or {MATTERS:g} nats that the "
+            "model loses without it."
+        )
+
+    def ranking(self) -> list[tuple[int, int]]:
+        """(layer, head) of all heads, the one that the model loses most without first."""
+        return ranked(self.effect.mean)
+
+
+def head_tests(
+    model: Transformer, texts: Sequence[int] | torch.Tensor, worth: RemovalMap | None = None, *, seed: int = 0
+) -> HeadTests:
+    """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
+
+    `worth` says what the heads are worth on text like these, if that is known already; else it is measured on them.
+    `seed` draws the model before training, the tokens that replace others and the random sequences. Raises ValueError
+    where there are not two texts of five tokens.
+    """
+    windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
+    weights, given_up, evenness, moved = _read(model, windows, seed)
+    before = _read(Transformer(model.config, seed=seed), windows[:UNTRAINED_TEXTS], seed)
+    if worth is None:
+        device = next(model.parameters()).device
+        worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
+    highest = {name: _highest(before[0][name].mean) for name in PLACES}
+    highest |= {name: _highest(before[1][name].mean) for name in REPEATS}
+    return HeadTests(
+        weights,
+        given_up,
+        evenness,
+        moved,
+        Estimate(worth.heads.double().numpy(), worth.heads_margin.double().numpy()),
+        {**highest, "moved": _highest(before[3].mean)},
+        len(windows),
+        worth.tokens,
+        worth.before,
+        math.log(model.config.vocab_size),
+    )
+
+
+def _highest(values: np.ndarray) -> float:
+    return float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
+
+
+def flops_of_tests(config: ModelConfig, length: int) -> int:
+    """About how many floating-point operations `head_tests` takes on texts of this length."""
+    read = 2 * (TEXTS + UNTRAINED_TEXTS) * (1 + ASKERS)
+    removed = TEXTS * (1 + config.n_layers * (config.n_heads + 2) // 2)
+    return (read + removed) * min(length, TEXT_TOKENS) * config.flops_per_token()
+
+
+def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
+    """At most `TEXTS` windows (N, T), spread over the text or texts."""
+    if texts.ndim == 1:
+        T = min(TEXT_TOKENS, context, len(texts) // 2)
+        texts = texts[: len(texts) // max(T, 1) * T].view(-1, max(T, 1))
+    T = min(TEXT_TOKENS, context, texts.shape[1])
+    texts = texts[:, : texts.shape[1] // T * T].reshape(-1, T)
+    if len(texts) < 2 or texts.shape[1] <= _FIRST_ROW:
+        raise ValueError(
+            f"Heads are tested on at least two texts of {_FIRST_ROW + 1} tokens: here are {len(texts)} of "
+            f"{texts.shape[1]}"
+        )
+    return texts[torch.linspace(0, len(texts) - 1, min(TEXTS, len(texts))).long()]
+
+
+@torch.inference_mode()
+def _read(
+    model: Transformer, windows: torch.Tensor, seed: int
+) -> tuple[dict[str, Estimate], dict[str, Estimate], Estimate, Estimate]:
+    """Weights, what is given up without repetition, evenness, and what moves from text to text."""
+    rng = np.random.default_rng(seed)
+    own = _Watch(model, windows.numpy(), rng)
+    twice = _Watch(model, _twice(model.config, windows, rng), rng)
+    given_up = {}
+    for name in REPEATS:
+        one, other = own.given_up(name), twice.given_up(name)
+        better = other.low > one.low
+        given_up[name] = Estimate(np.where(better, other.mean, one.mean), np.where(better, other.margin, one.margin))
+    return own.weights(), given_up, _estimate(own.evenness), _estimate(own.moved)
+
+
+def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
+    """(N, 2·n) random tokens of these texts, none of them twice, then the same again."""
+    kinds = np.unique(windows.numpy())
+    n = min(len(kinds), config.context_length // 2, TEXT_TOKENS // 2)
+    return np.stack([np.tile(rng.permutation(kinds)[:n], 2) for _ in range(len(windows))])
+
+
+class _Watch:
+    """A tap's worth of statistics: texts (N, T) read once, and their askers once more without their repetition."""
+
+    def __init__(self, model: Transformer, texts: np.ndarray, rng: np.random.Generator):
+        self.texts = texts
+        self.L, self.H = model.config.n_layers, model.config.n_heads
+        self.causal = model.config.causal
+        shape = (len(texts), self.L, self.H)
+        self.on = {name: np.full(shape, np.nan) for name in PLACES}
+        self.evenness = np.full(shape, np.nan)
+        self.moved = np.full(shape, np.nan)
+        kept: dict[int, torch.Tensor] = {}
+        self._pass(model, texts, lambda layer, pattern: kept.__setitem__(layer, pattern))
+        for layer, pattern in kept.items():
+            self._observe(layer, pattern)
+        self.askers = [(n, t, s) for n in range(len(texts)) for t, s in self._askers(n, rng)]
+        shape = (len(self.askers), self.L, self.H)
+        self.asked = {name: np.full(shape, np.nan) for name in REPEATS}
+        self.unrepeated = {name: np.full(shape, np.nan) for name in REPEATS}
+        for layer, pattern in kept.items():
+            self._ask(layer, pattern, [n for n, *_ in self.askers], self.asked)
+        kept.clear()
+        if self.askers:
+            changed = np.stack([self._unrepeated(*asker, rng) for asker in self.askers])
+            self._pass(
+                model, changed, lambda layer, pattern: self._ask(layer, pattern, range(len(changed)), self.unrepeated)
+            )
+
+    def _pass(self, model: Transformer, texts: np.ndarray, see) -> None:
+        def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+            if name == "pattern":
+                see(layer, x.float().cpu())
+            return x
+
+        model(torch.from_numpy(texts).to(next(model.parameters()).device), tap=tap)
+
+    def _observe(self, layer: int, pattern: torch.Tensor) -> None:
+        """Statistics of one layer's pattern (N, H, T, T), per text."""
+        weights, T = pattern.numpy(), self.texts.shape[1]
+        rows = slice(min(_FIRST_ROW, T - 1), None)
+        self.on["previous"][:, layer] = np.diagonal(weights, -1, 2, 3)[:, :, rows.start - 1 :].mean(-1)
+        self.on["first"][:, layer] = weights[:, :, rows, 0].mean(-1)
+        self.on["itself"][:, layer] = np.diagonal(weights, 0, 2, 3)[:, :, rows].mean(-1)
+        entropy = torch.special.entr(pattern).sum(-1).numpy()[:, :, rows]
+        visible = np.log(np.arange(1, T + 1) if self.causal else np.full(T, T))[rows]
+        self.evenness[:, layer] = (entropy / visible).mean(-1)
+        if len(weights) > 1:
+            others = np.roll(weights, 1, axis=0)
+            self.moved[:, layer] = np.abs(weights - others)[:, :, rows].sum(-1).mean(-1) / 2
+
+    def _askers(self, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+        """(t, s) rows t of text n and the earlier copy s of their token, those first whose last tokens match longest.
+
+        Only rows that go on as they did then, so that looking there pays, and where what followed the copy is neither
+        the token itself nor the one before.
+        """
+        text, found = self.texts[n], []
+        for t in rng.permutation(np.arange(_FIRST_ROW, len(text) - 1)).tolist():
+            copies = np.flatnonzero(text[:t] == text[t]).tolist()
+            if copies and copies[-1] <= t - 3:
+                matched = {s: _matched(text, s, t) for s in copies}
+                s = max(copies, key=lambda s: (matched[s], s))
+                if text[s + 1] == text[t + 1]:
+                    found.append((matched[s], t, s))
+        found.sort(key=lambda each: -each[0])
+        return [(t, s) for _, t, s in found[:ASKERS]]
+
+    def _ask(self, layer: int, pattern: torch.Tensor, places: Sequence[int], into: dict[str, np.ndarray]) -> None:
+        for i, ((_, t, s), place) in enumerate(zip(self.askers, places)):
+            row = pattern[place, :, t].numpy()  # (H, T)
+            into["duplicate"][i, layer], into["induction"][i, layer] = row[:, s], row[:, s + 1]
+
+    def _unrepeated(self, n: int, t: int, s: int, rng: np.random.Generator) -> np.ndarray:
+        """Text n with the copy s of its token t, and what stands just before it, replaced by others of its tokens."""
+        text = self.texts[n].copy()
+        others = text[text != text[t]]
+        if len(others):
+            broken = slice(max(s - LONGEST_MATCH + 1, 0), s + 1)
+            text[broken] = rng.choice(others, len(text[broken]))
+        return text
+
+    def weights(self) -> dict[str, Estimate]:
+        """Share of weight on each kind of place, per head."""
+        return {
+            **{name: _estimate(values) for name, values in self.on.items()},
+            **{name: self._by_text(self.asked[name]) for name in REPEATS},
+        }
+
+    def given_up(self, name: str) -> Estimate:
+        """What each head takes off these cells when the repetition goes."""
+        return self._by_text(self.asked[name] - self.unrepeated[name])
+
+    def _by_text(self, values: np.ndarray) -> Estimate:
+        """Values (askers, L, H), those of a text averaged first: its rows are not independent."""
+        texts = np.array([n for n, *_ in self.askers], dtype=int)
+        means = [values[texts == n].mean(axis=0) for n in np.unique(texts)]
+        return _estimate(np.array(means).reshape(len(means), self.L, self.H))
+
+
+def _matched(text: np.ndarray, s: int, t: int) -> int:
+    """How many tokens that end at s are the same as those that end at t, at most `LONGEST_MATCH`."""
+    for length in range(LONGEST_MATCH):
+        if s < length or text[s - length] != text[t - length]:
+            return length
+    return LONGEST_MATCH
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    """Means and margins over texts of values (N, L, H); texts that could not tell (NaN) are left out."""
+    counts = np.isfinite(values).sum(axis=0)  # (L, H)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=0) / counts
+        spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (counts - 1))
+        factors = np.vectorize(lambda n: student_t(int(n) - 1) if n > 1 else math.inf, otypes=[float])(counts)
+        return Estimate(mean, np.where(counts > 1, factors * spread / np.sqrt(counts), math.inf))

@@ -1,0 +1,108 @@
+"""The steps before attention: tokens become vectors, the layers before write into them, the norm makes them alike."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .step import At, Step, cosine, norm, norm_formula, normalise
+
+
+def embed(at: At) -> Step:
+    """arrays: stream (T, d), each token's row of the table, with its position where that is added."""
+    config, T, d = at.config, at.T, at.d
+    stream = at.rows("resid_pre", 0)
+    shown = ", ".join(map(str, at.look.ids[:12])) + (", …" if T > 12 else "")
+    code = f"# given: model, and ids = [{shown}], the {T} tokens\nx = model.embedding(torch.tensor([ids]))"
+    scale = ""
+    if config.scale_embeddings:
+        scale, code = " · √d", code + f" * math.sqrt({d})"
+    why = (
+        "A token's number is only a name: number 7 is not more than number 3. So each token gets a row of numbers of "
+        "its own, which training fills. "
+    )
+    if config.positions in ("learned", "sinusoidal"):
+        table = "model.position_embedding.weight" if config.positions == "learned" else "model.sinusoids"
+        kind = "a learned vector" if config.positions == "learned" else "a vector of sines and cosines"
+        code += f"\nx = x + {table}[:{T}]"
+        formula = f"x = E[ids]{scale} + P[0 … {T - 1}]: ({T}, {d}) + ({T}, {d}) = ({T}, {d})"
+        why += f"Attention by itself does not tell order, so {kind} is added for the place."
+    else:
+        formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
+        why += {
+            "rotary": "Where it stands is told later, by turning queries and keys.",
+            "none": "Where it stands is told by nothing but the mask, which lets later tokens see more.",
+        }[config.positions]
+    sentence = f"{at.asks} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at, stream)}"
+    drawn = {"stream": "x[0]"}
+    return Step("embed", "Tokens become vectors", why, formula, code, sentence, {"stream": stream}, drawn)
+
+
+def _copies(at: At, stream: np.ndarray) -> str:
+    """What becomes of a token that stands at several places."""
+    ids = at.look.ids
+    places = [i for i in range(at.T) if ids[i] == ids[at.query]]
+    if len(places) < 2:
+        return f"It stands here once; its vector has length {norm(stream[at.query]):.2f}."
+    other = places[0] if places[-1] == at.query else places[-1]
+    listed = ", ".join(map(str, places[:6])) + (" …" if len(places) > 6 else "")
+    if at.config.positions in ("learned", "sinusoidal"):
+        alike = cosine(stream[at.query], stream[other])
+        return (
+            f"It stands at {listed}, and its position makes each row another one: {at.query} and {other} have a "
+            f"cosine of {alike:.2f}."
+        )
+    return f"It stands at {listed}: the very same row each time, of length {norm(stream[at.query]):.2f}."
+
+
+def arrive(at: At) -> Step:
+    """arrays: stream (T, d), what enters the layer."""
+    stream, start = at.rows("resid_pre"), at.rows("resid_pre", 0)
+    now, then = stream[at.query], start[at.query]
+    rotary = (
+        f"rotary = model.cosines[:{at.T}], model.sines[:{at.T}]"
+        if at.config.positions == "rotary"
+        else "rotary = None  # positions are in x already"
+    )
+    code = (
+        f"{rotary}\nfor i, block in enumerate(model.blocks[:{at.layer}]):\n"
+        "    x, _ = block(x, rotary, None, no_tap, i, None)"
+    )
+    layers = "layer 0" if at.layer == 1 else f"layers 0 to {at.layer - 1}"
+    formula = f"x ← block(x) for {layers}: ({at.T}, {at.d}) stays ({at.T}, {at.d})"
+    why = (
+        f"Layers build on each other: layer {at.layer} does not read the embedding, it reads what {layers} made of it, "
+        f"{'by adding to it' if at.pre else 'by adding to it and normalising the sum'}."
+    )
+    alike = cosine(now, then)
+    kept = "it has turned well away from where it began"
+    if abs(alike - 0.5) > 0.2:
+        kept = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
+    sentence = (
+        f"{at.asks} came in with length {norm(then):.2f} and has {norm(now):.2f} here; the cosine of the two is "
+        f"{alike:.2f}: {kept}."
+    )
+    title = f"What {layers} made of it"
+    return Step("arrive", title, why, formula, code, sentence, {"stream": stream}, {"stream": "x[0]"})
+
+
+def even(at: At) -> Step:
+    """arrays: stream (T, d), what attention reads."""
+    before, after = at.rows("resid_pre"), at.rows("attn_in")
+    lengths = [np.linalg.norm(rows, axis=1) for rows in (before, after)]
+    code = f"block = model.blocks[{at.layer}]\n" + normalise(at.config, "x", "block.attention_norm", "h")
+    why = (
+        "What stands in a vector grows from layer to layer, and more for some tokens than for others. Brought to one "
+        "scale first, the weights that follow meet numbers of the size that they were trained for."
+    )
+    ranges = [f"{each.min():.2f} to {each.max():.2f}" for each in lengths]
+    factor = [each.max() / max(each.min(), 1e-12) for each in lengths]
+    told = (
+        f"the longest was {factor[0]:.1f} times the shortest, now it is {factor[1]:.1f} times."
+        if at.T > 1
+        else f"{at.asks} is the only one."
+    )
+    sentence = f"Lengths of the {at.T} vectors: {ranges[0]} before, {ranges[1]} after; {told}"
+    formula = f"h = {norm_formula(at.config)}: ({at.T}, {at.d}), each row by itself"
+    return Step(
+        "norm", "Bring every vector to one scale", why, formula, code, sentence, {"stream": after}, {"stream": "h[0]"}
+    )

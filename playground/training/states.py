@@ -1,0 +1,205 @@
+"""States: what a run's losses say about it, and what to do. One place for page, shell, cards and reports.
+
+An evaluation scores the same windows every time, so a change from one to the next is the model's own; what is not trend
+is jitter, from the steps' batches. Its size is read from the curve itself, and nothing is said that it could explain.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..data.ladder import NO_MASK, Ladder
+
+if TYPE_CHECKING:
+    from .history import History
+
+LEARNING, LEVEL, OVERFITTING, UNSTEADY = "learning", "levelled off", "overfitting", "unsteady"
+DIVERGED, UNMASKED, BELOW, UNCLEAR = "diverged", "sees its answers", "below the floor", "unclear"
+TONES = {
+    LEARNING: "good", LEVEL: "good", OVERFITTING: "warning", UNSTEADY: "warning",
+    DIVERGED: "error", UNMASKED: "warning", BELOW: "warning", UNCLEAR: "info",
+}  # fmt: skip
+"""How each is coloured: green is for good."""
+
+RISEN = 0.02
+"""Nats above its best at which a validation loss may be said to have risen."""
+GROSS = 0.5
+"""Nats above its best that no jitter of these curves explains, where three evaluations have them."""
+LITTLE = 0.01
+"""Nats between the two halves of a stretch of evaluations, below which nothing worth a wait is going on."""
+FEWEST = 5
+"""Evaluations, from which on there is something to be said about their course."""
+RECENT = 24
+"""Evaluations from which the jitter is read."""
+SURE_OF_FALL = 3.0
+"""Times the jitter that a fall must have to be said."""
+IN_A_ROW = 4
+"""Evaluations that are each above the one before, after which a rise is said whatever the jitter."""
+
+
+@dataclass(frozen=True)
+class State:
+    """One run at one moment."""
+
+    kind: str
+    """One of TONES."""
+    says: str
+    """What is seen, as a sentence or two."""
+    do: str = ""
+    """What may be done about it, as a sentence; empty where nothing needs to be."""
+    since: int | None = None
+    """The step after which it is so, where there is one."""
+
+    @property
+    def tone(self) -> str:
+        """good, info, warning or error."""
+        return TONES[self.kind]
+
+    @property
+    def in_words(self) -> str:
+        """All of it."""
+        return f"{self.says} {self.do}".strip()
+
+
+def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = None) -> State:
+    """What the evaluations so far say.
+
+    Args:
+        causal: whether the model has its mask.
+        ladder: of the text, where it is known; its floor is what no honest model gets below.
+    """
+    steps, training, validation = (history.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    best, over = history.best, history.finished is not None
+    if best is None or not math.isfinite(validation[-1]) or (history.finished or {}).get("reason") == "diverged":
+        if not validation:
+            return State(UNCLEAR, "Nothing has been measured yet.")
+        return State(DIVERGED, "It diverged: the loss is no number any more.", CALMER, since=best and best[0])
+    step, lowest = best
+    at, jitter = steps.index(step), _jitter(validation)
+    after, beside = validation[at + 1 :][-3:], training[at + 1 :][-3:]
+    if len(after) > 1 and min(after) - lowest > max(GROSS, (validation[0] - lowest) / 2) and min(beside) > training[at]:
+        words = f"It diverged after step {step:,}: the loss rose from {lowest:.4f} to {validation[-1]:.4f}, on the "
+        return State(DIVERGED, f"{words}training text as well ({training[-1]:.4f}).", CALMER, since=step)
+    risen = _has_risen(validation, at)
+    if risen and training[-1] > training[at]:
+        words = (
+            f"Unsteady: the validation loss was {lowest:.4f} after step {step:,} and is {validation[-1]:.4f} now, and "
+        )
+        words += (
+            f"the training loss rose with it, from {training[at]:.4f} to {training[-1]:.4f}: the steps are too large."
+        )
+        return State(UNSTEADY, words, "A lower learning rate or a longer warm-up would do better.", since=step)
+    if not causal:
+        return State(UNMASKED, NO_MASK, "Train it with the causal mask on to see what it can learn honestly.")
+    if ladder is not None and ladder.floor is not None and lowest < ladder.floor - max(LITTLE, SURE_OF_FALL * jitter):
+        words = f"Below the floor: {lowest:.4f} where the text's own generator loses {ladder.floor:.4f}, which no "
+        words += "honest model can keep up."
+        return State(BELOW, words, "Judge it on more validation text, and see that none of it was learned from.")
+    if risen:
+        return _overfitting(history, step, lowest)
+    if len(validation) < FEWEST:
+        early = "Too few evaluations for a verdict." if over else "Too early to tell where this leads."
+        return State(UNCLEAR, early)
+    return _course(history, over=over)
+
+
+CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
+
+
+def risen_for(history: History, every: int = 1) -> int:
+    """How many of the last evaluations say, one after the other, that validation has risen while training went on
+    falling: above the best one, at a training loss below that moment's, and further than jitter explains.
+
+    Only those at multiples of `every` steps count: another one, made where a run was stopped, would tell a resumed run
+    from one that was not.
+    """
+    columns = (history.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    regular = [row for row in zip(*columns) if every and row[0] % every == 0 and math.isfinite(row[2])]
+    if not regular:
+        return 0
+    training, validation = [row[1] for row in regular], [row[2] for row in regular]
+    at = validation.index(min(validation))
+    count = 0
+    for here, learned in zip(reversed(validation[at + 1 :]), reversed(training[at + 1 :])):
+        if not (here > validation[at] + RISEN and learned < training[at]):
+            break
+        count += 1
+    return count if _has_risen(validation, at) else 0
+
+
+def _has_risen(validation: Sequence[float], at: int) -> bool:
+    """Whether the evaluations have risen since the lowest, number `at`, further than their jitter explains.
+
+    The lowest of n jittering values lies √(2 ln n) times the jitter below their mean, risen or not, so that much is
+    taken off. Of flat curves with 5 to 100 evaluations one in twenty is called risen.
+    """
+    after = validation[at + 1 :]
+    late = after[-max(2, -(-len(after) // 2)) :]
+    if not late or not _mean(late) - validation[at] > RISEN:
+        return False
+    rows = validation[at:][-IN_A_ROW - 1 :]
+    in_a_row = len(rows) > IN_A_ROW and all(a < b for a, b in pairwise(rows))
+    certain = 0.5 + math.sqrt(2 * math.log(len(validation))) + 5 / math.sqrt(len(late))
+    return in_a_row or _mean(late) - validation[at] > certain * _jitter(validation)
+
+
+def _overfitting(history: History, step: int, lowest: float) -> State:
+    training, validation = history.evaluations["train_loss"], history.evaluations["val_loss"]
+    at = history.evaluations["step"].index(step)
+    words = f"Overfitting since step {step:,}: the validation loss was {lowest:.4f} there and rose to "
+    words += f"{validation[-1]:.4f}, while the training loss went from {training[at]:.4f} to {training[-1]:.4f}. "
+    words += "It begins to learn the training text by heart."
+    do = f"The weights of step {step:,} are the better ones. More text, a smaller model, fewer steps or dropout help."
+    return State(OVERFITTING, words, do, since=step)
+
+
+def _course(history: History, *, over: bool) -> State:
+    """Falling, level, or not to be told apart: the earlier half of the last third of the evaluations against the later
+    one."""
+    steps, validation = history.evaluations["step"], history.evaluations["val_loss"]
+    half = max(2, -(-len(validation) // 6))
+    fell = _mean(validation[-2 * half : -half]) - _mean(validation[-half:])
+    error = SURE_OF_FALL * _jitter(validation) * math.sqrt(2 / half)
+    since, (step, lowest) = int(steps[-2 * half]), history.best
+    risen = validation[-1] - lowest
+    if fell > max(error, LITTLE) and risen <= max(error, LITTLE):
+        words = f"{'Still falling at the end' if over else 'Learning'}: {fell:.4f} nats lower in the later half of the "
+        words += f"steps since {since:,} than in the earlier one."
+        return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
+    lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
+    if abs(fell) + error <= 2 * LITTLE:
+        words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
+        words += f"changed by {abs(fell):.4f} nats."
+        return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)
+    words = f"It is not clear whether it still falls: since step {since:,} the validation loss went "
+    words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, of which its jumps may explain {error:.4f}."
+    return State(UNCLEAR, words + lower)
+
+
+def _after_level(history: History) -> str:
+    rates = history.steps["learning_rate"]
+    if rates and rates[-1] < 0.1 * max(rates):
+        return (
+            "The learning rate had come down to almost nothing, which levels every curve: more steps, asked for from "
+            "the start, may still reach lower."
+        )
+    return "A rate that falls towards the end, a larger model or more text may still reach lower."
+
+
+def _jitter(losses: Sequence[float]) -> float:
+    """Spread of one evaluation around the curve's course, in nats: the typical third difference of the recent ones,
+    which has no part in a smooth bend and twenty times the variance of one value. 0 where there are too few."""
+    recent = [loss for loss in losses[-RECENT:] if math.isfinite(loss)]
+    if len(recent) < FEWEST:
+        return 0.0
+    differences = [abs(a - 3 * b + 3 * c - d) for a, b, c, d in zip(recent, recent[1:], recent[2:], recent[3:])]
+    return statistics.median(differences) / (0.6745 * math.sqrt(20))  # the median of |N(0, 1)|
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

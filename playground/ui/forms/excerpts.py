@@ -1,0 +1,62 @@
+"""Excerpts: what a language looks like, and what a text of one's own holds, as HTML beside the choice. All escaped."""
+
+from __future__ import annotations
+
+import html
+from collections import Counter
+from functools import lru_cache
+
+from ...data import LANGUAGES, visible
+from ...data.sentences import SENTENCES as TWENTY
+from ...service.runs import SENTENCES
+from ..theme import quiet
+
+LINES, LETTERS = 3, 180
+"""Lines of an excerpt, and characters of all together."""
+ALPHABET = 80
+"""Different characters that are listed one by one."""
+SHORT = 2000
+"""Characters below which a text is soon known by heart."""
+
+
+@lru_cache(maxsize=16)
+def note_of(source: str, note: str) -> str:
+    """A choice's note, and some lines of the language as it is written."""
+    if source == SENTENCES:
+        lines = list(TWENTY)
+    elif source in LANGUAGES:
+        lines = LANGUAGES[source].sample(600, seed=1).splitlines()
+    else:
+        return quiet(note)
+    return quiet(note) + _excerpt([line for line in lines if line.strip()])
+
+
+def contents_of(text: str) -> str:
+    """How long a text is, what it is made of, and how it begins."""
+    if not text.strip():
+        return ""
+    counts = Counter(text)
+    lines, words = text.strip().splitlines(), len(text.split())
+    said = (
+        f"{len(text):,} characters, {len(counts):,} of them different, in {len(lines):,} "
+        f"line{'s' if len(lines) != 1 else ''} and about {words:,} word{'s' if words != 1 else ''}."
+    )
+    if len(text) < SHORT:
+        said += " That is little: expect it to be learned by heart."
+    listed = "".join(visible(character) for character in sorted(counts)[:ALPHABET])
+    more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""
+    alphabet = f'<p class="quiet-line alphabet">{html.escape(listed)}{more}</p>'
+    return quiet(said) + alphabet + _excerpt([line for line in lines if line.strip()])
+
+
+def beginning_of(text: str) -> str:
+    """The first words of a text, for a prompt; a piece of the first where that is very long."""
+    words = text[:1000].split()
+    return " ".join(words[:4])[:40].strip()
+
+
+def _excerpt(lines: list[str]) -> str:
+    whole = "\n".join(lines[:LINES])
+    cut = whole[:LETTERS].rstrip()
+    more = " …" if len(cut) < len(whole) else "\n…" if len(lines) > LINES else ""
+    return f'<pre class="excerpt">{html.escape(cut)}{more}</pre>'

@@ -1,0 +1,131 @@
+"""Fields: one setting of a form as a line of a table: its name, why one would touch it, what it may be.
+
+From the line follow its component, its check, and how its values are said. A form is a tuple of fields; `read` turns
+what a page or a program sent into settings, `draw` makes components that hold some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from ...service.limits import Limits
+from ..gradio_fixes.lenient import LenientDropdown
+
+FOLLOWS = 0
+"""Stands for None where a number follows from others."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One setting. A number is a whole one where `least` is."""
+
+    name: str
+    label: str
+    why: str
+    group: str = ""
+    """The part of the form it stands in."""
+    choices: tuple[tuple[str, Any], ...] = ()
+    """(title, value) of what may be chosen; empty for switches and numbers."""
+    least: float | None = None
+    most: str | float | None = None
+    """The largest number, or the name of the limit that says it."""
+    step: float | None = None
+    """None makes a free number, anything else a slider."""
+
+    @property
+    def is_switch(self) -> bool:
+        """Whether it is on or off."""
+        return not self.choices and self.least is None
+
+    def upper(self, limits: Limits) -> float:
+        """The largest number it may be here."""
+        return getattr(limits, self.most) if isinstance(self.most, str) else self.most
+
+    def read(self, value: Any, limits: Limits) -> Any:
+        """The setting: a choice, a switch's position, or a number within bounds. Raises ValueError."""
+        if self.choices:
+            fits, allowed = value in [v for _, v in self.choices], "one of " + ", ".join(t for t, _ in self.choices)
+        elif self.is_switch:
+            fits, allowed = isinstance(value, bool), "on or off"
+        else:
+            most, whole = self.upper(limits), isinstance(self.least, int)
+            fits = is_number(value) and self.least <= value <= most and not (whole and value != int(value))
+            allowed = f"{'a whole number ' if whole else ''}from {said(self.least)} to {said(most)}"
+            value = int(value) if fits and whole else value
+        if not fits:
+            raise ValueError(f"{self.label} must be {allowed}, not {said(value)}")
+        return value
+
+    def build(self, limits: Limits, value: Any, **looks: Any) -> gr.components.Component:
+        """Its component, holding this value."""
+        looks = {"label": self.label, "info": self.why, "value": value, **looks}
+        if self.choices:
+            # another text may allow other choices while an event is under way: `read` holds the value to them
+            return LenientDropdown(list(self.choices), **looks)
+        if self.is_switch:
+            return gr.Checkbox(**looks)
+        if self.step is None:
+            return gr.Number(**looks)
+        return gr.Slider(self.least, self.upper(limits), step=self.step, **{"buttons": ["reset"], **looks})
+
+    def shown(self, value: Any) -> str:
+        """A value as the page says it."""
+        if self.choices:
+            return str(next((title for title, v in self.choices if v == value), value))
+        if self.is_switch:
+            return "on" if value else "off"
+        return said(value) if is_number(value) else str(value)
+
+
+def titled(values: Iterable[str], **titles: str) -> tuple[tuple[str, str], ...]:
+    """Choices: each value with its title, or as its own."""
+    return tuple((titles.get(value, value), value) for value in values)
+
+
+def read(fields: Iterable[Field], values: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    """All settings of a form by name, each as its field reads it. Raises ValueError for the first that does not fit."""
+    return {field.name: field.read(values[field.name], limits) for field in fields}
+
+
+def draw(fields: Iterable[Field], limits: Limits, values: Mapping[str, Any]) -> dict[str, gr.components.Component]:
+    """Components by their fields' names, one below the other, holding these values."""
+    return {field.name: field.build(limits, values[field.name]) for field in fields}
+
+
+def by_name(components: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
+    """What an event sent, by the names of the components that it came from."""
+    return {name: values[component] for name, component in components.items() if component in values}
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a number, neither a switch nor infinite."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53
+
+
+def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """A whole number, within bounds where there are any, out of what a page or a program sent. Raises ValueError."""
+    fits = is_number(value) and value == int(value)
+    if not fits or (least is not None and value < least) or (most is not None and value > most):
+        bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
+        raise ValueError(f"{name} must be a whole number{bounds}, not {said(value)}")
+    return int(value)
+
+
+def said(value: Any) -> str:
+    """A value in a sentence: numbers with separators and without powers of ten, others as they are written in code."""
+    if not is_number(value):
+        return f"{value!r}"[:60]
+    if value == int(value):
+        return f"{int(value):,}"
+    return f"{value:,.8f}".rstrip("0") if abs(value) >= 1e-6 else f"{value:g}"
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values of a field mean the same: a page makes 0 of 0.0."""
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-9)
+    return a == b

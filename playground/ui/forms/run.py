@@ -1,0 +1,299 @@
+"""A run's form: every setting with its one-line why, as a table; sizes and presets; from there to a RunSpec and back.
+
+`FIELDS` is the one list: a field's `name` is the name in ModelConfig, TrainConfig or RunSpec. Sizes and presets are
+dictionaries of the same names, so that setting the form is always "these values, in this order".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...model import PRESETS, ModelConfig, Preset
+from ...model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
+from ...service.limits import Limits
+from ...service.runs import SENTENCES, RunSpec, Source
+from ...training import RECIPES, TrainConfig
+from ...training.config import OPTIMIZERS, SCHEDULES
+from ..page import LABELS
+from . import texts
+from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
+from .texts import TOKENIZERS, check_tokenizer, expected_vocabulary
+
+FIELDS: tuple[Field, ...] = (
+    Field("tokenizer", "Pieces of text (tokens)", "Small pieces are easy to learn, large ones see further.", "text",
+          TOKENIZERS),
+    Field("vocab_size", "Size of a learned BPE vocabulary", "More pieces mean shorter texts but a larger table.",
+          "text", least=257, most=16384),
+    Field("n_layers", "Layers", "More steps of thought; time and size grow in proportion.", "shape", least=1,
+          most="layers", step=1),
+    Field("d_model", "Width (d_model)", "Numbers per token; size grows with its square.", "shape", least=8,
+          most=1024, step=8),
+    Field("n_heads", "Attention heads", "Each looks for something of its own; must divide the width.", "shape",
+          least=1, most=32, step=1),
+    Field("n_kv_heads", "Key/value heads", "Fewer than heads shares them: a smaller cache. 0: as many as heads.",
+          "shape", least=0, most=32),
+    Field("d_ff", "Feed-forward width (d_ff)", "Where most parameters are. 0: 4 times the width, or 8/3 with SwiGLU.",
+          "shape", least=0, most=8192),
+    Field("context_length", "Context", "How many tokens it sees at once.", "shape", least=8, most="context", step=8),
+    Field("positions", "Positions", "How it knows the order of tokens.", "parts",
+          titled(POSITIONS, learned="learned table", sinusoidal="sinusoidal", rotary="rotary (RoPE)",
+          none="none at all")),
+    Field("norm", "Norm", "Keeps the numbers in range.", "parts",
+          titled(NORMS, layernorm="LayerNorm", rmsnorm="RMSNorm")),
+    Field("norm_placement", "Norm placement", "Before each part trains calmly; after each sum is the original.",
+          "parts", titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
+    Field("activation", "Activation", "The bend in the feed-forward layer.", "parts",
+          titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
+    Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
+          "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
+    Field("init_std", "First weights", "Their spread before training.", "parts",
+          (("1/√inputs", FOLLOWS), ("0.02 (GPT-2)", 0.02))),
+    Field("qk_norm", "Normalise queries and keys", "Keeps scores small at high learning rates.", "parts"),
+    Field("tie_embeddings", "Tie the output to the embedding",
+          "One table for reading and writing: fewer parameters.", "parts"),
+    Field("scale_embeddings", "Embedding × √width", "As in the first transformer.", "parts"),
+    Field("qkv_bias", "Biases on Q, K, V", "Three more vectors per layer.", "parts"),
+    Field("attention_output_bias", "Bias after attention", "One more vector per layer.", "parts"),
+    Field("feedforward_bias", "Biases in the feed-forward", "Two more vectors per layer.", "parts"),
+    Field("head_bias", "Bias on the output", "One number per token of the vocabulary.", "parts"),
+    Field("zero_init_outputs", "Start every block as nothing", "Output projections begin at zero: a calm start.",
+          "parts"),
+    Field("causal", "Hide the future (causal mask)",
+          "Off: it may peek at what it should predict. See what goes wrong.", "parts"),
+    Field("dropout", "Dropout", "Zeroes numbers at random, against learning by heart.", "learning", least=0.0,
+          most=0.6, step=0.05),
+    Field("steps", "Steps", "Updates of the weights; time grows in proportion.", "learning", least=1, most="steps"),
+    Field("batch_size", "Batch", "Windows per step: steadier, but slower steps.", "learning", least=1, most="batch",
+          step=1),
+    Field("optimizer", "Optimizer", "Muon learns faster per step, AdamW is the classic.", "learning",
+          titled(OPTIMIZERS, muon="Muon + AdamW", adamw="AdamW")),
+    Field("learning_rate", "Learning rate", "Too low learns slowly, too high blows up.", "learning", least=1e-6,
+          most=1.0),
+    Field("muon_learning_rate", "Muon's rate", "For the matrices, where Muon trains them.", "learning", least=1e-6,
+          most=1.0),
+    Field("muon_momentum", "Muon's memory", "How long it remembers the gradient.", "learning", least=0.0, most=0.999),
+    Field("schedule", "Schedule", "How the rate falls after the warm-up.", "learning",
+          titled(SCHEDULES, linear="linear to the end", cosine="cosine", constant="constant")),
+    Field("warmup_steps", "Warm-up", "Steps over which the rate rises from zero.", "learning", least=0, most="steps"),
+    Field("weight_decay", "Weight decay", "Pulls weights towards zero.", "learning", least=0.0, most=1.0, step=0.01),
+    Field("gradient_clip", "Gradient clip", "Longest allowed step of the gradient; 0 is off.", "learning", least=0.0,
+          most=10.0, step=0.1),
+    Field("precision", "Precision", "bf16 is faster where the processor has it.", "learning",
+          (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
+    Field("eval_every", "Steps between evaluations", "More points on the curve, a little slower.", "learning",
+          least=5, most="steps"),
+    Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
+          least=0, most="steps"),
+    Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,
+          most=2**31),
+)  # fmt: skip
+
+BY_NAME = {field.name: field for field in FIELDS}
+LABELS.update({name: f"“{field.label}”" for name, field in BY_NAME.items()})
+GROUPS = {
+    "text": "Text",
+    "shape": "Shape",
+    "parts": "Parts of the model",
+    "learning": "Learning",
+}
+_MODEL_NAMES = tuple(f.name for f in FIELDS if f.name in ModelConfig.__dataclass_fields__ and f.name != "vocab_size")
+_MAY_FOLLOW = ("n_kv_heads", "d_ff", "init_std")
+_TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass_fields__)
+
+SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
+SYSTEMS = ("s1", "s2", "s3", "s4", "s5", "gpt2-small", "nanogpt-cpu")
+_TWIN = {"n_layers": 4, "d_model": 128, "n_heads": 4, "context_length": 64, "d_ff": None}
+
+EVALUATION_TOKENS = 8192
+
+
+# ---- sizes and presets: values by field name -------------------------------------------------------------------------
+
+
+def setting_name(name: str) -> str:
+    """What the page calls a setting: its control's label, or its name in words."""
+    return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
+
+
+def setting_shown(name: str, value: Any) -> str:
+    """A setting's value as the page writes it."""
+    if value is None:
+        return "–"
+    if name in BY_NAME and BY_NAME[name].choices:
+        return BY_NAME[name].shown(value)
+    return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
+
+
+def size_values(size: str, source: str) -> dict[str, Any]:
+    """What the form holds at this position of the dial, for this text."""
+    if source == SENTENCES and size == "tiny":
+        values = _values_of(PRESETS["s5"].config, RECIPES["s5"])
+    else:
+        values = _values_of(PRESETS[size].config, RECIPES[size])
+        if source == SENTENCES:
+            values |= {"context_length": 32, "steps": 200, "warmup_steps": 20}
+        elif size == "medium":
+            values["steps"] = 600  # some minutes on a CPU
+    tokenizer = "word" if source == SENTENCES else "char"
+    return values | {
+        "tokenizer": tokenizer,
+        "vocab_size": 512,
+        "eval_every": max(values["steps"] // 20, 5),
+        "sample_every": max(values["steps"] // 8, 1),
+        "seed": 0,
+    }
+
+
+def preset_values(preset: Preset, limits: Limits) -> tuple[dict[str, Any], bool]:
+    """A teaching system's settings, and whether its shape had to shrink to a twin that can be trained here."""
+    config, training = preset.config, RECIPES.get(preset.name, RECIPES["small"])
+    too_large = config.n_parameters > min(limits.parameters, 10_000_000)
+    if too_large:
+        config = config.replace(**_TWIN)
+    tokenizer = "word" if preset.name == "s5" else "char"
+    values = _values_of(config, training) | {"tokenizer": tokenizer, "sample_every": max(training.steps // 8, 1)}
+    return values, too_large
+
+
+def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
+    values = {name: getattr(config, name) for name in _MODEL_NAMES}
+    values |= {name: getattr(training, name) for name in _TRAIN_NAMES}
+    return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
+
+
+def base_values(base: Any, source: str, limits: Limits) -> dict[str, Any]:
+    """The settings of a size or teaching system with this text; of the first size for anything else."""
+    if base in SYSTEMS:
+        return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
+    return size_values(base if base in SIZES else "small", source)
+
+
+def size_of(values: Mapping[str, Any]) -> str | None:
+    """The size whose shape this is; None where it is another."""
+    shape = [field.name for field in FIELDS if field.group == "shape"]
+    for size in SIZES:
+        known = size_values(size, values.get("source"))
+        if all(same(values[name], known[name]) for name in shape):
+            return size
+    return None
+
+
+def for_another_text(values: Mapping[str, Any], source: str, limits: Limits) -> dict[str, Any]:
+    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
+    usual = [base_values(values.get("base"), other, limits) for other in texts.SOURCES]
+    new = base_values(values.get("base"), source, limits)
+    kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
+    if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
+        kept.discard("tokenizer")
+    return {name: values[name] if name in kept else new[name] for name in BY_NAME}
+
+
+def nearest(values: Mapping[str, Any], source: str, limits: Limits) -> str:
+    """The size or teaching system from which these settings differ least."""
+    bases = {name: base_values(name, source, limits) for name in (*SIZES, *SYSTEMS)}
+    return min(bases, key=lambda name: len(changed(values, bases[name])))
+
+
+# ---- the form to a run, and back -------------------------------------------------------------------------------------
+
+
+def model_config(values: Mapping[str, Any]) -> ModelConfig:
+    """The model that these settings describe; its vocabulary is estimated. Raises ValueError."""
+    chosen = {name: _settled(name, values[name]) for name in _MODEL_NAMES}
+    chosen |= {name: chosen[name] or None for name in _MAY_FOLLOW}
+    tokenizer = values["tokenizer"]
+    learned = _settled("vocab_size", values["vocab_size"]) if tokenizer == "bpe" else None
+    return ModelConfig(vocab_size=learned or expected_vocabulary(values.get("source"), tokenizer), **chosen)
+
+
+def train_config(values: Mapping[str, Any]) -> TrainConfig:
+    """How these settings train. Raises ValueError."""
+    context = max(_settled("context_length", values["context_length"]), 1)
+    return TrainConfig(
+        **{name: _settled(name, values[name]) for name in _TRAIN_NAMES},
+        # scoring takes about as long whatever the context, so that Stop is never held up by it
+        eval_windows=max(EVALUATION_TOKENS // context, 8),
+        sample_prompt=str(values.get("prompt") or ""),
+        sample_tokens=7 if values.get("source") == SENTENCES else 120 if values["tokenizer"] == "char" else 40,
+    )
+
+
+def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
+    """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
+    values = {**values, **read(FIELDS, values, limits)}
+    check_tokenizer(source, values["tokenizer"])
+    return RunSpec(
+        source=source,
+        model=model_config(values),
+        training=train_config(values),
+        tokenizer=values["tokenizer"],
+        vocab_size=values["vocab_size"] if values["tokenizer"] == "bpe" else None,
+        size=str(values.get("size") or "custom"),
+    )
+
+
+def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
+    """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
+    values = _values_of(spec.model, spec.training) | {
+        "tokenizer": spec.tokenizer,
+        "vocab_size": spec.vocab_size or 512,
+        "eval_every": max(spec.training.eval_every, 5),
+        "prompt": spec.prompt,
+        **texts.values_of(spec.source),
+    }
+    base = nearest(values, values["source"], limits)
+    return values | {"base": base, "size": size_of(values)}
+
+
+def _settled(name: str, value: Any) -> Any:
+    """The value, an int where the field takes whole numbers."""
+    field = BY_NAME[name]
+    return whole(field.label, value) if isinstance(field.least, int) else value
+
+
+# ---- what a change means ---------------------------------------------------------------------------------------------
+
+
+def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[Field]:
+    """The fields whose values differ from the base."""
+    return [field for field in FIELDS if not same(values.get(field.name), base.get(field.name))]
+
+
+def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """(setting, what it changes) for every field that differs from the base."""
+    return [
+        (
+            f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}",
+            _effect(field, values, base),
+        )
+        for field in changed(values, base)
+    ]
+
+
+def _effect(field: Field, values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """What this one change does to the base's size and speed."""
+    now, was = values[field.name], base[field.name]
+    if field.name in ("steps", "batch_size"):
+        if not is_number(now) or now <= 0:
+            return ""
+        return f"{times(now / was)} the {'time' if field.name == 'steps' else 'text per step'}"
+    if field.name == "causal" and not now:
+        return "training looks wonderful and writing fails: each token sees its own answer"
+    if field.name not in (*_MODEL_NAMES, "tokenizer", "vocab_size"):
+        return ""
+    try:
+        before, after = model_config(base), model_config({**base, field.name: now})
+    except ValueError as problem:
+        return f"not possible: {problem}"
+    more = after.n_parameters - before.n_parameters
+    work = after.flops_per_token() / before.flops_per_token()
+    parts = [f"{more:+,} parameters"] if more else []
+    if abs(work - 1) > 0.02:
+        parts.append(f"{times(work)} the work per token")
+    return ", ".join(parts) or "the size stays the same"
+
+
+def times(factor: float) -> str:
+    """A factor in two digits: 0.25×, 3.1×, 190×."""
+    return f"{said(float(f'{factor:.2g}'))}×"

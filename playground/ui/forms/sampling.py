@@ -1,0 +1,57 @@
+"""How to write: every setting of sampling as a table, and from there to a SamplingConfig, for tabs and endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...decoding import SAMPLING_PRESETS, SamplingConfig
+from ...service.limits import Limits
+from .fields import Field, whole
+
+FIELDS: tuple[Field, ...] = (
+    Field("temperature", "Temperature", "Below 1 safer, above 1 more even; 0 is greedy.", least=0.0, most=3, step=0.05),
+    Field("new_tokens", "New tokens", "How much to write.", least=1, most="new_tokens", step=1),
+    Field("top_k", "Top-k", "Keep the k likeliest; 0 keeps all.", least=0, most=2**31),
+    Field("top_p", "Top-p", "The likeliest that hold this share; 1 for all.", least=0.01, most=1, step=0.01),
+    Field("min_p", "Min-p", "Drop what is less likely than this share of the likeliest.", least=0.0, most=1, step=0.01),
+    Field("repetition_penalty", "Repetition penalty", "Above 1, tokens that occurred get less likely.", least=0.5,
+          most=2, step=0.05),
+    Field("samples", "Samples", "Several continuations of the same prompt at once.", least=1, most="samples", step=1),
+    Field("seed", "Seed", "Moves on with every text, unless it is kept.", least=0, most=2**53),
+    Field("greedy", "Greedy", "Always the likeliest token; other rules are idle."),
+)  # fmt: skip
+BY_NAME = {field.name: field for field in FIELDS}
+_NAMES = tuple(SamplingConfig.__dataclass_fields__)
+
+WHY = {
+    "neutral": "the model's own distribution, nothing changed",
+    "careful": "low temperature: the likeliest continuations",
+    "balanced": "a little cooler, the long tail cut off",
+    "creative": "full temperature, only the absurd cut off",
+    "wild": "temperature 2: nearly everything is possible",
+    "greedy": "always the likeliest token",
+}
+FIRST_PRESET = "balanced"
+
+
+def preset_values(name: str) -> dict[str, Any]:
+    """What the form holds with this preset, all that one says but the seed."""
+    values = SAMPLING_PRESETS[name].to_dict()
+    del values["seed"]
+    return values | {"top_k": values["top_k"] or 0}
+
+
+def first_values(limits: Limits) -> dict[str, Any]:
+    """What the form opens with."""
+    return preset_values(FIRST_PRESET) | {"new_tokens": min(200, limits.new_tokens), "samples": 1, "seed": 0}
+
+
+def sampling(values: Mapping[str, Any], **changes: Any) -> SamplingConfig:
+    """The rules that these values say, as far as they are given. Raises ValueError where a number makes no sense."""
+    given = {name: values[name] for name in _NAMES if name in values}
+    if "top_k" in given:
+        given["top_k"] = whole("top-k", given["top_k"]) or None
+    if "seed" in given:
+        given["seed"] = whole("seed", given["seed"])
+    return SamplingConfig(**{**given, **changes})

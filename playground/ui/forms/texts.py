@@ -1,0 +1,216 @@
+"""Texts: the choice of what to learn from and of its pieces, the same on every tab: drawn, read, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from ...data import LANGUAGES, TextError, decode_upload
+from ...service.limits import Limits
+from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
+from ..page import QUIETLY, sentence
+from ..theme import notice
+from .excerpts import contents_of, note_of
+from .fields import titled
+
+SOURCES = {
+    **{name: language.title for name, language in LANGUAGES.items()},
+    SENTENCES: "Twenty sentences",
+    OWN_TEXT: "My own text",
+}
+NOTES = {
+    **{name: language.note for name, language in LANGUAGES.items()},
+    SENTENCES: "Twenty short sentences in words, far too few to hold any out: watch it learn them by heart.",
+    OWN_TEXT: "A page is enough to see something, 100,000 characters make it good; ordinary text has no known floor.",
+}
+PROMPTS = {
+    **{name: language.prompt for name, language in LANGUAGES.items()},
+    SENTENCES: "the cat",
+    OWN_TEXT: "",
+}
+OWN_KINDS = {"paste": "Paste it", "upload": "Upload a file", "hub": "A file on the Hub"}
+OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
+"""The controls that say which text of one's own."""
+SET_BY_SOURCE = ("source_note", "own", "tokenizer")
+"""The components that another text changes, besides the settings."""
+
+TOKENIZERS = titled(
+    ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base"),
+    char="characters",
+    word="words",
+    bpe="byte pairs learned from the text (BPE)",
+    gpt2="GPT-2's byte pairs",
+    cl100k_base="GPT-4's byte pairs (cl100k)",
+    o200k_base="GPT-4o's byte pairs (o200k)",
+)
+TOKENIZERS_OF = {
+    **{name: ("char", "word") for name in LANGUAGES},
+    SENTENCES: ("word",),
+    OWN_TEXT: tuple(value for _, value in TOKENIZERS),
+}
+# as many different tokens as our own texts have, and about as many as others will
+_KNOWN_VOCABULARY = {
+    ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
+    ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
+    ("dialects", "char"): 26, ("dialects", "word"): 46, (SENTENCES, "word"): 28,
+}  # fmt: skip
+_GUESSED_VOCABULARY = {
+    "char": 64, "word": 2000, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277, "o200k_base": 200_019
+}  # fmt: skip
+
+
+def expected_vocabulary(source: Any, tokenizer: str) -> int:
+    """How many tokens there will be; of a text that has not been read, about how many."""
+    return _KNOWN_VOCABULARY.get((source, tokenizer)) or _GUESSED_VOCABULARY.get(tokenizer, 64)
+
+
+def knows_vocabulary(source: Any, tokenizer: str) -> bool:
+    """Whether `expected_vocabulary` is sure."""
+    return (source, tokenizer) in _KNOWN_VOCABULARY
+
+
+def check_tokenizer(source: Source, tokenizer: str) -> None:
+    """Raise ValueError unless this text can be taken apart so."""
+    allowed = TOKENIZERS_OF.get(source.kind, TOKENIZERS_OF[OWN_TEXT])
+    if tokenizer not in allowed:
+        titles = " or ".join(title for title, name in TOKENIZERS if name in allowed)
+        raise ValueError(f"{source.title} can only be read in {titles}: choose that under “Pieces of text”")
+
+
+def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
+    """What the form says to learn from; an uploaded file is read here. Raises ValueError."""
+    kind, how = values["source"], values.get("own_kind") or "paste"
+    if kind not in SOURCES:
+        raise TextError("choose a language or your own text to learn from")
+    if kind != OWN_TEXT:
+        return Source(kind)
+    if how == "hub":
+        repo, filename = str(values["hub_repo"] or "").strip(), str(values["hub_file"] or "").strip()
+        if not repo or not filename:
+            raise TextError("name a repository of the Hub as user/name, and a text file in it")
+        return Source(HUB_FILE, repo=repo, filename=filename, repo_type=values["hub_type"])
+    if how == "upload":
+        if not values["upload"]:
+            raise TextError("choose a file to upload first, or paste your text")
+        path = Path(values["upload"])
+        limits.check_size(path.stat().st_size)
+        return Source(OWN_TEXT, text=decode_upload(path.read_bytes(), name=path.name, max_bytes=limits.text_bytes))
+    text = str(values["text"] or "")
+    if not text.strip():
+        raise TextError("there is no text yet: paste a page or more, or choose a language")
+    limits.check_text(text)
+    return Source(OWN_TEXT, text=text)
+
+
+def values_of(source: Source) -> dict[str, Any]:
+    """What the form has to hold for this text, by name; a text that is too long for a page is left out."""
+    hub = source.kind == HUB_FILE
+    return {
+        "source": OWN_TEXT if hub else source.kind,
+        "own_kind": "hub" if hub else "paste",
+        "text": source.pasted,
+        "hub_repo": source.repo,
+        "hub_file": source.filename if hub else "",
+        "hub_type": source.repo_type,
+    }
+
+
+# ---- its components --------------------------------------------------------------------------------------------------
+
+
+def note_html(source: str) -> str:
+    """What is said of a choice: why one would take it, and what it looks like."""
+    return note_of(source, NOTES[source])
+
+
+def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
+    """What one's own text holds, or why it cannot be read; empty as long as there is none."""
+    given = values["upload"] if values["own_kind"] == "upload" else values["text"]
+    if values["own_kind"] == "hub" or not given or not str(given).strip():
+        return ""
+    try:
+        return contents_of(source_of(values, limits).text)
+    except (ValueError, OSError) as problem:
+        return notice(sentence(str(problem)), "error")
+
+
+def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
+    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
+    c: dict[str, Any] = {}
+    c["source"] = gr.Radio(
+        [(title, name) for name, title in SOURCES.items()],
+        value=first,
+        label=label,
+        elem_classes="pills",
+        elem_id=f"{prefix}source",
+    )
+    c["source_note"] = gr.HTML(note_html(first), padding=False, elem_id=f"{prefix}source-note")
+    with gr.Column(visible=False, elem_id=f"{prefix}own-text") as c["own"]:
+        c["own_kind"] = gr.Radio(
+            [(title, name) for name, title in OWN_KINDS.items()], value="paste", show_label=False, container=False
+        )
+        c["text"] = gr.Textbox(
+            label="Your text",
+            lines=6,
+            max_lines=12,
+            placeholder="Paste a page or more: a story, a poem, a chat, code …",
+            elem_id=f"{prefix}text",
+        )
+        c["upload"] = gr.File(
+            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=170
+        )
+        with gr.Column(visible=False) as c["hub"]:
+            c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
+            c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
+            c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+        c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
+        c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
+    c["own_kind"].input(lambda kind: shown_kind(c, kind), c["own_kind"], [c[n] for n in _KINDS], **QUIETLY)
+
+    def contents(kind: Any, text: Any, upload: Any) -> str:
+        return contents_html({"source": OWN_TEXT, "own_kind": kind, "text": text, "upload": upload}, limits)
+
+    asked = [c["own_kind"], c["text"], c["upload"]]
+    # gradio tells of no `input` where a text was pasted
+    for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
+        listen(contents, asked, c["contents"], trigger_mode="always_last", **QUIETLY)
+    return c
+
+
+_KINDS = ("text", "upload", "hub")
+
+
+def shown_kind(c: Mapping[str, Any], kind: Any) -> dict:
+    """Updates that show paste, upload or the Hub."""
+    return {
+        c["text"]: gr.Textbox(visible=kind == "paste"),
+        c["upload"]: gr.File(visible=kind == "upload"),
+        c["hub"]: gr.Column(visible=kind == "hub"),
+    }
+
+
+def chosen(c: Mapping[str, Any], source: str, tokenizer: str) -> dict:
+    """Updates that follow from another text: SET_BY_SOURCE."""
+    allowed = TOKENIZERS_OF[source]
+    return {
+        c["own"]: gr.Column(visible=source == OWN_TEXT),
+        c["source_note"]: note_html(source),
+        c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], value=tokenizer),
+    }
+
+
+def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
+    """Updates that make the choice hold these values (of `values_of`), `tokenizer` among them."""
+    out = {c["source"]: values["source"], **chosen(c, values["source"], values["tokenizer"])}
+    if values["source"] == OWN_TEXT:
+        out |= shown_kind(c, values["own_kind"])
+        out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
+        out[c["text"]] = gr.Textbox(values["text"], visible=values["own_kind"] == "paste")
+    return out
+
+
+PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
+"""The components that `put_back` changes."""

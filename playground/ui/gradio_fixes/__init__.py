@@ -1,0 +1,13 @@
+"""What gradio 6.31 does badly for this page, mended: a patch a file, which says what it mends and how one tells that it
+is still needed. `tests/ui/test_gradio_fixes.py` tries each against plain gradio, so that a release which needs one no
+longer, or takes it no longer, is seen. requirements.txt holds gradio to the minor version that was tried.
+
+blocks.py          gr.Blocks with what follows
+slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away
+skipped_outputs.py a new component for every output that a handler leaves alone
+small_sessions.py  a copy of every component's properties for each page that is opened
+lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
+first_script.py    scripts that come after gradio's own, whatever asks for them
+quick_import.py    type stubs written beside gradio's sources at every start
+(assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
+"""

@@ -1,0 +1,18 @@
+"""Blocks: gradio's Blocks, but that what does nothing costs nothing.
+
+A visitor's run is trained in the same process, so whatever gradio does takes time from it.
+"""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from . import small_sessions
+from .skipped_outputs import SkippedOutputs
+from .slow_queue import SlowQueue
+
+small_sessions.install()
+
+
+class Blocks(SlowQueue, SkippedOutputs, gr.Blocks):
+    """The page, with some of gradio's habits mended."""

@@ -1,0 +1,73 @@
+"""Step by step on a desk and on a phone: all of a step on one screen, a bar that stays, arrows, nothing that jumps."""
+
+from playwright.sync_api import expect
+
+from playground.ui.tabs.inspect.pictures import HEIGHT
+
+BOX = """id => {
+  const { top, bottom, left, right } = document.getElementById(id).getBoundingClientRect();
+  return { top, bottom, left, right };
+}"""
+IN_SIGHT = """() => {
+  const chosen = document.querySelector("#inspect-steps input:checked").closest("label");
+  const { left, right } = chosen.getBoundingClientRect();
+  return left >= 0 && right <= 390;
+}"""
+
+
+def opened(page, address: str, query: str = "tab=inspect"):
+    page.goto(f"{address}?{query}")
+    page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
+    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
+
+
+def step_number(page) -> int:
+    return int(page.locator(".step-number").inner_text().split()[1])
+
+
+def test_a_step_fits_one_screen_and_next_stays_where_it_was(address, open_page):
+    page = open_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    opened(page, address)
+    page.locator("#inspect-step-card").evaluate("card => card.scrollIntoView()")
+    count = int(page.locator(".step-number").inner_text().split()[-1])
+    where = page.evaluate(BOX, "inspect-next")
+    titles = []
+    for number in range(1, count + 1):
+        expect(page.locator(".step-number")).to_have_text(f"Step {number} of {count}")
+        page.wait_for_function(
+            "height => document.querySelector('#inspect-step-chart .chart-plot').clientHeight === height", arg=HEIGHT
+        )
+        card = page.evaluate(BOX, "inspect-step-card")
+        assert card["top"] >= -1 and card["bottom"] <= 800, (number, card)
+        assert page.evaluate(BOX, "inspect-next") == where, number
+        words = page.locator("#inspect-how").inner_text()
+        assert words.startswith("Why") and "\nLook" in words and "# drawn: " in words
+        titles.append(page.locator("#inspect-step h3").inner_text())
+        if number < count:
+            page.locator("#inspect-next").click() if number % 2 else page.keyboard.press("ArrowRight")
+    assert len(set(titles)) == count
+    expect(page.locator("#inspect-next")).to_be_disabled()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".step-number")).to_have_text(f"Step {count - 1} of {count}")
+    # a field keeps its arrows
+    page.locator("#inspect-prompt textarea").focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_timeout(500)
+    assert step_number(page) == count - 1
+
+
+def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone_page):
+    page = phone_page
+    opened(page, address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("#inspect-how").evaluate("box => box.scrollIntoView()")
+    for _ in range(6):
+        before = step_number(page)
+        where = page.evaluate(BOX, "inspect-next")
+        assert 0 <= where["top"] < 60 and where["right"] <= 390
+        page.locator("#inspect-next").tap()
+        page.wait_for_function(
+            "n => document.querySelector('.step-number').textContent.startsWith(`Step ${n} `)", arg=before + 1
+        )
+    assert page.evaluate(BOX, "inspect-next")["top"] == where["top"]
+    page.wait_for_function(IN_SIGHT)

@@ -1,0 +1,148 @@
+"""What is asked in the shell is done, or refused in a sentence: nothing is ignored in silence."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from playground.cli import main
+from playground.cli import train as command
+from playground.data.tokenizers import CharTokenizer
+from playground.model import ModelConfig, Transformer
+from playground.storage import load, save
+from playground.storage.values import read_json, write_json
+from playground.training import TrainConfig, proof
+from playground.training.lock import owned
+
+SMALL = ["--preset", "tiny", "--set", "d_model=16", "context_length=16", "batch_size=2", "eval_every=4",
+         "eval_windows=2", "device=cpu", "precision=fp32"]  # fmt: skip
+
+
+def train(out: Path, *more: str) -> int:
+    return main(["train", "--language", "copy", "--steps", "4", "--out", str(out), *SMALL, *more])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A model of one layer and one head that reads sixteen characters."""
+    config = ModelConfig(vocab_size=5, context_length=16, n_layers=1, d_model=8, n_heads=1)
+    return save(tmp_path_factory.mktemp("asked") / "m", Transformer(config), CharTokenizer("abcd"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "--out", "{new}", "--set", "d_model=64", "d_model=48"], "--set gives d_model twice"),
+        (["train", "--out", "{new}", "--set", "steps=9", "--set", "steps=9"], "--set gives steps twice"),
+        (["train", "--out", "{new}", "--steps", "8", "--set", "steps=9"], "--steps and --set steps say the same"),
+        (["train", "--out", "{new}", "--prompt", "", "--set", "sample_prompt=a"], "--prompt and --set sample_prompt"),
+        (["train", "--out", "{new}", "--flavor", "t4-small"], "--flavor is for a job on the Hub: add --on hf-jobs"),
+        (["train", "--out", "{new}", "--timeout", "1h"], "--timeout is for a job on the Hub"),
+        (["train", "--out", "{new}", "--language", "klingon"], "dialects, sentences\n"),
+        (["train", "--out", "{new}", "--set", "device=cpu:3"], "there is one cpu on every machine: choose cpu"),
+        (["generate", "{made}", "--prompt", "a", "--greedy", "--temperature", "2"], "whatever --temperature may be"),
+        (["generate", "{made}", "--prompt", "a", "--greedy", "--top-k", "2", "--min-p", "0.1"], "--top-k and --min-p"),
+        (["generate", "{text}", "--prompt", "a"], "this is not a zip file: choose one"),
+        (["export", "{made}", "--out", "{text}"], "text.txt is a file: name a new folder"),
+    ],
+)
+def test_what_cannot_be_heeded_is_refused_by_name(made, tmp_path, capsys, arguments, sentence):
+    (tmp_path / "text.txt").write_text("no model")
+    places = {"new": tmp_path / "new", "made": made, "text": tmp_path / "text.txt"}
+    assert main([argument.format(**places) for argument in arguments]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and len(said.strip().splitlines()) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_empty_prompt_is_one(tmp_path, capsys):
+    assert train(tmp_path / "m", "--prompt", "1 ") == 0
+    assert main(["train", "--resume", "--out", str(tmp_path / "m"), "--steps", "8", "--prompt", "", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert [event["settings"]["sample_prompt"] for event in told if event["event"] == "changed"] == [["1 ", ""]]
+    assert {event["prompt"] for event in told if event["event"] == "sampled"} == {""}
+    checkpoint = load(tmp_path / "m")
+    assert checkpoint.about["prompt"] == checkpoint.about["training"]["sample_prompt"] == ""
+
+
+def test_a_prompt_that_is_longer_than_the_context_is_said(made, capsys):
+    for prompt, said in (
+        ("abcd" * 4, ""),
+        ("abcd" * 5, "The prompt has 20 tokens: only the last 16, a full context, count."),
+    ):
+        assert main(["generate", str(made), "--prompt", prompt, "--max-new-tokens", "1"]) == 0
+        err = capsys.readouterr().err
+        assert err.startswith(said) and bool(err) == bool(said)
+
+
+def test_one_layer_is_not_one_layers(made, capsys):
+    assert main(["info", str(made)]) == 0
+    assert "1 layer, d_model 8, 1 head, context 16; 5 characters" in capsys.readouterr().out
+    assert "1 layer, d_model 8, 1 head, context 16." in (made / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("values", [{"steps": 3}, {"samples": 3}, [], {"evaluations": {"step": 3}}, {"changes": [3]}])
+def test_a_record_of_another_form_is_told_in_plain_words(made, tmp_path, capsys, values):
+    checkpoint = load(made)
+    folder = save(tmp_path / "m", checkpoint.model, checkpoint.tokenizer)
+    write_json(folder / "history.json", values)
+    assert read_json(folder / "history.json") == values
+    assert main(["info", str(folder)]) == 2
+    said = capsys.readouterr().err
+    assert "history.json cannot be used: " in said
+    assert not any(word in said for word in ("object", "attribute", "'int'", "subscript", "NoneType"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no process can be killed at a moment of its own choosing there")
+def test_what_a_killed_run_left_half_written_is_gone_when_its_folder_has_an_owner_again(tmp_path):
+    folder = tmp_path / "m"
+    folder.mkdir()
+    kept = [folder / name for name in (".lock", ".notes.new", "model.new", ".model.12345678.other")]
+    for file in kept:
+        file.write_text("")
+    for write in ("write_file(path / 'resume.safetensors',", "write_folder(path,"):
+        code = (
+            "import os, pathlib, signal, sys; from playground.whole import write_file, write_folder\n"
+            "path = pathlib.Path(sys.argv[1])\n" + write + " lambda made: os.kill(os.getpid(), signal.SIGKILL))"
+        )
+        assert subprocess.run([sys.executable, "-c", code, str(folder)], timeout=60).returncode == -signal.SIGKILL
+    assert len(list(folder.iterdir())) == len(kept) + 2
+    owned(folder).release()
+    assert sorted(folder.iterdir()) == sorted(kept)
+
+
+def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting(tmp_path, monkeypatch, capsys):
+    used, plain = [], command.train
+
+    def watched(*args, **more):
+        for event in plain(*args, **more):
+            used.append(torch.get_num_threads())
+            yield event
+
+    monkeypatch.setattr(command, "train", watched)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        assert train(tmp_path / "small") == 0
+        assert set(used) == {1} and torch.get_num_threads() == 3
+        used.clear()
+        assert main(["train", "--language", "copy", "--steps", "1", "--out", str(tmp_path / "wide"), "--preset", "tiny",
+                     "--set", "batch_size=128", "d_model=64", "eval_windows=1", "device=cpu"]) == 0  # fmt: skip
+        assert set(used) == {3}
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_fp16_on_a_gpu_that_fails_its_proof_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr(proof, "pick_device", lambda name, work: torch.device("cuda"))
+    monkeypatch.setattr(proof, "fault", lambda device, dtype: "The GPU computes the decoding wrongly (9.0% off).")
+    model = ModelConfig(vocab_size=4, context_length=16, n_layers=1, d_model=8, n_heads=1)
+    with pytest.raises(ValueError, match=r"wrongly \(9.0% off\). fp16 training needs a GPU that works: choose fp32"):
+        proof.device_for(TrainConfig(precision="fp16"), model)
+    device, sentence = proof.device_for(TrainConfig(precision="fp32"), model)
+    assert device.type == "cpu" and sentence.endswith("Training runs on the processor instead.")

@@ -1,0 +1,99 @@
+"""Roles of heads: whoever was made to do a job is named for it, whoever does none is unclear."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data import LANGUAGES
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection import roles
+from playground.inspection.edits import SwitchOff, edits_tap
+from playground.inspection.roles import ROLES, head_tests
+from playground.model import ModelConfig, Transformer
+from playground.training.losses import window_losses
+from tests.model.configs import VARIANTS
+
+from .handmade import JOBS, handmade, text
+
+
+@pytest.fixture(scope="module")
+def tested():
+    return head_tests(handmade(), text())
+
+
+def test_heads_made_by_hand_are_named_for_their_jobs(tested):
+    assert tested.roles == [list(row) for row in JOBS]
+    assert set(ROLES) == {job for row in JOBS for job in row}, "every role there is was made by hand"
+
+
+def test_a_head_that_rests_on_the_first_token_until_something_repeats_is_induction(tested):
+    weights = {name: estimate.at(1, 0)[0] for name, estimate in tested.weights.items()}
+    assert weights["first"] > 0.3 and weights["induction"] > 0.6
+    assert tested.given_up["induction"].at(1, 0)[0] > 0.9
+
+
+def test_a_head_that_goes_by_place_keeps_its_weight_when_the_copy_is_replaced(tested):
+    followed = JOBS[0].index("followed")
+    assert tested.weights["induction"].at(0, followed)[0] > 0.9
+    assert abs(tested.given_up["induction"].at(0, followed)[0]) < 0.05
+
+
+def test_the_effect_is_what_the_loss_rises_by_without_the_head(tested):
+    model = handmade()
+    windows = roles._windows(torch.tensor(text()), model.config.context_length)
+    even, worth = JOBS[0].index("even"), []
+    for tap in ({}, {"tap": edits_tap([SwitchOff(0, "head", even)], model.config)}):
+        worth.append(window_losses(model, windows[:, :-1], windows[:, 1:], **tap).mean)
+    assert tested.effect.at(0, even)[0] == pytest.approx(worth[1] - worth[0], abs=1e-5) and worth[1] - worth[0] > 0.05
+    assert tested.loss == pytest.approx(worth[0], abs=1e-5)
+    effects = [tested.effect.mean[at] for at in tested.ranking()]
+    assert effects == sorted(effects, reverse=True) and {(0, 4), (0, 5)} == set(tested.ranking()[:2])
+
+
+@pytest.mark.parametrize("init_std", [0.02, None, 0.3])
+def test_heads_of_a_model_before_training_are_unclear(init_std):
+    """Of hundreds of heads, with and without each choice of architecture, at most one in twenty is named."""
+    language = LANGUAGES["stories"]
+    ids = CharTokenizer.from_text(language.sample(4000, seed=3)).encode(language.sample(4000, seed=3))
+    named, heads = [], 0
+    for name, config in VARIANTS.items():
+        for seed in range(2):
+            model = Transformer(config.replace(vocab_size=40, context_length=32, init_std=init_std), seed=100 + seed)
+            found = [role for row in head_tests(model, ids, seed=seed).roles for role in row]
+            heads += len(found)
+            named += [(name, role) for role in found if role != "unclear"]
+    assert heads >= 200 and len(named) <= 0.05 * heads, named
+
+
+def test_where_nothing_repeats_or_all_is_the_same_no_repetition_is_told():
+    """Five spaces are not induction: what followed last time is the token itself."""
+    model = handmade()
+    for ids in ([0] * 400, [3] * 400):
+        found = head_tests(model, ids)
+        assert np.isnan(found.weights["induction"].mean).all()
+        assert not {"induction", "duplicate", "followed"} & {role for row in found.roles for role in row}
+
+
+def test_too_short_a_text_or_context_is_refused_in_words():
+    with pytest.raises(ValueError, match="at least two texts of 5 tokens: here are 2 of 3"):
+        head_tests(handmade(), text()[:7])
+    with pytest.raises(ValueError, match=r"here are \d+ of 4"):
+        head_tests(Transformer(ModelConfig(vocab_size=30, context_length=4, d_model=16)), text())
+
+
+def test_intervals_hold_the_mean_nineteen_times_in_twenty():
+    rng, rounds, n = np.random.default_rng(0), 800, 6
+    drawn = 0.3 + 0.1 * rng.standard_normal((n, rounds, 1))
+    drawn[0, :10] = math.nan  # a text that could not tell
+    found = roles._estimate(drawn)
+    held = np.abs(found.mean - 0.3) <= found.margin
+    assert abs(held.mean() - 0.95) < 0.03
+    alone = roles._estimate(drawn[:1])
+    assert np.isinf(alone.margin).all() and (alone.low == -math.inf).all()
+
+
+def test_the_same_seed_tests_alike(tested):
+    again = head_tests(handmade(), text())
+    assert np.array_equal(again.given_up["induction"].mean, tested.given_up["induction"].mean)

@@ -1,0 +1,154 @@
+"""The best weights: kept as they were, through stops and resumes, and a run that stops when validation has risen."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+import playground
+from playground.data import corpus_from_text
+from playground.model import PRESETS, ModelConfig, Transformer
+from playground.training import BestKept, Evaluated, Finished, History, TrainConfig, evaluate, train
+from playground.training.autosave import FILE, read
+from playground.training.resume import SavedRun
+from playground.training.states import risen_for
+
+TEXT = Path(playground.__file__).parent / "data/texts/lighthouse.txt"
+CORPUS = corpus_from_text(TEXT.read_text(encoding="utf-8")[:1500])  # too little to learn but by heart
+SHAPE = PRESETS["tiny"].config.replace(vocab_size=CORPUS.vocab_size, context_length=32)
+CONFIG = TrainConfig(
+    steps=110, batch_size=8, eval_every=4, eval_windows=None, warmup_steps=20,
+    device="cpu", precision="fp32", seed=3,
+)  # fmt: skip
+
+
+def tiny() -> Transformer:
+    return Transformer(SHAPE)
+
+
+def told(events) -> tuple[History, list[BestKept], Finished]:
+    history, kept = History(), []
+    for event in events:
+        history.add(event)
+        if isinstance(event, BestKept):
+            kept.append(event)
+    return history, kept, event
+
+
+def val_loss(weights) -> float:
+    model = tiny()
+    model.load_state_dict(weights)
+    return evaluate(model, *CORPUS.windows("val", 32))
+
+
+def stopped(config, folder, step: int) -> None:
+    """A run in this folder that somebody has stopped after so many steps."""
+    steps = []
+    for event in train(tiny(), CORPUS, config, folder=folder, should_stop=lambda: len(steps) >= step):
+        steps.extend([event] * (event.event == "stepped"))
+
+
+@pytest.fixture(scope="module")
+def overfitted():
+    return told(train(tiny(), CORPUS, CONFIG))
+
+
+def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
+    history, kept, finished = overfitted
+    step, lowest = history.best
+    assert finished.reason == "done" and step < 110 and history.val_loss > lowest + 0.1
+    assert kept[-1].best_step == step and kept[-1].val_loss == lowest
+    assert val_loss(kept[-1].state) == pytest.approx(lowest, abs=1e-6)
+    assert "state" not in kept[-1].to_dict()
+    assert len({event.best_step for event in kept}) == len(kept)  # each once
+
+
+def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
+    text = corpus_from_text("a stitch in time saves nine. " * 60)
+    model = Transformer(ModelConfig(text.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
+    history, kept, _ = told(train(model, text, CONFIG.replace(steps=12, learning_rate=2e-3)))
+    assert history.best[0] == 12 and not kept
+
+
+def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
+    import playground.training.trainer as trainer
+
+    monkeypatch.setattr(trainer.Run, "_best_behind", lambda self: iter(()))
+    assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
+
+
+@pytest.mark.parametrize("stop_at", [7, 100])  # before and after the best
+def test_a_resumed_run_keeps_the_best_of_the_whole(tmp_path, overfitted, stop_at):
+    whole, kept, _ = overfitted
+    stopped(CONFIG, tmp_path, stop_at)
+    _, again, _ = told(train(tiny(), CORPUS, CONFIG, folder=tmp_path, resume=True))
+    assert again[-1].best_step == kept[-1].best_step and again[-1].val_loss == pytest.approx(kept[-1].val_loss)
+    assert all(torch.equal(again[-1].state[name], tensor) for name, tensor in kept[-1].state.items())
+    if stop_at == 100:
+        assert again[0].step == 100 and again[0].best_step == whole.best[0]  # told at once, for whoever asks meanwhile
+
+
+def test_a_saved_state_holds_the_best_once(tmp_path, overfitted):
+    """Its tensors are written only where they are not the model's own."""
+    list(train(tiny(), CORPUS, CONFIG, folder=tmp_path))
+    notes, tensors = read(tmp_path)
+    assert notes["best"] == {"step": overfitted[0].best[0], "val_loss": overfitted[0].best[1]}
+    assert sum(name.startswith("best/") for name in tensors) == sum(name.startswith("model/") for name in tensors)
+    other = tmp_path / "other"
+    list(train(tiny(), CORPUS, CONFIG.replace(steps=4), folder=other))
+    notes, tensors = read(other)
+    assert notes["best"]["step"] == 4 and not any(name.startswith("best/") for name in tensors)
+
+
+def test_a_damaged_best_is_a_sentence(tmp_path):
+    list(train(tiny(), CORPUS, CONFIG, folder=tmp_path))
+    with safe_open(tmp_path / FILE, framework="pt") as file:
+        metadata = file.metadata()
+    tensors = {name: t for name, t in load_file(tmp_path / FILE).items() if name != "best/head.weight"}
+    save_file(tensors, tmp_path / FILE, metadata=metadata)
+    with pytest.raises(ValueError, match="is damaged and cannot be resumed"):
+        train(tiny(), CORPUS, CONFIG.replace(steps=120), folder=tmp_path, resume=True)
+
+
+# ---- stopping --------------------------------------------------------------------------------------------------------
+
+PATIENT = CONFIG.replace(patience=3)
+
+
+def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted):
+    history, kept, finished = told(train(tiny(), CORPUS, PATIENT))
+    assert finished.reason == "risen" and finished.step < 110 and "best weights are kept" in finished.message
+    assert risen_for(history, 4) == 3
+    assert kept[-1].best_step == history.best[0] == overfitted[0].best[0]
+    whole = overfitted[0].evaluations["val_loss"]
+    assert history.evaluations["val_loss"] == whole[: len(history.evaluations["val_loss"])]
+
+
+def test_a_resumed_run_stops_at_the_same_step(tmp_path):
+    _, _, whole = told(train(tiny(), CORPUS, PATIENT))
+    stopped(PATIENT, tmp_path, whole.step - 5)
+    _, _, resumed = told(train(tiny(), CORPUS, PATIENT, folder=tmp_path, resume=True))
+    assert (resumed.step, resumed.reason, resumed.val_loss) == (whole.step, "risen", whole.val_loss)
+    # and whoever wants more than that says so, which is noted
+    more = PATIENT.replace(patience=0, steps=whole.step + 2)
+    history, _, after = told(train(tiny(), CORPUS, more, folder=tmp_path, resume=True))
+    assert after.reason == "done" and history.changes[-1]["settings"]["patience"] == [3, 0]
+    assert SavedRun.of(tmp_path).training.patience == 0
+
+
+def test_a_comparison_goes_to_the_end(monkeypatch):
+    from playground.training.comparison import Plan, Trained, compare
+
+    dense = tiny().config
+    plan = Plan(dense, dense.replace(n_experts=2, experts_per_token=1), PATIENT)
+    ended = [event for event in compare(plan, CORPUS) if isinstance(event, Trained)]
+    assert [event.reason for event in ended] == ["done", "done"]
+
+
+def test_without_validation_nothing_is_kept():
+    events = list(train(tiny(), CORPUS, CONFIG.replace(steps=3, eval_every=0)))
+    assert sum(isinstance(event, Evaluated) for event in events) == 1 and not any(
+        isinstance(e, BestKept) for e in events
+    )

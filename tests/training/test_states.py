@@ -1,0 +1,164 @@
+"""States: each kind on a history made up for it and on a real run, and none where noise explains what is seen."""
+
+import dataclasses
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+import playground
+from playground.data import Ladder, corpus_from_language, corpus_from_text
+from playground.model import PRESETS, ModelConfig, Transformer
+from playground.training import RECIPES, History, TrainConfig, train
+from playground.training.states import (
+    BELOW,
+    DIVERGED,
+    LEARNING,
+    LEVEL,
+    OVERFITTING,
+    TONES,
+    UNCLEAR,
+    UNMASKED,
+    UNSTEADY,
+    risen_for,
+    state_of,
+)
+
+FALLING = [4.0, 2.5, 1.8, 1.4, 1.2, 1.1, 1.03, 0.99]
+LADDER = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.9)
+
+
+def made_up(validation, training=None, *, finished=None) -> History:
+    steps = [50.0 * i for i in range(len(validation))]
+    columns = {"step": steps, "train_loss": training or validation, "val_loss": validation, "seconds": steps}
+    return History(evaluations=columns, finished=finished)
+
+
+@pytest.mark.parametrize(
+    ("history", "kind", "since"),
+    [
+        (made_up([]), UNCLEAR, None),
+        (made_up([4.0, 2.5]), UNCLEAR, None),
+        (made_up(FALLING), LEARNING, None),
+        (made_up([*FALLING, 0.985, 0.9836, 0.985, 0.984, 0.9845, 0.984]), LEVEL, 400),
+        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3]), OVERFITTING, 350),
+        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3]), UNSTEADY, 350),
+        (made_up([4.0, 3.0, 30.0, 12.0, 40.0, 25.0], [4.0, 3.0, 29.0, 13.0, 41.0, 25.0]), DIVERGED, 50),
+        (made_up([4.0, 30.0, 12.0]), DIVERGED, 0),
+        (made_up([4.0, 2.0, math.nan]), DIVERGED, 50),
+        (made_up(FALLING, finished={"reason": "diverged"}), DIVERGED, 350),
+        (made_up([*FALLING, 0.7, 0.5, 0.4, 0.35]), BELOW, None),
+    ],
+)
+def test_a_made_up_history_of_each_kind(history, kind, since):
+    state = state_of(history, ladder=LADDER)
+    assert (state.kind, state.since) == (kind, since), state
+    assert state.says and state.tone == TONES[kind]
+    assert (state.tone == "good") == (kind in (LEARNING, LEVEL))
+    assert ("falling" in state.says or "Learning" in state.says) <= (kind == LEARNING)
+
+
+def test_without_a_mask_only_a_divergence_matters_more():
+    assert state_of(made_up(FALLING), causal=False, ladder=LADDER).kind == UNMASKED
+    assert state_of(made_up([*FALLING, 0.5, 0.1, 0.02]), causal=False, ladder=LADDER).kind == UNMASKED
+    assert state_of(made_up([4.0, 30.0, 12.0]), causal=False, ladder=LADDER).kind == DIVERGED
+
+
+def test_still_falling_is_never_said_above_the_best():
+    """A run that came to 0.9836 and ended at 0.9945, a rise too small to be called one."""
+    course = [4.0, 2.0, 1.5, 1.2, 1.1, 1.05, 1.02, 1.0, 0.99, 0.9836, 0.9850, 0.9880, 0.9910, 0.9945]
+    for seen in range(1, len(course) + 1):
+        state = state_of(made_up(course[:seen], finished={"reason": "done"}))
+        if course[seen - 1] > min(course[:seen]) + 0.005:
+            assert "alling" not in state.says and state.kind in (LEVEL, UNCLEAR, OVERFITTING)
+    assert "The lowest was 0.9836 after step 450; it is 0.9945 now" in state.says
+
+
+def test_noise_alone_is_neither_a_rise_nor_a_fall():
+    """Flat curves with jitter of several sizes: a rise, and a fall, is said of one in twenty at most."""
+    wrong, patience = 0, 0
+    for seed in range(400):
+        drawn = random.Random(seed)
+        size, evaluations = (0.003, 0.02, 0.1)[seed % 3], (6, 10, 24)[seed // 3 % 3]
+        noisy = [1.0 + drawn.gauss(0, size) for _ in range(evaluations)]
+        history = made_up(noisy, [x - 0.01 * i for i, x in enumerate(noisy)], finished={"reason": "done"})
+        wrong += state_of(history).kind not in (LEVEL, UNCLEAR)
+        patience += risen_for(history) >= 4
+    assert wrong <= 40 and patience <= 2  # either of two things may be said
+
+
+def test_a_rise_is_counted_by_evaluations_in_a_row():
+    rises = [1.05, 1.1, 0.995, 1.2, 1.25, 1.3, 1.35]
+    history = made_up([*FALLING, *rises], [*FALLING, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
+    assert (
+        risen_for(history) == 4 and risen_for(history.until(500)) == 0
+    )  # the one that was nearly as good broke the row
+    assert risen_for(made_up([*FALLING, 1.05, 1.1, 1.2, 1.3])) == 0  # training rose as well: not learned by heart
+    assert risen_for(made_up([])) == 0 == risen_for(made_up([math.nan, math.nan]))
+
+
+# ---- real runs -------------------------------------------------------------------------------------------------------
+
+PLACE = {"device": "cpu", "precision": "fp32", "eval_windows": 16}
+
+
+def state_after(corpus, training, **changes):
+    shape = ModelConfig(corpus.vocab_size, context_length=32, n_layers=2, d_model=32, n_heads=2).replace(**changes)
+    history = History()
+    for event in train(Transformer(shape), corpus, training.replace(**PLACE)):
+        history.add(event)
+    ladder = corpus.ladder(shape.context_length, training.eval_windows)
+    return state_of(history, causal=shape.causal, ladder=ladder), history
+
+
+@pytest.fixture(scope="module")
+def brackets():
+    return corpus_from_language("brackets", n_characters=60_000, n_validation=6_000)
+
+
+SHORT = TrainConfig(steps=60, batch_size=8, eval_every=6)
+
+
+def test_a_run_that_learns(brackets):
+    state, _ = state_after(brackets, SHORT.replace(steps=30, eval_every=3, learning_rate=1e-3, optimizer="adamw"))
+    assert state.kind == LEARNING and state.tone == "good"
+
+
+def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets):
+    wild = SHORT.replace(optimizer="adamw", learning_rate=1.0, gradient_clip=0.0, warmup_steps=0, schedule="constant")
+    state, history = state_after(brackets, wild.replace(steps=18, eval_every=3))
+    assert state.kind == DIVERGED and state.tone == "error" and "by heart" not in state.in_words
+    assert history.val_loss > history.best[1]
+
+
+def test_two_kilobytes_of_text_are_learned_by_heart():
+    corpus = corpus_from_text((Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text()[:2000])
+    history, shape = History(), PRESETS["small"].config.replace(vocab_size=corpus.vocab_size, context_length=48)
+    training = RECIPES["small"].replace(steps=60, eval_every=3, batch_size=8, **PLACE)
+    for event in train(Transformer(shape), corpus, training):
+        history.add(event)
+    state = state_of(history)
+    assert state.kind == OVERFITTING and state.since == history.best[0] and "by heart" in state.says
+    assert state.tone == "warning" and f"step {state.since:,}" in state.do
+
+
+def test_a_run_without_a_mask_sees_its_answers(brackets):
+    state, _ = state_after(brackets, SHORT.replace(steps=120, eval_every=12), causal=False)
+    assert state.kind == UNMASKED and "no causal mask" in state.says
+
+
+def test_a_run_that_levels_off():
+    drawn = random.Random(1)
+    text = "".join(drawn.choice("abcdefgh") for _ in range(40_000))  # only their number can be learned
+    state, history = state_after(corpus_from_text(text), SHORT.replace(steps=120, batch_size=16))
+    assert state.kind == LEVEL, state
+    assert history.val_loss == pytest.approx(math.log(8), abs=0.03)
+
+
+def test_a_run_below_its_floor_is_one_that_was_judged_by_what_it_learned(brackets):
+    """The validation text is the learned one, and short: the model is no honest guesser of it."""
+    short = brackets.train[:300]
+    leaked = dataclasses.replace(brackets, train=short, val=short, _cache={})
+    state, _ = state_after(leaked, SHORT.replace(steps=200, eval_every=20))
+    assert state.kind == BELOW, state

@@ -1,0 +1,188 @@
+"""What we mend in gradio is still broken there, is mended here, and sends the page what gradio would send."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import urllib.request
+from pathlib import Path
+
+import gradio as gr
+import pytest
+from gradio import state_holder
+
+from playground.service.limits import QUEUED_EVENTS
+from playground.ui.app import build_app, launch
+from playground.ui.gradio_fixes import lenient, small_sessions
+from playground.ui.gradio_fixes.blocks import Blocks
+from playground.ui.gradio_fixes.first_script import SCRIPTS
+from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ANSWERS = {
+    "all skipped at once": lambda c: gr.skip(),
+    "all skipped one by one": lambda c: (gr.skip(), gr.skip(), gr.skip(), gr.skip()),
+    "one value": lambda c: {c[1]: 7},
+    "one value in a list": lambda c: (gr.skip(), 7, gr.skip(), gr.skip()),
+    "a value that is a dictionary": lambda c: {c[2]: {"a": 1}},
+    "an empty one": lambda c: {c[2]: {}},
+    "new properties and a value, out of order": lambda c: {c[3]: gr.Button("new", interactive=False), c[0]: "text"},
+    "an update": lambda c: {c[0]: gr.update(visible=False, value=None)},
+    "all": lambda c: ["a", 1, [1, 2], "b"],
+    "None is a value": lambda c: {c[0]: None},
+}
+
+
+def answered(kind: type[gr.Blocks], answer) -> tuple[list, state_holder.SessionState, list]:
+    """What goes to the page when a handler of four outputs gives this answer."""
+    with kind() as app:
+        outputs = [gr.Textbox(), gr.Number(), gr.JSON(), gr.Button()]
+        outputs[0].change(lambda: None, None, outputs)
+    state = state_holder.SessionState(app)
+    (handler,) = app.fns.values()
+    return asyncio.run(app.postprocess_data(handler, answer(outputs), state)), state, outputs
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_the_page_is_sent_what_gradio_would_send(answer):
+    ours, _, _ = answered(Blocks, answer)
+    theirs, _, _ = answered(gr.Blocks, answer)
+    assert [_plain(value) for value in ours] == [_plain(value) for value in theirs]
+
+
+def _plain(value):
+    return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def kept_of(kind, state_of) -> int:
+    """How many outputs of four a session keeps anew when a handler changes one of them."""
+    with kind() as app:
+        outputs = [gr.Textbox(), gr.Number(), gr.JSON(), gr.Button()]
+        outputs[0].change(lambda: None, None, outputs)
+    state = state_of(app)
+    (handler,) = app.fns.values()
+    asyncio.run(app.postprocess_data(handler, ANSWERS["one value"](outputs), state))
+    return sum(state[c._id] is not c for c in outputs)
+
+
+def test_a_session_keeps_what_changed_and_no_more():
+    _, state, outputs = answered(Blocks, ANSWERS["new properties and a value, out of order"])
+    assert {i for i, c in enumerate(outputs) if c._id in state.config_values} >= {0, 3}
+    assert state.config_values[outputs[0]._id]["props"]["value"] == "text"
+    assert [state[c._id] is c for c in outputs] == [True, True, True, False]
+    assert state[outputs[3]._id].interactive is False
+    assert kept_of(Blocks, small_sessions.Session) == 0
+    assert kept_of(gr.Blocks, small_sessions.PLAIN) == 3, "gradio leaves skipped outputs alone now: so may we"
+
+
+def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
+    with gr.Blocks() as app:
+        for _ in range(5):
+            gr.Textbox()
+    ours, theirs = state_holder.StateHolder(), small_sessions.PLAIN(app)
+    ours.set_blocks(app)
+    assert isinstance(ours["a page"], small_sessions.Session) and len(ours["a page"].config_values) == 0
+    assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
+
+
+def test_wrong_numbers_of_values_are_gradios_to_refuse():
+    with pytest.raises(ValueError, match="didn't return enough output values"):
+        answered(Blocks, lambda c: ("a", 1))
+    with gr.Blocks():
+        stranger = gr.Textbox()
+    with pytest.raises(ValueError, match="not specified as output"):
+        answered(Blocks, lambda c: {stranger: "a"})
+
+
+def test_an_empty_queue_is_looked_at_rarely():
+    with Blocks() as app, gr.Blocks() as plain:
+        pass
+    assert app._queue.sleep_when_free == QUEUE_PAUSE
+    assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
+    assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, "gradio's queue is in no hurry now: drop slow_queue.py"
+
+
+def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
+    monkeypatch.setattr("gradio.utils.get_space", lambda: "someone/somewhere")
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    with Blocks() as app, gr.Blocks() as plain:
+        pass
+    assert plain.queue()._queue.max_size == 1, "gradio turns nobody away now: drop slow_queue.py"
+    assert app._queue.max_size == QUEUED_EVENTS and app.queue()._queue.max_size == QUEUED_EVENTS
+    assert app.queue(max_size=3)._queue.max_size == 3
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The page as it is served: its address, its HTML, and how long it says that this is."""
+    app = build_app()
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    with urllib.request.urlopen(address + "?view=anything", timeout=30) as answer:
+        yield app, address, answer.read().decode(), int(answer.headers["content-length"])
+    app.close(verbose=False)
+
+
+def test_scripts_of_ours_stand_before_gradios_own(page):
+    _, address, html, length = page
+    assert len(html.encode()) == length
+    for script in SCRIPTS:
+        early = html.index(f"assets/{script}")
+        assert html.index("<head>") < early < html.index('type="module"')
+        path = html[html.rindex('"', 0, early) + 1 : html.index('"', early)]
+        with urllib.request.urlopen(address + path, timeout=30) as answer:
+            assert b"use strict" in answer.read()
+    with urllib.request.urlopen(address + "config", timeout=30) as answer:
+        assert b"<script src" not in answer.read()[:200]
+
+
+def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
+    with gr.Blocks() as plain:
+        gr.Textbox()
+    _, address, _ = plain.launch(head="<script>ours()</script>", prevent_thread_lock=True, quiet=True, ssr_mode=False)
+    with urllib.request.urlopen(address, timeout=30) as answer:
+        html = answer.read().decode()
+    plain.close(verbose=False)
+    said = html.find("<script>ours()")
+    assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
+
+
+def test_handlers_that_show_no_progress_say_so_to_nobody(page):
+    app, *_ = page
+    hidden = [fn for fn in app.fns.values() if fn.show_progress == "hidden" and fn.api_visibility == "private"]
+    assert hidden and all(fn.show_progress_on == [] for fn in hidden)
+    with gr.Blocks() as plain:
+        box = gr.Textbox()
+        box.change(lambda: "", None, box, show_progress="hidden")
+    assert plain.config["dependencies"][0]["show_progress_on"] is None, "gradio knows now: leave show_progress_on out"
+
+
+def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
+    for kind, plain, sent in (
+        (lenient.LenientDropdown, gr.Dropdown, "old"),
+        (lenient.LenientRadio, gr.Radio, "old"),
+        (lenient.LenientCheckboxGroup, gr.CheckboxGroup, ["old"]),
+    ):
+        assert kind(["new"]).preprocess(sent) == sent
+        with pytest.raises(gr.Error):
+            plain(["new"]).preprocess(sent)
+    assert lenient.LenientSlider(0, 1).preprocess(7) == 7 and lenient.LenientDropdown(["new"]).preprocess({}) is None
+    assert lenient.LenientNumber(maximum=1).preprocess(7) == 7
+    for limited in (gr.Slider(0, 1), gr.Number(maximum=1)):
+        with pytest.raises(gr.Error):
+            limited.preprocess(7)
+
+
+def test_gradio_still_writes_stubs_unless_it_is_kept_from_it():
+    from gradio import component_meta
+
+    source = inspect.getsource(component_meta.create_or_modify_pyi)
+    assert "inspect.getfile" in source and "except OSError" in source, "drop quick_import.py, or mend it"
+    assert "create_or_modify_pyi" in inspect.getsource(component_meta.ComponentMeta)
+
+
+def test_gradio_is_held_to_the_release_that_was_tried():
+    line = next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("gradio"))
+    assert gr.__version__.startswith("6.31.") and line.split()[0] == "gradio>=6.31,<6.32"
+    for path in (ROOT / "playground" / "ui" / "gradio_fixes").glob("*.py"):
+        assert path.name == "blocks.py" or "6.31" in path.read_text(encoding="utf-8")

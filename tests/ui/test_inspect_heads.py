@@ -1,0 +1,132 @@
+"""What heads do, on the page: roles with their evidence, the order of heads, and what is left without a prompt."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.edits import EditCell, SwitchOff, edits_tap
+from playground.inspection.effect import effect
+from playground.inspection.heads import head_scores
+from playground.model import Transformer
+from playground.service.models import SHIPPED_FOLDER
+from playground.storage import Checkpoint, load
+from playground.training import History
+from playground.ui.prompts import chips
+from playground.ui.tabs.inspect import edit, heads, roles
+from playground.ui.tabs.inspect.frame import Place, best
+from playground.ui.tabs.inspect.place import ranking
+from playground.ui.tabs.inspect.tested import known, roles_of, survey_of
+from playground.ui.tabs.inspect.validation import held_out
+from tests.model.configs import VARIANTS
+from tests.ui.inspecting import VISITOR, Inspecting
+
+LETTERS = CharTokenizer("abcdefghij")
+
+
+@pytest.fixture(scope="module")
+def copying():
+    """The tab with the shipped model that learned to copy."""
+    return Inspecting(load(SHIPPED_FOLDER / "induction"))
+
+
+def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrained_reach(copying):
+    look = copying.frame.look(VISITOR, copying.model_id, "bdfh bdfh\ncage c")
+    tests = roles_of(copying.page, look).tests
+    at = next(at for at in tests.ranking() if tests.role(*at) == "followed")
+    card = roles.role_card(look, Place(*at, 5, 1), roles_of(copying.page, look))
+    mean, margin = tests.effect.at(*at)
+    assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
+    assert "rests on the first" not in card and "induction" not in card
+    table = roles.role_table(look, roles_of(copying.page, look))
+    assert table.index(f"{tests.effect.mean.max():.4f}\u00a0±") < table.index(f"{tests.effect.mean.min():.4f}\u00a0±")
+
+
+def test_heads_are_tested_once_for_all_and_worth_the_same_wherever_they_are_shown(copying, monkeypatch):
+    look = copying.frame.look(VISITOR, copying.model_id, "abc abc")
+    first = roles_of(copying.page, look)
+    monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
+    other = copying.frame.look(VISITOR, copying.model_id, "cage c")
+    assert roles_of(copying.page, other) is first and known(other) is first
+    survey, _ = survey_of(other, held_out(copying.page, other))
+    assert np.allclose(first.tests.effect.mean, survey.heads.numpy()) and first.tests.loss == survey.before
+
+
+def test_the_view_opens_on_the_head_that_the_prediction_owes_most(copying):
+    look = copying.frame.look(VISITOR, copying.model_id, "bdfh bdfh\ncage c")
+    owed = {}
+    for layer in range(2):
+        for head in range(2):
+            tap = edits_tap([SwitchOff(layer, "head", head)], look.config)
+            owed[layer, head] = effect(look.model, torch.tensor([look.ids]), tap).divergence
+    assert best(look, Place()).owner == max(owed, key=owed.get) == ranking(look)[0]
+    assert sorted(owed, key=owed.get, reverse=True) == ranking(look)
+
+
+def test_of_a_model_too_large_to_test_this_prompt_is_what_there_is(copying, monkeypatch):
+    monkeypatch.setattr("playground.ui.tabs.inspect.tested.HEAD_TESTS_FLOPS", 1)
+    monkeypatch.setattr("playground.ui.tabs.inspect.place.HEADS_AT_ONCE_FLOPS", 1)
+    updates = copying.frame.update(copying.at("abc abc a", view="roles"))
+    assert "too large to test its heads here" in updates[copying.component("inspect-role")]
+    look = copying.frame.look(VISITOR, copying.model_id, "abc abc a")
+    assert ranking(look) == head_scores(look).ranking()
+
+
+def test_a_model_whose_text_nobody_knows_is_tested_on_what_it_writes():
+    tab = Inspecting(Checkpoint(Transformer(VARIANTS["learned"].replace(context_length=24)), LETTERS, History()))
+    look = tab.frame.look(VISITOR, tab.model_id, "abc")
+    found = roles_of(tab.page, look)
+    assert "the model wrote itself" in found.words and found.tests.texts > 10
+    assert {role for row in found.tests.roles for role in row} == {"unclear"}
+
+
+def test_an_empty_prompt_leaves_neither_tokens_to_choose_nor_buttons(copying):
+    updates = copying.frame.update(copying.at("", view="roles"))
+    assert updates[copying.frame.query]["choices"] == [] == updates[copying.frame.key]["choices"]
+    assert updates[copying.component("inspect-wake")]["visible"] is False
+    again = copying.frame.update(copying.at("abc abc", view="roles", place=(1, 0, None, None)))
+    assert copying.component("inspect-wake") in again
+
+
+def test_another_model_is_another_one(copying):
+    values = copying.at("abc", view="heads", inspect_whose="other")
+    shipped = [model_id for _, model_id in copying.page.registry.choices(VISITOR) if model_id != copying.model_id]
+    assert heads.another(copying.page, VISITOR, copying.model_id, copying.model_id) in shipped
+    assert heads.another(copying.page, VISITOR, copying.model_id, shipped[-1]) == shipped[-1]
+    assert "could not" not in str(copying.frame.update(values))
+
+
+def test_the_lens_has_a_word_in_every_cell_of_a_long_prompt_too(copying):
+    look = copying.frame.look(VISITOR, copying.model_id, "abea abea\nhbfc hbfc\nccd ccd\nhbdd hb")
+    assert look.length > 32
+    chart = next(c for c in copying.blocks.blocks.values() if c.elem_id == "minds-lens")
+    for query in (0, 20, look.length - 1):
+        updates = copying.frame.update(copying.at("abea abea\nhbfc hbfc\nccd ccd\nhbdd hb", "minds", (0, 0, query, 0)))
+        cells = updates[chart]["figure"]["data"][0]
+        assert cells["texttemplate"] and all(len(row) <= 28 for row in cells["text"])
+
+
+def test_a_measured_cost_stays_with_its_changes_whatever_the_prompt(copying):
+    listed = [SwitchOff(1, "head", 0)]
+    look = copying.frame.look(VISITOR, copying.model_id, "abc abc")
+    words = edit.cost_words(copying.frame, look, listed)
+    other = copying.frame.look(VISITOR, copying.model_id, "dea dea")
+    assert edit.costs_before(other, listed) == words and edit.costs_before(other, []) == ""
+    before, after, cost = (float(n) for n in re.search(r"from ([\d.]+) to ([\d.]+) .*costs ([\d.]+)", words).groups())
+    assert abs((after - before) - cost) <= 0.00006
+
+
+def test_a_change_in_the_last_row_is_not_said_to_cost_nothing(copying):
+    look = copying.frame.look(VISITOR, copying.model_id, "bdfh bd")
+    listed = [EditCell(1, 0, look.length - 1, 0, 1.0)]
+    found = effect(look.model, torch.tensor([look.ids]), edits_tap(listed, look.config))
+    assert found.divergence > 1e-4
+    cards = edit.effect_cards(found, listed)
+    assert "+0.0000" not in cards and "nothing follows to judge it" in cards
+
+
+def test_beginnings_show_their_line_breaks_and_keep_them():
+    made = chips(["bdfh bdfh\ncage c", "one"])
+    assert made["sample_labels"] == ["bdfh bdfh ⏎ cage c", "one"] and made["samples"][0] == ["bdfh bdfh\ncage c"]
