@@ -109,7 +109,7 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
 
 
 def _beside(tips: np.ndarray, reach: float) -> dict[int, tuple[float, float]]:
-    """Where each arrow's number can stand without touching another's: by its tip (n, 2); none where there is no room."""
+    """Where each arrow's number can stand without touching another's, near its tip (n, 2); none without any room."""
     letter = 15 * 2 * reach / _SMALLEST  # about as wide as two digits
     taken: dict[int, tuple[float, float]] = {}
     for i, (x, y) in enumerate(tips.tolist()):

@@ -21,7 +21,9 @@ element.addEventListener("keydown", (event) => {
   const token = event.target.closest && event.target.closest("[data-token]");
   if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
   const all = Array.from(element.querySelectorAll("[data-token]")), at = all.indexOf(token), last = all.length - 1;
-  const to = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last }[event.key];
+  const to = {
+    ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last,
+  }[event.key];
   if (to !== undefined) {
     const next = all[Math.min(Math.max(to, 0), last)];
     token.tabIndex = -1; next.tabIndex = 0; next.focus();
@@ -53,8 +55,9 @@ def expert_text(
         )
         mark = ' class="followed" aria-current="true"' if t == followed else ""
         spans.append(
-            f'<span data-token="{t}"{mark} tabindex="{-(t != stop)}" role="button" style="{expert_style(first[shown][t])}" '
-            f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</span>'
+            f'<span data-token="{t}"{mark} tabindex="{-(t != stop)}" role="button" '
+            f'style="{expert_style(first[shown][t])}" title="token {t} – {tip}">'
+            f"<b>{html.escape(token)}</b>{numbers}</span>"
         )
     names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))
     return (
