@@ -24,7 +24,9 @@ FIGURE = shapes.figure([], 100)
 
 def test_a_line_names_what_it_is_of_and_ends_with_the_version():
     said = about(model="Tiny stories", step=2400, prompt="a\nb", layer=2, head=None)
-    assert said["line"] == f"Tiny stories · step 2,400 · prompt “a⏎b” · layer 2 · Transformer Playground {__version__}"
+    assert (
+        said["line"] == f"Tiny stories · step 2,400 · prompt “a ⏎ b” · layer 2 · Transformer Playground {__version__}"
+    )
     assert said["name"] == "tiny-stories-step2400-layer2", "what tells it from the next head's file"
 
 

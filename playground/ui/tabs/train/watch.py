@@ -218,7 +218,7 @@ def samples(view: RunView | None) -> str:
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
             f'<p class="sample"><span class="prompt">{prompt}</span>{text}</p></li>'
         )
-    return f'<ol class="samples">{"".join(rows)}</ol>'
+    return f'<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
