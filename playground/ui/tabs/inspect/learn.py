@@ -61,7 +61,7 @@ def build(frame: Frame) -> None:
             gradient = Chart(height=260, save_name="gradient", clickable=True, elem_id="learn-gradient")
     with gr.Row(equal_height=True):
         with gr.Column(min_width=300, elem_classes="card"):
-            difference = Chart(height=260, save_name="step", clickable=True, elem_id="learn-step")
+            difference = Chart(height=260, save_name="weight-step", clickable=True, elem_id="learn-step")
         with gr.Column(min_width=300, elem_classes="card"):
             after = Chart(height=260, save_name="after", clickable=True, elem_id="learn-after")
     with gr.Row(equal_height=False):

@@ -52,7 +52,7 @@ def build(frame: Frame) -> None:
                 elem_classes="pills",
                 elem_id="inspect-habit",
             )
-            chart = Chart(height=260, save_name="head-scores", clickable=True, elem_id="inspect-roles-chart")
+            chart = Chart(height=260, save_name="head-map", clickable=True, elem_id="inspect-roles-chart")
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             card = gr.HTML(padding=False, elem_id="inspect-role")
             waker = gr.Button("Find a prompt that wakes it", visible=False, size="md", elem_id="inspect-wake")
