@@ -69,7 +69,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"Learning rate": 1e30}, "Learning rate must be from"),
         ({"Seed": -1}, "Seed must be a whole number from"),
         ({"Optimizer": "magic"}, "Optimizer must be one of"),
-        ({"source": "klingon"}, "not in the list of choices"),
+        ({"source": "klingon"}, "never sends"),
         ({"Pieces of text (tokens)": "telepathy"}, "must be one of characters"),
         ({"Hide the future (causal mask)": "maybe"}, "must be on or off"),
         ({"browserstate": ""}, "reload it"),
