@@ -153,7 +153,8 @@ def information_lines(
         curves,
         300,
         axis("optimizer steps"),
-        axis("bits", rangemode="tozero"),
+        # room for the words over the line
+        axis("bits", rangemode="tozero", autorangeoptions={"include": [0, 1.2 * null]}),
         annotations=[note(words, x=1, xanchor="right", y=null, yref="y")],
         shapes=[rule(y=null)],
         uirevision=f"{measure} {len(layers)}",

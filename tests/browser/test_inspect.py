@@ -58,9 +58,7 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     page.locator("#inspect-steps label", has_text="softmax").click()
     expect(page.locator("#inspect-step")).to_contain_text("scores become shares")
     expect(words).to_contain_text(f"layer {layer}, head {head}")
-    page.wait_for_function(
-        "document.querySelector('#inspect-step-chart .chart-plot')._fullLayout.yaxis.ticktext?.length === 38"
-    )
+    page.wait_for_function("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z.length === 38")
     click_cell(page, "inspect-step-chart", 5, 4)
     paper = page.locator("#inspect-walk .block.receipt-paper")
     expect(paper).to_contain_text("“5 a” looks at “4 s”")
