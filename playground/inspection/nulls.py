@@ -79,20 +79,19 @@ class Left:
 
 
 def against_nulls(
-    model: Transformer, probe: Probe, layers: Sequence[LayerInformation], seed: int = 0
+    model: Transformer, probe: Probe, layers: Sequence[LayerInformation], drawn: np.ndarray, seed: int = 0
 ) -> list[dict[str, Left]]:
     """For every layer, by measure: what its experts tell of the probe's sources beyond what nothing gives.
 
     Args:
         layers: what `specialisation` found of the same model and probe, with its chance.
+        drawn: the `random_routes` of the same.
         seed: of the model's training, which also drew its first weights.
     """
     E, (windows, T) = model.config.n_experts, probe.ids.shape
     learned = routing_of(model, probe.ids).experts[..., 0].flatten(1).numpy()  # (L, N)
     before = routing_of(Transformer(model.config, seed=seed), probe.ids).experts[..., 0].flatten(1).numpy()
-    rng = np.random.default_rng(seed)
-    by_place = np.tile(rng.integers(0, E, (DRAWS, T)), windows)  # (R, N)
-    drawn = _random_routers(model, probe.ids, rng)  # (L, R, N)
+    by_place = np.tile(np.random.default_rng(seed).integers(0, E, (DRAWS, T)), windows)  # (R, N)
     factor = student_t(DRAWS - 1, 1 - 0.05 / len(layers))
     found = []
     for i, layer in enumerate(layers):
@@ -102,16 +101,18 @@ def against_nulls(
     return found
 
 
-def untaught_lifts(model: Transformer, probe: Probe, seed: int = 0) -> list[tuple[float, float]]:
+def untaught_lifts(drawn: np.ndarray, n_experts: int, probe: Probe) -> list[tuple[float, float]]:
     """For every layer: the largest lift of an expert for a source that a random router on its stream has.
 
     The mean over `DRAWS` routers, and what one in forty exceeds. A lift is how much more often than the average a
     source chooses an expert first; experts that less than a fiftieth of the tokens choose first do not count.
+
+    Args:
+        drawn: the `random_routes` on this probe.
     """
-    sources, S, E = probe.sources.ravel(), len(probe.names), model.config.n_experts
-    found = []
-    for layer in _random_routers(model, probe.ids, np.random.default_rng(seed)):
-        lifts = np.array([_largest_lift(counted(route, sources, E, S)) for route in layer])
+    sources, S, found = probe.sources.ravel(), len(probe.names), []
+    for layer in drawn:
+        lifts = np.array([_largest_lift(counted(route, sources, n_experts, S)) for route in layer])
         up = student_t(DRAWS - 1) * lifts.std(ddof=1) * math.sqrt(1 + 1 / DRAWS)
         found.append((float(lifts.mean()), float(lifts.mean() + up)))
     return found
@@ -145,9 +146,9 @@ def _left(bits: np.ndarray, by_shift: Chance, factor: float) -> Left:
 
 
 @torch.no_grad()
-def _random_routers(model: Transformer, ids: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
+def random_routes(model: Transformer, ids: torch.Tensor, seed: int = 0) -> np.ndarray:
     """First choices (L, R, N) of routers with random weights, as large as the trained ones', on what those read."""
-    layers, found = expert_layers(model.config), []
+    layers, found, rng = expert_layers(model.config), [], np.random.default_rng(seed)
     E, d = model.config.n_experts, model.config.d_model
     weights = {
         layer: model.blocks[layer].feedforward.router.weight.std()

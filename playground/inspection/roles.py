@@ -25,13 +25,13 @@ import numpy as np
 import torch
 
 from ..model import ModelConfig, Transformer
-from ..training.verdict import student_t
 from .cost import RemovalMap, removal_map
 from .heads import ranked
+from .watched import ASKERS, FIRST_ROW, PLACES, REPEATS, Estimate, Watched, estimate
 
 ROLES = {
-    "induction": "looks at what followed last time, because it was followed by it (induction)",
-    "duplicate": "looks at an earlier copy of the token, because it is one",
+    "induction": "looks at what followed this token last time, and lets go with the copy replaced (induction)",
+    "duplicate": "looks at an earlier copy of the token",
     "followed": "looks at what followed last time, but mostly by its place: still does with the copy replaced",
     "previous": "looks at the token before",
     "first": "rests on the first token (sink)",
@@ -47,8 +47,6 @@ WHERE = {
     "duplicate": "an earlier copy of it",
     "induction": "what followed that copy",
 }
-PLACES = ("previous", "first", "itself")
-REPEATS = ("induction", "duplicate")
 MOST = 0.4
 """Share of its weight that a head has to put on one place, on average, to be named for it."""
 GIVEN_UP = 0.2
@@ -62,29 +60,6 @@ MATTERS = 0.01
 TEXTS = 20
 UNTRAINED_TEXTS = 8
 TEXT_TOKENS = 64
-ASKERS = 4
-"""Rows of each text that are read again without their repetition."""
-LONGEST_MATCH = 3
-"""Tokens that are replaced to end a repetition: a head may go by more than the last one."""
-_FIRST_ROW = 4
-"""Before it, the first token, the one before and the token itself are much of all that can be seen."""
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """Means over texts with half the widths of their 95 % intervals, both (L, H); NaN where no text could tell."""
-
-    mean: np.ndarray
-    margin: np.ndarray
-
-    @property
-    def low(self) -> np.ndarray:
-        """Lower ends of the intervals (L, H); −∞ where no text could tell."""
-        return np.where(np.isnan(self.mean), -math.inf, self.mean - self.margin)
-
-    def at(self, layer: int, head: int) -> tuple[float, float]:
-        """One head's mean and margin."""
-        return float(self.mean[layer, head]), float(self.margin[layer, head])
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +199,9 @@ def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
         texts = texts[: len(texts) // max(T, 1) * T].view(-1, max(T, 1))
     T = min(TEXT_TOKENS, context, texts.shape[1])
     texts = texts[:, : texts.shape[1] // T * T].reshape(-1, T)
-    if len(texts) < 2 or texts.shape[1] <= _FIRST_ROW:
+    if len(texts) < 2 or texts.shape[1] <= FIRST_ROW:
         raise ValueError(
-            f"Heads are tested on at least two texts of {_FIRST_ROW + 1} tokens: here are {len(texts)} of "
+            f"Heads are tested on at least two texts of {FIRST_ROW + 1} tokens: here are {len(texts)} of "
             f"{texts.shape[1]}"
         )
     return texts[torch.linspace(0, len(texts) - 1, min(TEXTS, len(texts))).long()]
@@ -238,14 +213,14 @@ def _read(
 ) -> tuple[dict[str, Estimate], dict[str, Estimate], Estimate, Estimate]:
     """Weights, what is given up without repetition, evenness, and what moves from text to text."""
     rng = np.random.default_rng(seed)
-    own = _Watch(model, windows.numpy(), rng)
-    twice = _Watch(model, _twice(model.config, windows, rng), rng)
+    own = Watched(model, windows.numpy(), rng)
+    twice = Watched(model, _twice(model.config, windows, rng), rng)
     given_up = {}
     for name in REPEATS:
         one, other = own.given_up(name), twice.given_up(name)
         better = other.low > one.low
         given_up[name] = Estimate(np.where(better, other.mean, one.mean), np.where(better, other.margin, one.margin))
-    return own.weights(), given_up, _estimate(own.evenness), _estimate(own.moved)
+    return own.weights(), given_up, estimate(own.evenness), estimate(own.moved)
 
 
 def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
@@ -253,120 +228,3 @@ def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator)
     kinds = np.unique(windows.numpy())
     n = min(len(kinds), config.context_length // 2, TEXT_TOKENS // 2)
     return np.stack([np.tile(rng.permutation(kinds)[:n], 2) for _ in range(len(windows))])
-
-
-class _Watch:
-    """A tap's worth of statistics: texts (N, T) read once, and their askers once more without their repetition."""
-
-    def __init__(self, model: Transformer, texts: np.ndarray, rng: np.random.Generator):
-        self.texts = texts
-        self.L, self.H = model.config.n_layers, model.config.n_heads
-        self.causal = model.config.causal
-        shape = (len(texts), self.L, self.H)
-        self.on = {name: np.full(shape, np.nan) for name in PLACES}
-        self.evenness = np.full(shape, np.nan)
-        self.moved = np.full(shape, np.nan)
-        kept: dict[int, torch.Tensor] = {}
-        self._pass(model, texts, lambda layer, pattern: kept.__setitem__(layer, pattern))
-        for layer, pattern in kept.items():
-            self._observe(layer, pattern)
-        self.askers = [(n, t, s) for n in range(len(texts)) for t, s in self._askers(n, rng)]
-        shape = (len(self.askers), self.L, self.H)
-        self.asked = {name: np.full(shape, np.nan) for name in REPEATS}
-        self.unrepeated = {name: np.full(shape, np.nan) for name in REPEATS}
-        for layer, pattern in kept.items():
-            self._ask(layer, pattern, [n for n, *_ in self.askers], self.asked)
-        kept.clear()
-        if self.askers:
-            changed = np.stack([self._unrepeated(*asker, rng) for asker in self.askers])
-            self._pass(
-                model, changed, lambda layer, pattern: self._ask(layer, pattern, range(len(changed)), self.unrepeated)
-            )
-
-    def _pass(self, model: Transformer, texts: np.ndarray, see) -> None:
-        def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
-            if name == "pattern":
-                see(layer, x.float().cpu())
-            return x
-
-        model(torch.from_numpy(texts).to(next(model.parameters()).device), tap=tap)
-
-    def _observe(self, layer: int, pattern: torch.Tensor) -> None:
-        """Statistics of one layer's pattern (N, H, T, T), per text."""
-        weights, T = pattern.numpy(), self.texts.shape[1]
-        rows = slice(min(_FIRST_ROW, T - 1), None)
-        self.on["previous"][:, layer] = np.diagonal(weights, -1, 2, 3)[:, :, rows.start - 1 :].mean(-1)
-        self.on["first"][:, layer] = weights[:, :, rows, 0].mean(-1)
-        self.on["itself"][:, layer] = np.diagonal(weights, 0, 2, 3)[:, :, rows].mean(-1)
-        entropy = torch.special.entr(pattern).sum(-1).numpy()[:, :, rows]
-        visible = np.log(np.arange(1, T + 1) if self.causal else np.full(T, T))[rows]
-        self.evenness[:, layer] = (entropy / visible).mean(-1)
-        if len(weights) > 1:
-            others = np.roll(weights, 1, axis=0)
-            self.moved[:, layer] = np.abs(weights - others)[:, :, rows].sum(-1).mean(-1) / 2
-
-    def _askers(self, n: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-        """(t, s) rows t of text n and the earlier copy s of their token, those first whose last tokens match longest.
-
-        Only rows that go on as they did then, so that looking there pays, and where what followed the copy is neither
-        the token itself nor the one before.
-        """
-        text, found = self.texts[n], []
-        for t in rng.permutation(np.arange(_FIRST_ROW, len(text) - 1)).tolist():
-            copies = np.flatnonzero(text[:t] == text[t]).tolist()
-            if copies and copies[-1] <= t - 3:
-                matched = {s: _matched(text, s, t) for s in copies}
-                s = max(copies, key=lambda s: (matched[s], s))
-                if text[s + 1] == text[t + 1]:
-                    found.append((matched[s], t, s))
-        found.sort(key=lambda each: -each[0])
-        return [(t, s) for _, t, s in found[:ASKERS]]
-
-    def _ask(self, layer: int, pattern: torch.Tensor, places: Sequence[int], into: dict[str, np.ndarray]) -> None:
-        for i, ((_, t, s), place) in enumerate(zip(self.askers, places)):
-            row = pattern[place, :, t].numpy()  # (H, T)
-            into["duplicate"][i, layer], into["induction"][i, layer] = row[:, s], row[:, s + 1]
-
-    def _unrepeated(self, n: int, t: int, s: int, rng: np.random.Generator) -> np.ndarray:
-        """Text n with the copy s of its token t, and what stands just before it, replaced by others of its tokens."""
-        text = self.texts[n].copy()
-        others = text[text != text[t]]
-        if len(others):
-            broken = slice(max(s - LONGEST_MATCH + 1, 0), s + 1)
-            text[broken] = rng.choice(others, len(text[broken]))
-        return text
-
-    def weights(self) -> dict[str, Estimate]:
-        """Share of weight on each kind of place, per head."""
-        return {
-            **{name: _estimate(values) for name, values in self.on.items()},
-            **{name: self._by_text(self.asked[name]) for name in REPEATS},
-        }
-
-    def given_up(self, name: str) -> Estimate:
-        """What each head takes off these cells when the repetition goes."""
-        return self._by_text(self.asked[name] - self.unrepeated[name])
-
-    def _by_text(self, values: np.ndarray) -> Estimate:
-        """Values (askers, L, H), those of a text averaged first: its rows are not independent."""
-        texts = np.array([n for n, *_ in self.askers], dtype=int)
-        means = [values[texts == n].mean(axis=0) for n in np.unique(texts)]
-        return _estimate(np.array(means).reshape(len(means), self.L, self.H))
-
-
-def _matched(text: np.ndarray, s: int, t: int) -> int:
-    """How many tokens that end at s are the same as those that end at t, at most `LONGEST_MATCH`."""
-    for length in range(LONGEST_MATCH):
-        if s < length or text[s - length] != text[t - length]:
-            return length
-    return LONGEST_MATCH
-
-
-def _estimate(values: np.ndarray) -> Estimate:
-    """Means and margins over texts of values (N, L, H); texts that could not tell (NaN) are left out."""
-    counts = np.isfinite(values).sum(axis=0)  # (L, H)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(values, axis=0) / counts
-        spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (counts - 1))
-        factors = np.vectorize(lambda n: student_t(int(n) - 1) if n > 1 else math.inf, otypes=[float])(counts)
-        return Estimate(mean, np.where(counts > 1, factors * spread / np.sqrt(counts), math.inf))

@@ -40,7 +40,8 @@ def with_routers(model: Transformer, weights: list[torch.Tensor]) -> Transformer
 
 
 def held_against(model, text, seed=1):
-    return nulls.against_nulls(model, text, specialisation(routing_of(model, text.ids), text, shifts=19), seed)
+    layers = specialisation(routing_of(model, text.ids), text, shifts=19)
+    return nulls.against_nulls(model, text, layers, nulls.random_routes(model, text.ids, seed), seed)
 
 
 def test_bits_are_those_of_the_whole_text_and_of_the_text_without_each_part(trained):
@@ -112,9 +113,9 @@ def test_a_router_that_was_taught_who_speaks_is_found_out(trained):
 def test_an_expert_that_prefers_a_speaker_stands_beside_what_random_routers_prefer(trained):
     """One random router's largest preference lies within the range that is given, thirty-nine times in forty."""
     checkpoint, text, _ = trained
-    usual, most = nulls.untaught_lifts(checkpoint.model, text)[2]
+    usual, most = nulls.untaught_lifts(nulls.random_routes(checkpoint.model, text.ids), 8, text)[2]
     assert 1 < usual < most
-    drawn = nulls._random_routers(checkpoint.model, text.ids, np.random.default_rng(77))[2]
+    drawn = nulls.random_routes(checkpoint.model, text.ids, 77)[2]
     lifts = [nulls._largest_lift(counted(route, text.sources.ravel(), 8, 4)) for route in drawn]
     assert np.mean(lifts) == pytest.approx(usual, abs=0.4) and np.mean(np.array(lifts) > most) <= 0.1
     by_hand = np.array([[30.0, 10.0], [0.0, 1.0], [10.0, 50.0]])

@@ -8,7 +8,7 @@ import torch
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection import roles
+from playground.inspection import roles, watched
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.roles import ROLES, head_tests
 from playground.model import ModelConfig, Transformer
@@ -87,10 +87,10 @@ def test_intervals_hold_the_mean_nineteen_times_in_twenty():
     rng, rounds, n = np.random.default_rng(0), 800, 6
     drawn = 0.3 + 0.1 * rng.standard_normal((n, rounds, 1))
     drawn[0, :10] = math.nan  # a text that could not tell
-    found = roles._estimate(drawn)
+    found = watched.estimate(drawn)
     held = np.abs(found.mean - 0.3) <= found.margin
     assert abs(held.mean() - 0.95) < 0.03
-    alone = roles._estimate(drawn[:1])
+    alone = watched.estimate(drawn[:1])
     assert np.isinf(alone.margin).all() and (alone.low == -math.inf).all()
 
 

@@ -13,7 +13,8 @@ from ....figures.parts import part_map
 from ....figures.wire import signed
 from ....inspection import Look, look
 from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
-from ....inspection.roles import REPEATS, ROLES, WHERE, Estimate, HeadTests
+from ....inspection.roles import ROLES, WHERE, HeadTests
+from ....inspection.watched import REPEATS, Estimate
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import SteadyRadio

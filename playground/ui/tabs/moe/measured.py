@@ -10,7 +10,7 @@ from typing import Any
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
 from ....inspection.information import counted, mutual_information, perfect_reader_bits
-from ....inspection.nulls import Left, against_nulls, untaught_lifts
+from ....inspection.nulls import Left, against_nulls, random_routes, untaught_lifts
 from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, routing_of
 from ....inspection.specialisation import (
@@ -56,11 +56,12 @@ def found_in(checkpoint: Checkpoint) -> Found:
         training = checkpoint.about.get("training")
         seed = training.get("seed") if isinstance(training, dict) else None
         seed = seed if isinstance(seed, int) else 0
+        drawn = random_routes(checkpoint.model, text.ids, seed)
         return Found(
             text.names,
             layers,
-            against_nulls(checkpoint.model, text, layers, seed),
-            untaught_lifts(checkpoint.model, text, seed),
+            against_nulls(checkpoint.model, text, layers, drawn, seed),
+            untaught_lifts(drawn, checkpoint.config.n_experts, text),
             mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
             _reader(checkpoint, text),
         )
