@@ -271,7 +271,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
         corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size).check_context(spec.model.context_length)
         assert spec.training.patience > 0 and spec.training.warmup_steps < spec.training.steps
         steps.append(spec.training.steps)
-    assert steps == sorted(steps) and steps[0] < 40 and steps[-1] == 800
+    assert steps == sorted(steps) and steps[0] < 40 and steps[-1] > 300
     stories = form.run_spec(filled(), Source("stories"), PUBLIC)
     assert stories.training.patience == 0  # a language's text is new all the time
 
