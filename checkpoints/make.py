@@ -21,6 +21,7 @@ from playground.model.fast.process import settle  # noqa: E402
 from playground.storage import save  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
+from playground.training.skills import judged_in_the_end  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,9 @@ def make(name: str) -> None:
         elif isinstance(event, Sampled):
             print(f"    {(event.prompt + event.text)!r}", flush=True)
         elif isinstance(event, Finished):
+            windows = config.eval_windows
+            parts = corpus.partitions(model.config.context_length, windows)
+            history.add(judged_in_the_end(event, model, corpus, windows, parts))
             print(event.message, f"{event.seconds:.0f} s")
     about = {
         "corpus": corpus.name,

@@ -7,6 +7,7 @@ import json
 import sys
 
 from ..decoding import SamplingConfig, stream
+from ..service.verdicts import in_words, verdicts_on
 from . import moments
 
 TEMPERATURE = 0.8
@@ -50,6 +51,7 @@ def run(options: argparse.Namespace) -> int:
         stop=options.stop,
         use_cache=not options.no_cache,
     )
+    written = ""
     if not options.json:
         print(tokenizer.decode(ids), end="", flush=True)
     for step, (new,) in streamed:
@@ -64,9 +66,12 @@ def run(options: argparse.Namespace) -> int:
             }
             print(json.dumps(record, ensure_ascii=False), flush=True)
         else:
+            written += new.text
             print(new.text, end="", flush=True)
     if not options.json:
         print()
+        if said := in_words(verdicts_on(checkpoint, [written], tokenizer.decode(ids))):
+            print(said, file=sys.stderr)
     return 0
 
 

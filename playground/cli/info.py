@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 
-from ..data import Ladder
+from ..data import LANGUAGES, Ladder
+from ..data.judging import Share
+from ..data.left import standing
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.card import shape_in_words
 from ..storage.opening import open_model
 from ..storage.values import finite
+from ..training import History
 from ..training.events import changed_in_words
 from ..training.states import DIVERGED, UNMASKED, state_of
 
@@ -23,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
     checkpoint = open_model(options.folder)
-    config, history = checkpoint.config, checkpoint.history
-    ladder = checkpoint.about.get("ladder")
+    config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
+    ladder = about.get("ladder")
     state = state_of(history, causal=config.causal, ladder=Ladder.from_dict(ladder) if ladder else None)
     facts = {
         "name": checkpoint.name,
@@ -43,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
         "state": {"kind": state.kind, "since": state.since, "words": state.in_words},
         "changes": history.changes,
         "ladder": ladder,
+        "judged": history.judged,
         "config": config.to_dict(),
     }
     if options.json:
@@ -58,8 +63,12 @@ def run(options: argparse.Namespace) -> int:
     )
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
-        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history.val_loss))
+        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history))
         print(state.in_words)
+        share = [record for record in history.judged if record["of"]][-1:]
+        if share and about.get("language") in LANGUAGES:
+            language, found = LANGUAGES[about["language"]], Share(share[0]["right"], share[0]["of"])
+            print(f"{language.units[1].capitalize()} {language.right}: {found.in_words()}.")
     if best := checkpoint.best:
         print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
     for change in history.changes:
@@ -67,5 +76,13 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _standing(ladder: dict | None, loss: float) -> str:
-    return Ladder.from_dict(ladder).in_words(loss) if ladder else ""
+def _standing(values: dict | None, history: History) -> str:
+    if not values:
+        return ""
+    ladder, loss = Ladder.from_dict(values), history.val_loss
+    left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
+    words = standing(ladder, loss, left.replace("*", ""))
+    if not math.isfinite(loss):
+        return words
+    choices, bits = ladder.choices(loss), ladder.bits_per_character(loss)
+    return f"{words} {choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character."

@@ -8,8 +8,10 @@ import os
 import sys
 
 from ..data import Corpus, Ladder
+from ..data.judging import Share
+from ..service.verdicts import verdict
 from ..storage.values import finite
-from ..training import TrainEvent
+from ..training import Judged, Sampled, TrainEvent
 
 
 def json_line(event: TrainEvent) -> None:
@@ -26,7 +28,7 @@ class Progress:
     """Prints events for people."""
 
     def __init__(self, steps: int, corpus: Corpus, ladder: Ladder):
-        self.steps, self.live = steps, sys.stderr.isatty()
+        self.steps, self.corpus, self.live = steps, corpus, sys.stderr.isatty()
         rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.rungs())
         print(
             f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
@@ -44,15 +46,29 @@ class Progress:
                 f"{event.tokens_per_second:,.0f} tokens/s  {event.time_left:.0f} s left "
             )
             print(line, end="", file=sys.stderr, flush=True)
-        elif event.event in ("evaluated", "sampled", "noticed", "changed", "finished"):
+        elif event.event in ("evaluated", "judged", "sampled", "noticed", "changed", "finished"):
             if self.live:
                 print("\r\033[K", end="", file=sys.stderr, flush=True)
             print(self._words(event), flush=True)
 
-    @staticmethod
-    def _words(event: TrainEvent) -> str:
+    def _words(self, event: TrainEvent) -> str:
         if event.event == "evaluated":
             return f"step {event.step:>6,}  train {event.train_loss:.4f}  validation {event.val_loss:.4f}"
         if event.event == "sampled":
-            return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
+            return "  | " + (event.prompt + event.text).replace("\n", "\n  | ") + self._verdict(event)
+        if event.event == "judged":
+            return f"  {self._judged(event)}"
         return event.message
+
+    def _verdict(self, event: Sampled) -> str:
+        corpus = self.corpus
+        name, learned = (corpus.language.name, None) if corpus.language else ("", corpus.learned())
+        found = verdict(event.text, event.prompt, language=name, tokenizer=corpus.tokenizer, learned=learned)
+        return f"\n  {found.words}" if found else ""
+
+    def _judged(self, event: Judged) -> str:
+        words = [event.left.replace("*", "")]
+        if event.of:
+            language = self.corpus.language
+            words.insert(0, f"{language.units[1]} {language.right}: {Share(event.right, event.of).in_words()}")
+        return "; ".join(filter(None, words))

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..data import Ladder
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
 from ..model.fast.process import alone_if_small
@@ -19,6 +18,7 @@ from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.lock import owned
 from ..training.resume import SavedRun
+from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from . import remote
 from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
@@ -112,9 +112,15 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
-    ladder, state = Ladder.from_dict(about["ladder"]), None
-    for event in events:
+    windows = plan.config.eval_windows
+    partitions = corpus.partitions(model.config.context_length, windows)
+    state = None
+    for event in judged(events, model, corpus, windows, lambda: partitions):
         history.add(event)
+        if event.event == "finished" and event.step and event.reason not in ("stopped", "lost", "diverged"):
+            last = judged_in_the_end(event, model, corpus, windows, partitions)
+            history.add(last)
+            tell(last)
         if event.event in ("evaluated", "finished"):
             before, state = state, state_of(history, causal=model.config.causal, ladder=ladder)
             worse = state.tone in ("warning", "error") and (before is None or state.kind != before.kind)

@@ -32,11 +32,13 @@ class Partition:
     """(N, T) int: its part; −1 where a target does not count."""
     unavoidable: np.ndarray | None = None
     """(N, T) nats that the text's own generator loses; None where it is not known."""
+    by: str = ""
+    """What it goes by, where there are several ways to share out a loss."""
 
     def rows(self, some: np.ndarray) -> Partition:
         """The same of some windows only."""
         known = None if self.unavoidable is None else self.unavoidable[some]
-        return Partition(self.names, self.part[some], known)
+        return Partition(self.names, self.part[some], known, self.by)
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,13 @@ class Left:
     of_loss: bool
     """Whether this is the whole loss, because nobody knows what of it could be gained."""
     unit: str = "token"
+    by: str = ""
 
     def in_words(self) -> str:
         """One clause that says where most of it is, or that this cannot be told."""
+        return f"{self.by}, {self._clause()}" if self.by else self._clause()
+
+    def _clause(self) -> str:
         if not self.parts or not np.isfinite(self.nats):
             return "what is left cannot be told"
         if not self.of_loss and self.nats < max(NOTHING_LEFT, 2 * self.error):
@@ -109,7 +115,7 @@ def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
             parts.append(Part(name, within.sum() / tokens, float(by_window.sum()), by_window))
     parts.sort(key=lambda part: -part.nats)
     error = _error(nats.sum(axis=1) / tokens)
-    return Left(float(nats.sum() / tokens), error, tuple(parts), partition.unavoidable is None, unit)
+    return Left(float(nats.sum() / tokens), error, tuple(parts), partition.unavoidable is None, unit, partition.by)
 
 
 def standing(ladder: Ladder, loss: float, clauses: str) -> str:
@@ -171,7 +177,10 @@ def partitions_of_text(
                 place = places[min(int(in_word[at]), len(places) - 3)]
                 count = counts[count_of[at]]
             by_place[row, column], by_count[row, column] = places.index(place), counts.index(count)
-    found = [Partition(places, by_place), Partition(counts, by_count)]
+    found = [
+        Partition(places, by_place, by="by place in the word"),
+        Partition(counts, by_count, by="by how frequent the word is"),
+    ]
     return found[1:] if kind == "word" else found
 
 

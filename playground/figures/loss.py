@@ -6,12 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from textwrap import wrap
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
+from .wire import escaped
 
 NEXT_TO_NOTHING = 0.005
 """Nats above the floor, or below it, that no longer count."""
@@ -48,6 +51,7 @@ def loss_curve(
     log_x: bool = False,
     log_y: bool = False,
     height: int = 360,
+    sayings: Mapping[str, str] | None = None,
 ) -> Figure:
     """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the ladder.
 
@@ -58,6 +62,7 @@ def loss_curve(
             so that a growing run only ever appends points.
         x: the column drawn along the bottom, `step` or `seconds`.
         log_y: spreads out what happens close to a low floor.
+        sayings: by a rung's name, what its label answers when it is hovered over.
     """
     traces = [
         line(other.evaluations[x], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
@@ -79,7 +84,7 @@ def loss_curve(
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
-    notes, narrow = rung_labels(rungs, height, log_y), {"margin.r": 8, "legend.font.size": 10}
+    notes, narrow = rung_labels(rungs, height, log_y, sayings or {}), {"margin.r": 8, "legend.font.size": 10}
     if run is not None and run.best is not None and x == "step":
         notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
     if run is not None and run.recorded:
@@ -167,7 +172,9 @@ def rung_line(name: str, value: float) -> Figure:
     return rule(y=value, color=palette.FAINT, layer="below")
 
 
-def rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) -> list[dict[str, Any]]:
+def rung_labels(
+    rungs: Sequence[tuple[str, float]], height: int, log_y: bool, sayings: Mapping[str, str] = MappingProxyType({})
+) -> list[dict[str, Any]]:
     """A label over each line at its right end; one that would touch the one before moves to its left."""
     labels: list[dict[str, Any]] = []
     if not rungs:
@@ -185,6 +192,7 @@ def rung_labels(rungs: Sequence[tuple[str, float]], height: int, log_y: bool) ->
         color, side = (palette.HIGHLIGHT, "top") if floor else (palette.MUTED, "bottom")
         # curves come down to the floor, so its label stands under it
         place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side, "bgcolor": palette.PAPER}
-        labels.append(note(text, y=place, color=color, **place_of))
+        answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
+        labels.append(note(text, y=place, color=color, **place_of, **answer))
         last = place
     return labels

@@ -36,7 +36,7 @@ def skill_curve(
         "width": 3,
     }
     trace = line(steps, 100 * share, what, color, marks=6, hover="%{y:.0f} %", error_y=whiskers)
-    x = axis("optimizer steps", **({"range": [0, planned_steps]} if planned_steps else {}))
+    x = axis("optimizer steps", **({"range": [0, 1.03 * planned_steps]} if planned_steps else {}))
     y = axis("% right", range=[-4, 104], tickvals=[0, 50, 100])
     return lines([trace], height, x, y, margin={"l": 52, "r": 20, "t": 10, "b": 44}, showlegend=False)
 

@@ -29,8 +29,8 @@ from ..data.judging import Learned as LearnedText
 from ..data.left import Partition
 from ..model import ModelConfig, Transformer
 from ..model.fast.process import alone_if_small
-from ..training import Evaluated, Finished, Judged, Sampled, TrainConfig, TrainEvent, train
-from ..training.skills import AT_THE_END, judged, left_in_words, share_right
+from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
+from ..training.skills import judged, judged_in_the_end
 from .limits import Limits
 
 LANGUAGE_CHARACTERS = 500_000
@@ -102,6 +102,20 @@ class Prepared:
     unknown: tuple[str, ...]
     """Parts of the prompt that the tokenizer does not know."""
 
+    @classmethod
+    def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:
+        """What is known of a corpus and the model that is to learn it."""
+        return cls(
+            config=config,
+            tokenizer=corpus.tokenizer,
+            corpus_name=corpus.name,
+            corpus_sha256=corpus.sha256,
+            train_tokens=len(corpus.train),
+            val_tokens=len(corpus.val),
+            language=corpus.language.name if corpus.language else None,
+            unknown=tuple(corpus.tokenizer.unknown_parts(prompt))[:8],
+        )
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -152,16 +166,7 @@ def run_training(
     limits.check_training(config, spec.training)
     corpus.check_context(config.context_length)
     model = Transformer(config, seed=spec.training.seed)
-    yield Prepared(
-        config=config,
-        tokenizer=corpus.tokenizer,
-        corpus_name=corpus.name,
-        corpus_sha256=corpus.sha256,
-        train_tokens=len(corpus.train),
-        val_tokens=len(corpus.val),
-        language=corpus.language.name if corpus.language else None,
-        unknown=tuple(corpus.tokenizer.unknown_parts(spec.prompt))[:8],
-    )
+    yield Prepared.of(corpus, config, spec.prompt)
     if should_stop():
         return
     prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
@@ -176,7 +181,7 @@ def run_training(
     # a model that learns elsewhere is here only when it has been sampled
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
-    step = 0
+    finished = None
     with alone_if_small(spec.training.batch_size * config.context_length * config.d_model):
         for event in judged(events, model, corpus, windows, partitions, at=moments):
             yield event
@@ -187,15 +192,13 @@ def run_training(
             if ladder.ready:
                 yield ladder.take()
             if isinstance(event, Finished):
-                step, seconds = event.step, event.seconds
-                yield Predicted(step, predict(model, prompt))
+                finished = event
+                yield Predicted(event.step, predict(model, prompt))
     yield Learned(model)
     if ladder.started:
         yield ladder.take()
-    if step:
-        share = share_right(model, corpus, AT_THE_END, seed=step)
-        words = left_in_words(model, corpus, windows, partitions())
-        yield Judged(step, seconds, share.right, share.of, words)
+    if finished is not None and finished.step:
+        yield judged_in_the_end(finished, model, corpus, windows, partitions())
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..data import LANGUAGES, Tokenizer
 from ..data.judging import Learned, judge
 from ..model import Transformer
+from ..storage import Checkpoint
 from .kept import Kept
 
 _learned = Kept(entries=50, megabytes=64)
@@ -46,6 +48,18 @@ def verdict(
         return Verdict(found.copied_in_words())
     why = "does not occur in the text it learned from"
     return Verdict(found.in_words(), tuple((start, end, why) for start, end in found.strange))
+
+
+def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:
+    """The verdicts on what a model wrote."""
+    language, learned = str(checkpoint.about.get("language") or ""), learned_by(checkpoint.model)
+    return [verdict(text, begun, language=language, tokenizer=checkpoint.tokenizer, learned=learned) for text in texts]
+
+
+def in_words(verdicts: Sequence[Verdict | None]) -> str:
+    """All of them as sentences, numbered where there are several."""
+    said = [(i, found.words) for i, found in enumerate(verdicts, 1) if found is not None]
+    return " ".join(words if len(verdicts) == 1 else f"Text {i}: {words}" for i, words in said)
 
 
 @lru_cache(maxsize=1000)

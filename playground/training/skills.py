@@ -41,18 +41,39 @@ def judged(
     """The same events, and after some of kind `at`, when the model rests, a Judged.
 
     `partitions` says how the loss on the validation windows (at most `context_windows`) may be shared out: of the
-    corpus, as soon as somebody has worked that out, before that none.
+    corpus, as soon as somebody has worked that out (and made its grammar), before that none and nothing is judged.
     """
-    spent = last = 0.0
+    spent, last = {"left": 0.0, "share": 0.0}, {"left": 0.0, "share": 0.0}  # seconds: in all, and the last time
     for event in events:
         yield event
-        if isinstance(event, at) and event.step and spent + last <= MOST_TIME * event.seconds:
+        if not isinstance(event, at) or not event.step or not (known := partitions()):
+            continue
+        words, share = "", Share(0, 0)
+        for what in last:
+            if spent[what] + last[what] > MOST_TIME / 2 * event.seconds:
+                continue
             began = time.perf_counter()
-            share = share_right(model, corpus, WRITTEN, seed=event.step)
-            words = left_in_words(model, corpus, context_windows, partitions())
-            last = time.perf_counter() - began
-            spent += last
+            if what == "left":
+                words = left_in_words(model, corpus, context_windows, known)
+            else:
+                share = share_right(model, corpus, WRITTEN, seed=event.step)
+            last[what] = time.perf_counter() - began
+            spent[what] += last[what]
+        if words or share.of:
             yield Judged(event.step, event.seconds, share.right, share.of, words)
+
+
+def judged_in_the_end(
+    event: TrainEvent,
+    model: Transformer,
+    corpus: Corpus,
+    context_windows: int | None,
+    partitions: Sequence[Partition],
+) -> Judged:
+    """The finished model judged more thoroughly, after the event that says that it is finished."""
+    share = share_right(model, corpus, AT_THE_END, seed=event.step)
+    words = left_in_words(model, corpus, context_windows, partitions)
+    return Judged(event.step, event.seconds, share.right, share.of, words)
 
 
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0) -> Share:

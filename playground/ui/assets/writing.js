@@ -60,9 +60,18 @@ function colour(value) {
       if (index === pieces.length) [sample, index] = [sample + 1, 0];
     }
     if (sample < parts.length) setTimeout(slice);
-    else parts.forEach((part, i) => tails[i].replaceWith(part));
+    else parts.forEach((part, i) => { underline(part, value.faults?.[i] ?? []); tails[i].replaceWith(part); });
   };
   slice();
+}
+
+// Tokens of words that cannot stand where they do, each with the reason.
+function underline(part, faults) {
+  for (const [first, last, why] of faults)
+    for (let i = first; i <= last && i < part.children.length; i++) {
+      part.children[i].classList.add("fault");
+      part.children[i].title = why;
+    }
 }
 
 function token(sample, index, text, chance) {

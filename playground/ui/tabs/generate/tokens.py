@@ -6,11 +6,14 @@ number of the latest press, which travels with it, and drops what an earlier one
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import gradio as gr
 
+from ....service.verdicts import Verdict
 from ...chart import ASSETS
 from .written import Written
 
@@ -55,9 +58,24 @@ def growing(press: str, head: dict[str, str], texts: Sequence[str], sent: Sequen
     return {**head, "press": press, "growing": parts, "state": state}
 
 
-def finished(press: str, head: dict[str, str], written: Written, pieces: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """The whole text, token by token, each with the model's probability of it."""
-    return {**head, "press": press, "samples": [list(p) for p in pieces], "chances": written.probabilities, "state": ""}
+def finished(
+    press: str,
+    head: dict[str, str],
+    written: Written,
+    pieces: Sequence[Sequence[str]],
+    verdicts: Sequence[Verdict | None] = (),
+) -> dict[str, Any]:
+    """The whole text, token by token, each with the model's probability of it, and the tokens of its wrong words."""
+    faults = [_tokens(found, sample) for found, sample in zip(verdicts, pieces)]
+    whole = {"samples": [list(p) for p in pieces], "chances": written.probabilities, "faults": faults}
+    return {**head, "press": press, **whole, "state": ""}
+
+
+def _tokens(found: Verdict | None, pieces: Sequence[str]) -> list[tuple[int, int, str]]:
+    """The first and the last token of each word to underline, and why."""
+    ends = list(accumulate(map(len, pieces)))
+    marks = found.marks if found is not None else ()
+    return [(bisect_right(ends, start), bisect_left(ends, end), why) for start, end, why in marks]
 
 
 def _utf16(text: str) -> int:

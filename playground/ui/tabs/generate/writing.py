@@ -12,6 +12,8 @@ import gradio as gr
 
 from ....decoding import SamplingConfig, stream
 from ....service.limits import WRITERS
+from ....service.verdicts import in_words as in_words_of
+from ....service.verdicts import verdicts_on
 from ....storage import Checkpoint
 from ... import theme
 from ...chart import Chart
@@ -147,7 +149,7 @@ def build(page: Page) -> Desk:
                 if words is None:
                     yield {text: shown, status: quiet("Writing …"), controls.components["seed"]: sampling.seed}
                 elif not press.overtaken:
-                    said = " ".join([*words, *notes, _HOW_TO_READ])
+                    said = " ".join(filter(None, [*words, *notes, _HOW_TO_READ]))
                     yield {text: shown, status: quiet(said), record: written.to_dict(), card: gr.Column(visible=False)}
         except ValueError as problem:
             if not press.overtaken:
@@ -213,7 +215,10 @@ def build(page: Page) -> Desk:
         except ValueError:
             return gr.skip()
         tokenizer = checkpoint.tokenizer
-        return finished("", written.head(tokenizer), written, written.pieces(tokenizer)), quiet(_HOW_TO_READ)
+        head, pieces = written.head(tokenizer), written.pieces(tokenizer)
+        verdicts = verdicts_on(checkpoint, ["".join(p) for p in pieces], head["given"])
+        said = f"{in_words_of(verdicts)} {_HOW_TO_READ}"
+        return finished("", head, written, pieces, verdicts), quiet(said.strip())
 
     # what a browser keeps is only there once the tab is
     page.tab.select(recall, [page.visitor, record], [text, status], js=UNLESS_WRITTEN, **QUIETLY)
@@ -262,7 +267,8 @@ def _write(
         words.append("A stop text was met.")
     if press.stopped:
         words.append("Stopped; what was written is kept.")
-    yield finished(name, head, written, pieces), words
+    verdicts = verdicts_on(checkpoint, ["".join(p) for p in pieces], head["given"])
+    yield finished(name, head, written, pieces, verdicts), [*filter(None, [in_words_of(verdicts)]), *words]
 
 
 def _next_seed(seed: int, kept: Any) -> int:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import html
 import math
 import re
+from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Ladder
+from ....data import LANGUAGES, Ladder, Tokenizer
 from ....data.judging import Share
-from ....data.ladder import NOTHING_LEFT
+from ....data.ladder import NOTHING_LEFT, Rung
 from ....data.left import standing
 from ....figures import skill
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 
+LINES = 8
+"""Of a guesser's text, so many lines are shown; all of it is judged."""
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
@@ -28,7 +31,7 @@ def panel(view: RunView | None) -> str:
     if view is None or view.ladder is None:
         return ""
     ladder = view.ladder
-    rungs = "".join(_rung(*rung) for rung in ladder.speaking())
+    rungs = "".join(_rung(view, rung) for rung in ladder.speaking())
     example = f"{ladder.uniform:.2f} of all {math.exp(ladder.uniform):,.0f} that there are"
     explained = NATS.format(unit=ladder.unit, example=example)
     return (
@@ -38,12 +41,14 @@ def panel(view: RunView | None) -> str:
     )
 
 
-def _rung(name: str, loss: float, sentence: str, text: str) -> str:
-    title = f"<b>{html.escape(name)}</b> {loss:.2f}"
-    sample = f'<p class="sample">{html.escape(text)}</p>' if text else ""
+def _rung(view: RunView, rung: Rung) -> str:
+    name, sentence = html.escape(rung.name, quote=True), html.escape(rung.sentence, quote=True)
+    found = judged(view, rung.text, "\n")
+    few = "\n".join(rung.text.split("\n")[:LINES])
+    sample = f'<p class="sample">{marked(few, found)}</p>{verdict_line(found)}' if rung.text else ""
     return (
-        f'<details name="rungs" data-rung="{html.escape(name, quote=True)}"><summary title="'
-        f'{html.escape(sentence, quote=True)}">{title}</summary><p>{html.escape(sentence)}</p>{sample}</details>'
+        f'<details name="rungs" data-rung="{name}"><summary title="{sentence}"><b>{name}</b> {rung.loss:.2f}</summary>'
+        f"<p>{sentence}</p>{sample}</details>"
     )
 
 
@@ -52,11 +57,16 @@ def standing_line(view: RunView) -> str:
     value = view.history.val_loss
     if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
         return ""
-    clauses = view.history.judged[-1]["left"] if view.history.judged else ""
+    told = next((record for record in reversed(view.history.judged) if record["left"]), None)
+    clauses, at = (told["left"], told["step"]) if told else ("", 0)
+    if told and at != view.history.evaluations["step"][-1]:
+        clauses = f"at step {at:,}, {clauses}"
     words = emphasised(standing(view.ladder, value, clauses))
     if math.isfinite(value):
         bits = view.ladder.bits_per_character(value)
         choices = view.ladder.choices(value)
+        if view.ladder.floor is not None:
+            words += html.escape(_too_short(view))
         words += f' <span class="quiet">{choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character.</span>'
     return f'<p class="standing">{words}</p>'
 
@@ -69,7 +79,7 @@ def gap_words(gap: float, ladder: Ladder) -> str:
     if gap < -NOTHING_LEFT:
         return "too few validation tokens to judge by, or a leak"
     if gap < NOTHING_LEFT:
-        return "as good as it gets"
+        return "as good as windows of this length allow"
     return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
 
 
@@ -97,25 +107,28 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     what = f"{language.units[1]} {language.right}"
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = (
-        f"{what.capitalize()}, of {shares[-1].of} written in the end. {skill.describe_skill(steps, values, intervals)}"
-    )
-    return figure, words + _too_short(view)
+    words = f"{what.capitalize()}, of {shares[-1].of} that it wrote. {skill.describe_skill(steps, values, intervals)}"
+    return figure, words
 
 
 def _too_short(view: RunView) -> str:
     """That the model cannot see a whole unit at once, where that is so: the floor is as short-sighted as it is."""
-    if view.config is None or view.tokenizer is None:
+    if view.config is None or view.tokenizer is None or view.language not in LANGUAGES:
         return ""
     language = LANGUAGES[view.language]
-    lengths = [len(view.tokenizer.encode(unit)) + 1 for unit in language.sample(4000, seed=0).split("\n")[:-1]]
-    mean, context = sum(lengths) / len(lengths), view.config.context_length
+    mean, context = _tokens_of_a_unit(view.language, view.tokenizer), view.config.context_length
     if mean <= context:
         return ""
     return (
         f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: towards the end "
         "it has forgotten the beginning, and the floor, which sees no more, does not show that."
     )
+
+
+@lru_cache(maxsize=32)
+def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
+    units = LANGUAGES[language].sample(4000, seed=0).split("\n")[:-1]
+    return sum(len(tokenizer.encode(unit)) + 1 for unit in units) / len(units)
 
 
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:
@@ -127,7 +140,7 @@ def marked(text: str, found: Verdict | None) -> str:
     """The text as HTML, its wrong words underlined, each with its reason."""
     parts, done = [], 0
     for start, end, why in found.marks if found else ():
-        if start < done or end <= start:
+        if start < done or end <= start or start >= len(text):
             continue
         parts.append(html.escape(text[done:start]))
         wrong = html.escape(text[start:end]) if text[start:end].strip() else "⏎"

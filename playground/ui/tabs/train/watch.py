@@ -43,6 +43,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
         [_as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
         log_y=_floor_is_low(view),
+        sayings={rung.name: rung.sentence for rung in view.ladder.speaking()} if rungs else None,
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
@@ -101,6 +102,9 @@ def status(view: RunView | None) -> str:
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
         parts.append(speaking.standing_line(view))
+    elif view.active:  # as many, so that the chart stays where it is when they come
+        names = ("Loss now", "Validation loss", "Above the floor", "Speed")
+        parts.append(theme.stat_cards([(name, "…", "after the first steps") for name in names]))
     return "".join(parts)
 
 
@@ -248,7 +252,7 @@ def samples(view: RunView | None) -> str:
             f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
             f"{speaking.verdict_line(found)}</li>"
         )
-    return f'<ol class="samples">{"".join(rows)}</ol>'
+    return f'<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------

@@ -1,0 +1,112 @@
+"""What the Train tab says of a loss and of a text is what was measured, escaped, and no surer than that."""
+
+import re
+from dataclasses import replace
+
+from playground.data import Ladder, corpus_from_language
+from playground.data.judging import Learned
+from playground.decoding import SamplingConfig
+from playground.model import ModelConfig
+from playground.service.verdicts import Verdict, verdict
+from playground.service.views import RunView
+from playground.training import Evaluated, History, Judged
+from playground.ui.tabs.generate.tokens import finished
+from playground.ui.tabs.generate.written import Written
+from playground.ui.tabs.train import speaking, watch
+
+CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
+LADDER = CORPUS.ladder(24, 20)
+
+
+def view_of(loss=1.3, judged=(), **more):
+    history = History()
+    history.add(Evaluated(50, 5.0, train_loss=loss, val_loss=loss))
+    for event in judged:
+        history.add(event)
+    return RunView(
+        id="a", name="a run", state="finished", history=history, planned_steps=50, ladder=LADDER, language="addition",
+        config=ModelConfig(vocab_size=CORPUS.vocab_size, context_length=24), tokenizer=CORPUS.tokenizer, **more,
+    )  # fmt: skip
+
+
+def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
+    panel = speaking.panel(view_of())
+    opened = re.findall(r'<details name="rungs" data-rung="([^"]+)">(.*?)</details>', panel, re.DOTALL)
+    assert [name for name, _ in opened] == [name for name, _ in LADDER.rungs()]
+    for (_, body), rung in zip(opened, LADDER.speaking()):
+        assert rung.sentence in body and f"{rung.loss:.2f}" in body
+        assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
+    assert "Sums right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
+    assert re.search(r"Sums right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
+    assert "What is a nat?" in panel and f"all {CORPUS.vocab_size} that there are" in panel
+    assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
+
+
+def test_texts_and_names_of_strangers_are_escaped():
+    ladder = Ladder(4.0, 3.0, 2.0, texts={"bigram": "<script>alert(1)</script>"})
+    assert "<script>" not in speaking.panel(RunView(id="b", name="b", state="recorded", ladder=ladder))
+    assert speaking.marked("<b>x</b>", Verdict("", ((3, 4, '"><i>'),))) == (
+        '&lt;b&gt;<mark class="fault" title="&quot;&gt;&lt;i&gt;">x</mark>&lt;/b&gt;'
+    )
+    assert speaking.emphasised("*a* <b>") == "<em>a</em> &lt;b&gt;"
+    assert speaking.marked("a\nb", Verdict("", ((1, 2, "why"),))) == ('a<mark class="fault" title="why">⏎</mark>\nb')
+
+
+def test_what_is_left_names_its_step_where_the_loss_is_of_another():
+    told = "what is left is mostly *the last digit of a sum* (70 %)"
+    now = speaking.standing_line(view_of(judged=[Judged(50, 5.0, right=1, of=16, left=told)]))
+    assert "What is left is mostly <em>the last digit of a sum</em> (70 %)." in now
+    assert "equally likely characters" in now and "bits per character" in now
+    before = speaking.standing_line(view_of(judged=[Judged(40, 5.0, right=1, of=16, left=told)]))
+    assert "At step 40, what is left is mostly" in before
+    assert speaking.standing_line(view_of()) and "is left" not in speaking.standing_line(view_of())
+
+
+def test_how_much_is_learned_is_no_percentage_above_the_bigram():
+    assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
+    assert "from bigram to floor" in speaking.gap_words(0.3, LADDER)
+
+
+def test_the_share_right_stands_with_its_interval_and_its_curve():
+    view = view_of(judged=[Judged(10, 1.0, right=0, of=16, left=""), Judged(50, 5.0, right=15, of=16, left="")])
+    name, value, note = speaking.skill_card(view)
+    assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
+    figure, words = speaking.skill_chart(view)
+    assert "appeared between steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
+    _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
+    assert "cannot be told" in unsure
+    assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
+
+
+def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
+    assert "has forgotten the beginning" not in speaking.standing_line(view_of(LADDER.floor))
+    stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
+    config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
+    long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
+    short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
+    line = speaking.standing_line(short_sighted)
+    assert "A story is about 19" in line and "has forgotten the beginning" in line
+    whole = replace(short_sighted, config=config.replace(context_length=256))
+    assert "has forgotten the beginning" not in speaking.standing_line(whole)
+
+
+def test_the_tokens_of_a_wrong_word_are_found():
+    written = Written("a", "a", [1], [[1, 2, 3]], [[0.5, 0.5, 0.5]], SamplingConfig())
+    found = [Verdict("", ((1, 3, "why"),))]
+    assert finished("", {}, written, [["a", "bc", "d"]], found)["faults"] == [[(1, 1, "why")]]
+    assert finished("", {}, written, [["ab", "c", "d"]], found)["faults"] == [[(0, 1, "why")]]
+    assert finished("", {}, written, [["ab", "c", "d"]], [None])["faults"] == [[]]
+
+
+def test_samples_are_judged_where_they_stand():
+    view = view_of()
+    view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
+    shown = watch.samples(view)
+    assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
+
+
+def test_own_texts_are_held_against_what_was_learned():
+    learned = Learned("the sea and the hill. " * 20, "the sky ")
+    found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
+    assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "of held-out text 50 %" in found.words
+    assert verdict("anything", "", tokenizer=CORPUS.tokenizer) is None
