@@ -47,6 +47,8 @@ class OwnText:
 TOKENS_PER_STEP = 2048
 PASSES = {"tiny": 16, "small": 8, "medium": 8}
 """How often a text is read: more is learned by heart, and what is small learns slower."""
+MANY = 1000
+"""Different tokens, above which most are so rare that they are soon known by heart: half as many passes do."""
 FEWEST_STEPS, MOST_STEPS = 16, 800
 PATIENCE = 5
 """Evaluations, of twenty, after which a run on an own text stops when validation has risen."""
@@ -60,12 +62,13 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     """
     size = size or ("tiny" if tokens < (12_000 if vocabulary < 256 else 1_000) else "small")
     context = min(PRESETS[size].config.context_length, max((tokens // 10 - 1) // 8 * 8, 8))
-    steps = min(max(round(PASSES[size] * tokens / TOKENS_PER_STEP), FEWEST_STEPS), MOST_STEPS)
+    passes = PASSES[size] / (2 if vocabulary > MANY else 1)
+    steps = min(max(round(passes * tokens / TOKENS_PER_STEP), FEWEST_STEPS), MOST_STEPS)
     training = RECIPES[size].replace(
         steps=steps,
         batch_size=min(TOKENS_PER_STEP // context, 64),
         warmup_steps=min(RECIPES[size].warmup_steps, steps // 5),
-        eval_every=max(steps // 20, 5 if steps >= 60 else 2),
+        eval_every=max(steps // 20, 4),  # oftener, an evaluation would cost more than its steps
         patience=PATIENCE,
     )
     return OwnText(size, context, training)

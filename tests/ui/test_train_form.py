@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import playground
-from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import LANGUAGES, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
@@ -18,7 +18,7 @@ from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
-from playground.training import History, TrainConfig
+from playground.training import RECIPES, History, Stepped, TrainConfig
 from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
@@ -26,7 +26,7 @@ from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, conten
 from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings
+from playground.ui.tabs.train.settings import Settings, outlook_text
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -271,7 +271,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
         corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size).check_context(spec.model.context_length)
         assert spec.training.patience > 0 and spec.training.warmup_steps < spec.training.steps
         steps.append(spec.training.steps)
-    assert steps == sorted(steps) and steps[0] < 40 and steps[-1] == 800
+    assert steps == sorted(steps) and steps[0] < 40 and steps[-1] > 300
     stories = form.run_spec(filled(), Source("stories"), PUBLIC)
     assert stories.training.patience == 0  # a language's text is new all the time
 
@@ -302,3 +302,35 @@ def test_what_is_wrong_is_said_by_the_names_on_the_controls():
 @pytest.mark.parametrize(("factor", "said"), [(0.25, "0.25×"), (3.14, "3.1×"), (190, "190×"), (1e6 / 3, "330,000×")])
 def test_factors_are_said_without_powers_of_ten(factor, said):
     assert form.times(factor) == said
+
+
+def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_small_is():
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes", "preset_note", "preset_chart")
+    c = {name: name for name in (*form.BY_NAME, *others, "preset_table")}
+    settings = Settings(LOCAL, c, Pace())
+    notes = {name: settings._presetter(name)(filled() | {"suited": ""})["preset_note"] for name in form.SYSTEMS}
+    assert {name for name, note in notes.items() if "trained as Small is" in note} == set(form.SYSTEMS) - set(RECIPES)
+
+
+def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
+    pace, spec = Pace(), form.run_spec(filled(), Source("stories"), LOCAL)
+    before = pace.seconds(spec.model, spec.training)
+    assert "a guess until a first run" in outlook_text(filled(), LOCAL, pace)
+    latest = Stepped(9, 1.0, loss=1.0, learning_rate=0.1, gradient_norm=1.0, tokens_per_second=1000.0, time_left=1.0)
+    pace.learn(RunView("1", "Run 1", "finished", latest=latest, config=spec.model), spec.training)
+    assert "guess" not in outlook_text(filled(), LOCAL, pace)
+    shown = spec.training.steps * spec.training.batch_size * spec.model.context_length / 1000
+    assert pace.seconds(spec.model, spec.training) == pytest.approx(shown, rel=0.01) != before
+
+
+def test_a_table_of_runs_and_a_curve_tell_of_the_best_and_of_unlike_contexts():
+    columns = {"step": [0, 50, 100], "train_loss": [4.0, 1.0, 0.5], "val_loss": [4.0, 1.2, 1.5], "seconds": [0, 1, 2]}
+    views = [
+        RunView(str(c), f"Run {c}", "finished", history=History(evaluations=columns),
+                ladder=Ladder(4.0, 3.0, 2.0, floor=1.0 - c / 1000), config=ModelConfig(10, context_length=c))
+        for c in (64, 128)
+    ]  # fmt: skip
+    assert "1.5000 (best 1.2000 at step 50)" in runs_table(views[:1], "64")
+    words = watch.curve(views[0], views[1:])[1]
+    assert "see 64 and 128 tokens at once" in words and "0.9360 at 64, 0.8720 at 128" in words
+    assert "tokens at once" not in watch.curve(views[0], views[:1])[1]

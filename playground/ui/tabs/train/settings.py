@@ -11,6 +11,7 @@ from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
+from ....training import RECIPES
 from ... import theme
 from ...chart import show
 from ...forms import run as form
@@ -155,6 +156,8 @@ class Settings:
             c, config = self.c, preset.config
             n = config.n_parameters
             note = f"{preset.title}: {preset.note} {n:,} parameters, {watch.share_of_gpt2(n)} of GPT-2 small."
+            if name not in RECIPES:
+                note += " Only its shape is its own: it is trained as Small is."
             if shrunk:
                 note += (
                     " That is too large to train here, so the controls now hold a small twin: the same architecture "
