@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playground.inspection.edits import PATTERNS, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
 from playground.links import LinkError, RunCard, View, chosen_losses, letters, machine_kind, repetition, text_hash
 from playground.links import card as cards
 from playground.model import PRESETS, ModelConfig
@@ -319,6 +320,12 @@ def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
 # ---- views of a tab --------------------------------------------------------------------------------------------------
 
 TABS = ("train", "generate", "inspect", "moe")
+EDITS = st.one_of(
+    st.builds(SwitchOff, st.integers(0, 9), st.just("head"), st.integers(0, 9)),
+    st.builds(EditCell, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.floats(0, 1)),
+    st.builds(SwapPattern, st.integers(0, 9), st.integers(0, 9), st.sampled_from(PATTERNS)),
+    st.builds(RemoveMask, st.none() | st.integers(0, 9)),
+).map(lambda edit: json.dumps(to_dict(edit), sort_keys=True))
 
 
 @settings(max_examples=40, deadline=None)
@@ -332,6 +339,9 @@ TABS = ("train", "generate", "inspect", "moe")
         st.none() | st.integers(0, 9999),
         st.none() | st.tuples(st.integers(0, 9999), st.integers(0, 9999)),
         st.none() | st.sampled_from(["walk", "heads"]),
+        st.none() | st.sampled_from(["softmax", "turn"]),
+        st.none() | st.sampled_from(["pronoun"]),
+        st.none() | st.lists(EDITS, min_size=1, max_size=4).map(tuple),
     )
 )
 def test_a_view_says_the_same_after_the_journey(view):
@@ -351,6 +361,12 @@ def test_a_view_says_the_same_after_the_journey(view):
         ({"tab": "inspect", "cell": "1,2,3"}, "two numbers"),
         ({"tab": "inspect", "cell": "a,b"}, "cell should be"),
         ({"tab": "inspect", "model": "../../etc/passwd"}, "no name that a model could have"),
+        ({"tab": "inspect", "step": "Soft max"}, "no name that a step could have"),
+        ({"tab": "inspect", "edits": "[[["}, "its changes cannot be read"),
+        ({"tab": "inspect", "edits": '[{"kind": "format the disk"}]'}, "its changes cannot be read"),
+        ({"tab": "inspect", "edits": "[" * 1900}, "its changes cannot be read"),
+        ({"tab": "inspect", "edits": "7"}, "its changes cannot be read"),
+        ({"tab": "inspect", "edits": "1" * 9000}, "a link holds at most"),
         ({"tab": "inspect", "view": "Heads!"}, "no name that a view could have"),
         ({"tab": "inspect", "prompt": "x" * 2001}, "2,001 characters"),
     ],

@@ -113,7 +113,7 @@ def _best_mark(best: tuple[int, float], end: float, log_y: bool) -> Figure:
     return note(
         f"best: {loss:.4f}, step {step:,}", y=math.log10(max(loss, 1e-6)) if log_y else loss, color=palette.INK,
         x=step, xref="x", yref="y", showarrow=True, arrowhead=2, arrowwidth=1.2, ax=-18 if late else 18, ay=-38,
-        xanchor="right" if late else "left",
+        xanchor="right" if late else "left", bgcolor=palette.BAND, borderpad=3,
     )  # fmt: skip
 
 

@@ -113,7 +113,7 @@ def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
         bars,
         220,
         xaxis=counted(E, "expert"),
-        yaxis=axis("share of visits, and of weight (hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
+        yaxis=axis("share (of weight: hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
         shapes=[rule(y=1 / E)],
         barmode="group",
         bargap=0.25,

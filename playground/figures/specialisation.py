@@ -59,16 +59,13 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) 
     bars, marks = [], []
     for i, measure in enumerate(told[0]):
         found, group = [layer[measure] for layer in told], {"offsetgroup": measure}
-        texts = [f"{left.bits:.2f}" for left in found]
-        drawn = bar(
-            [left.bits for left in found], groups, _COLORS[measure], hover, name=MEASURE_NAMES[measure], text=texts,
-            **group,
-        )  # fmt: skip
+        heights = [left.bits for left in found]
+        drawn = bar(heights, groups, _COLORS[measure], hover, name=MEASURE_NAMES[measure], **group)
         drawn["marker"]["pattern"] = {"shape": _PATTERNS[measure], "size": 5, "solidity": 0.25}
         nulls = [
             "<br>".join(f"{NULL_NAMES[name]}: {null.bits:.4f}" for name, null in left.nulls.items()) for left in found
         ]
-        bars.append({**drawn, "textfont": {"size": 10}, "customdata": nulls})
+        bars.append({**drawn, "customdata": nulls})
         # a bar without a body, so that it stands on its own bar: only its edge is drawn, and how far it may be off
         heights = [left.nulls[left.strongest].bits for left in found]
         mark = bar(heights, groups, "rgba(0,0,0,0)", "", name="routers that were taught nothing, ±", **group)
@@ -107,12 +104,11 @@ def describe_information(
         )
         clear += [(layers[i], measure)] if left.is_clear else []
         below += [layer for layer, each in zip(layers, found) if each.left < -each.margin]
-    words = f"What the experts tell about who speaks, where most is left of it – {'; '.join(parts)}. "
     if clear:
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
-        words += f"That is more than any router that was taught nothing would tell: {named}."
+        words = f"These routers tell more of who speaks than any that was taught nothing would: {named}."
     else:
-        words += "Nothing is clearly left: whether these routers have learned who speaks is unclear."
+        words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
         # the stream tells it where routers that were never trained on it do, far beyond luck
         knows = max(layer["beyond"].nulls["random"].bits for layer in told)
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
@@ -128,8 +124,8 @@ def describe_information(
             "random ones: they look away from the speaker."
         )
     return (
-        f"{words} The token alone gives away {token_bits:.2f} bits, and a perfect reader of the text would know "
-        f"{reader_bits:.2f}."
+        f"{words} Where most is left – {'; '.join(parts)}. The token alone gives away {token_bits:.2f} bits, and a "
+        f"perfect reader of the text would know {reader_bits:.2f}."
     )
 
 
@@ -157,7 +153,8 @@ def information_lines(
         curves,
         300,
         axis("optimizer steps"),
-        axis("bits", rangemode="tozero"),
+        # room for the words over the line
+        axis("bits", rangemode="tozero", autorangeoptions={"include": [0, 1.2 * null]}),
         annotations=[note(words, x=1, xanchor="right", y=null, yref="y")],
         shapes=[rule(y=null)],
         uirevision=f"{measure} {len(layers)}",
@@ -221,8 +218,12 @@ def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:
     )
 
 
-def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
-    """The expert that most prefers one source, in words."""
+def describe_sources(table: np.ndarray, sources: Sequence[str], untaught: tuple[float, float]) -> str:
+    """The expert that most prefers one source, in words, and whether a random router's would as much.
+
+    Args:
+        untaught: the largest lift of a random router on the same stream, and how far up luck takes it.
+    """
     lift = lift_of(table)
     enough = np.where(table.sum(axis=1, keepdims=True) >= 0.02 * table.sum(), lift, np.nan)
     if not np.isfinite(enough).any():
@@ -230,9 +231,15 @@ def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
     e, s = np.unravel_index(int(np.nanargmax(enough)), enough.shape)
     share = table[e, s] / table[e].sum()
     base = table[:, s].sum() / table.sum()
+    usual, most = untaught
+    beside = (
+        f"That is more than random routers on the same stream come to (×{usual:.2f}, up to ×{most:.2f})."
+        if enough[e, s] > most
+        else f"Random routers on the same stream come to as much (×{usual:.2f}, up to ×{most:.2f})."
+    )
     return (
         f"Expert {e} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
-        f"writes {100 * base:.0f} % of the text (×{enough[e, s]:.2f}).{_nobodys_first(table)}"
+        f"writes {100 * base:.0f} % of the text (×{enough[e, s]:.2f}). {beside}{_nobodys_first(table)}"
     )
 
 

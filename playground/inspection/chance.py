@@ -12,8 +12,8 @@ on who speaks as far as they can, and only the rest is gone.
 
 Where the largest of several layers is looked at, so is the largest in every shift (Westfall and Young 1993).
 
-Routers that know nothing exceed the 95th percentile in 3 to 8 of 100 texts, however long they persist, and the best of
-four layers in 2 to 9, where luck alone is worth 2 and 4 (`python -m benchmarks chance`).
+Routers that know nothing exceed the 95th percentile in 2 to 8 of 100 texts, however long they persist, and the best of
+four layers in 0 to 9, where luck alone is worth 2 and 5 (`python -m benchmarks chance`).
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ import torch
 from ..model import Recorder, Transformer
 from ..training.verdict import student_t
 from .chance import Chance
+from .information import counted
 from .probe import Probe
 from .routing import AT_ONCE, expert_layers, routing_of
 from .specialisation import MEASURES, LayerInformation, of_measure
@@ -99,6 +100,28 @@ def against_nulls(
         bits = _bits(routes, E, probe)  # by measure (1 + G, 2 + 2R): the whole text, then each part left out
         found.append({name: _left(bits[name], layer.by_chance[name], factor) for name in MEASURES})
     return found
+
+
+def untaught_lifts(model: Transformer, probe: Probe, seed: int = 0) -> list[tuple[float, float]]:
+    """For every layer: the largest lift of an expert for a source that a random router on its stream has.
+
+    The mean over `DRAWS` routers, and what one in forty exceeds. A lift is how much more often than the average a
+    source chooses an expert first; experts that less than a fiftieth of the tokens choose first do not count.
+    """
+    sources, S, E = probe.sources.ravel(), len(probe.names), model.config.n_experts
+    found = []
+    for layer in _random_routers(model, probe.ids, np.random.default_rng(seed)):
+        lifts = np.array([_largest_lift(counted(route, sources, E, S)) for route in layer])
+        up = student_t(DRAWS - 1) * lifts.std(ddof=1) * math.sqrt(1 + 1 / DRAWS)
+        found.append((float(lifts.mean()), float(lifts.mean() + up)))
+    return found
+
+
+def _largest_lift(table: np.ndarray) -> float:
+    """Of counts (E, S)."""
+    rows, columns, total = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True), table.sum()
+    lifts = table * total / np.maximum(rows * columns, 1)
+    return float(lifts[rows[:, 0] >= 0.02 * total].max())
 
 
 def _left(bits: np.ndarray, by_shift: Chance, factor: float) -> Left:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..inspection.edits import from_dict, to_dict
 from .letters import MAX_LETTERS, LinkError, cut
 
 
@@ -25,11 +27,18 @@ class View:
     """(query, key) of a map, from 0."""
     view: str | None = None
     """One of the views that the tab has."""
+    step: str | None = None
+    """A step of the walk."""
+    subject: str | None = None
+    """A worked example instead of the model."""
+    edits: tuple[str, ...] | None = None
+    """Changes in force, each the JSON of an edit."""
 
     def to_query(self) -> dict[str, str]:
         """The words of the URL's query."""
         words = {"tab": self.tab, "model": self.model, "prompt": self.prompt, "layer": self.layer, "head": self.head}
-        words["view"] = self.view
+        words |= {"view": self.view, "step": self.step, "subject": self.subject}
+        words["edits"] = f"[{','.join(self.edits)}]" if self.edits else None
         words["cell"] = None if self.cell is None else f"{self.cell[0]},{self.cell[1]}"
         return {name: str(value) for name, value in words.items() if value is not None}
 
@@ -42,9 +51,7 @@ class View:
         model = query.get("model") or None
         if model is not None and not re.fullmatch(r"[\w.-]{1,80}", model):
             raise LinkError("its model has no name that a model could have")
-        view = query.get("view") or None
-        if view is not None and not re.fullmatch(r"[a-z_-]{1,30}", view):
-            raise LinkError("its view has no name that a view could have")
+        view, step, subject = (_word(name, query.get(name)) for name in ("view", "step", "subject"))
         prompt = query.get("prompt")
         if prompt is not None and len(prompt) > MAX_LETTERS:
             raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
@@ -60,7 +67,26 @@ class View:
             _number("head", query["head"]) if query.get("head") else None,
             (numbers[0], numbers[1]) if numbers else None,
             view,
+            step,
+            subject,
+            _edits(query["edits"]) if query.get("edits") else None,
         )
+
+
+def _word(name: str, text: str | None) -> str | None:
+    if text and not re.fullmatch(r"[a-z_-]{1,30}", text):
+        raise LinkError(f"its {name} has no name that a {name} could have")
+    return text or None
+
+
+def _edits(text: str) -> tuple[str, ...]:
+    if len(text) > MAX_LETTERS:
+        raise LinkError(f"its changes take {len(text):,} characters; a link holds at most {MAX_LETTERS:,}")
+    try:
+        listed = [to_dict(from_dict(each)) for each in json.loads(text)]
+    except (TypeError, ValueError, RecursionError):
+        raise LinkError("its changes cannot be read") from None
+    return tuple(json.dumps(each, sort_keys=True) for each in listed)
 
 
 def _number(name: str, text: str) -> int:

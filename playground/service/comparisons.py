@@ -78,17 +78,7 @@ def run_comparison(
     for config in (twins.dense, twins.moe):
         limits.check_training(config, spec.training)
     corpus.check_context(twins.dense.context_length)
-    prepared = Prepared(
-        config=twins.moe,
-        tokenizer=corpus.tokenizer,
-        corpus_name=corpus.name,
-        corpus_sha256=corpus.sha256,
-        train_tokens=len(corpus.train),
-        val_tokens=len(corpus.val),
-        language=corpus.language.name if corpus.language else None,
-        unknown=(),
-    )
-    yield Paired(twins, prepared)
+    yield Paired(twins, Prepared.of(corpus, twins.moe))
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
     ladder = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
     with alone_if_small(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):

@@ -152,7 +152,7 @@ class Registry:
     def departed(self, visitor: str | None) -> list[str]:
         """Names of this visitor's models that had to make room for newer ones, the latest last."""
         with self._lock:
-            return list(self._departed.get(visitor, ()))
+            return list(self._departed.get(visitor, ())) if isinstance(visitor, str) else []
 
     def news(self, visitor: str | None) -> tuple:
         """Something that is another one whenever this visitor's models have changed."""

@@ -102,6 +102,20 @@ class Prepared:
     unknown: tuple[str, ...]
     """Parts of the prompt that the tokenizer does not know."""
 
+    @classmethod
+    def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:
+        """What is known of a corpus and the model that is to learn it."""
+        return cls(
+            config=config,
+            tokenizer=corpus.tokenizer,
+            corpus_name=corpus.name,
+            corpus_sha256=corpus.sha256,
+            train_tokens=len(corpus.train),
+            val_tokens=len(corpus.val),
+            language=corpus.language.name if corpus.language else None,
+            unknown=tuple(corpus.tokenizer.unknown_parts(prompt))[:8],
+        )
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -152,16 +166,7 @@ def run_training(
     limits.check_training(config, spec.training)
     corpus.check_context(config.context_length)
     model = Transformer(config, seed=spec.training.seed)
-    yield Prepared(
-        config=config,
-        tokenizer=corpus.tokenizer,
-        corpus_name=corpus.name,
-        corpus_sha256=corpus.sha256,
-        train_tokens=len(corpus.train),
-        val_tokens=len(corpus.val),
-        language=corpus.language.name if corpus.language else None,
-        unknown=tuple(corpus.tokenizer.unknown_parts(spec.prompt))[:8],
-    )
+    yield Prepared.of(corpus, config, spec.prompt)
     if should_stop():
         return
     prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]

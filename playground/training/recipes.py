@@ -58,7 +58,7 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     A short text is learned better by the smallest model; of words and pieces, which are many, the wider one soon.
     With a `size`, the training that suits it.
     """
-    size = size or ("tiny" if tokens < (12_000 if vocabulary < 256 else 2_000) else "small")
+    size = size or ("tiny" if tokens < (12_000 if vocabulary < 256 else 1_000) else "small")
     context = min(PRESETS[size].config.context_length, max((tokens // 10 - 1) // 8 * 8, 8))
     steps = min(max(round(PASSES[size] * tokens / TOKENS_PER_STEP), FEWEST_STEPS), MOST_STEPS)
     training = RECIPES[size].replace(

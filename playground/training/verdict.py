@@ -19,6 +19,8 @@ CERTAINTY = 95
 POWER = 0.8416
 """Standard errors beyond the interval's end at which a difference is found four times in five."""
 MOST_SEEDS = 1000
+ON_ITS_WAY = 0.01
+"""Part of all it has learned that a model learns in the last fifth of its steps, from which it had not come to rest."""
 
 
 @dataclass(frozen=True)
@@ -88,19 +90,23 @@ def _detectable(seeds: int) -> float:
 def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[float]], verdict: Verdict) -> str:
     """Whether both models had come to rest, in words; empty where they had, or nobody can tell.
 
-    A model that still falls by more than the two differ by, in the last fifth of its steps, was stopped on its way:
-    the difference then is one of speed, and says little of where the two would end.
+    A model that in the last fifth of its steps still falls by more than the two differ by, and by more than
+    `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of speed, and says
+    little of where the two would end.
 
     Args:
         steps, losses: of the evaluations of the dense model and of the mixture, in their order.
     """
-    fell = []
+    fell, learned = [], []
     for at, values in zip(steps, losses):
         since = [value for step, value in zip(at, values) if step <= 0.8 * at[-1]] if at else []
         if len(since) < 1 or len(values) < 3:
             return ""
         fell.append(since[-1] - values[-1])
-    if min(fell) <= max(abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0):
+        learned.append(values[0] - values[-1])
+    if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= max(
+        abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0
+    ):
         return ""
     return (
         f"Both were still learning: in the last fifth of {max(at[-1] for at in steps):,} steps the dense model fell by "

@@ -4,6 +4,7 @@ A tab takes part by sharing controls under agreed names, and by drawing itself w
 
     page.share("inspect.prompt", prompt)     # text
     page.share("inspect.layer", layer)       # a whole number from 0, likewise .head, .query and .key
+    page.share("inspect.step", steps)        # a word, likewise .subject; .edits is a list of texts
     page.share("inspect.views", views)       # gr.Tabs inside the tab, by the ids of their tabs
     copy_link(page, "inspect")               # a button where a visitor has something to show
 
@@ -21,7 +22,7 @@ from ..links import LinkError, View
 from . import theme
 from .page import Page, sentence
 
-CONTROLS = ("prompt", "layer", "head", "query", "key")
+CONTROLS = ("prompt", "layer", "head", "query", "key", "step", "subject", "edits")
 _OPENS_AS_USUAL = "The page opens as usual."
 
 # builds the link from the controls' values, copies it, and says so on the button
@@ -33,9 +34,10 @@ _COPY = """(...values) => {
   if (only_run) words.set('run', found.run);
   else if (model.startsWith('shipped-')) words.set('model', model.slice(8));
   else if (found.run) words.set('run', found.run);
-  for (const name of ['view', 'prompt', 'layer', 'head'])
+  for (const name of ['view', 'step', 'subject', 'prompt', 'layer', 'head'])
     if (found[name] !== undefined && found[name] !== null && found[name] !== '') words.set(name, found[name]);
   if (Number.isInteger(found.query) && Number.isInteger(found.key)) words.set('cell', found.query + ',' + found.key);
+  if (found.edits?.length) words.set('edits', '[' + found.edits.join(',') + ']');
   const link = location.origin + location.pathname + '?' + words;
   const say = (text) => {
     const button = document.querySelector('#ID');
@@ -100,6 +102,7 @@ def _opened(
         out[page.model] = page.model_list(visitor, model_id)
     query, key = view.cell or (None, None)
     values = {"prompt": view.prompt, "layer": view.layer, "head": view.head, "query": query, "key": key}
+    values |= {"step": view.step, "subject": view.subject, "edits": view.edits}
     for name, value in values.items():
         component = shared.get(f"{view.tab}.{name}")
         if component is not None and value is not None:
@@ -113,6 +116,10 @@ def _holding(component: Any, value: Any) -> Any:
     """An update to this value; a drop-down whose list is not known yet gets one that holds it."""
     if isinstance(component, gr.Dropdown) and isinstance(value, int):
         return gr.Dropdown(choices=[(str(i), i) for i in range(value + 1)], value=value)
+    if isinstance(value, tuple):
+        return gr.update(choices=list(value), value=list(value))
+    if isinstance(component, gr.Radio) and value not in [name for _, name in component.choices]:
+        raise LinkError(f"there is no “{value}” to choose here")
     return value
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import __version__
-from ..data.tokenizers import visible
 from ..figures.wire import escaped, shortened
 from ..service.models import Registry
 
@@ -39,7 +38,7 @@ def about(**facts: Any) -> dict[str, str]:
     parts, marks = [f"Transformer Playground {__version__}"], []
     for name, text in known.items():
         if name == "prompt":
-            parts.append(f"prompt “{visible(shortened(text, LONGEST))}”")
+            parts.append(f"prompt “{' ⏎ '.join(shortened(text, LONGEST).splitlines())}”")
         else:
             parts.append(text if name == "model" else f"{name} {text}")
             marks.append(text if name == "model" else f"{name}{text}".replace(",", ""))

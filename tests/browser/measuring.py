@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+import axe_playwright_python
 
 # Every piece of writing of every figure in view, as the four corners of its letters: those that meet another's or leave
 # the figure. A box is higher than its letters by about a third.
@@ -44,3 +47,20 @@ def figures(page: Any) -> list[str]:
     """What is wrong with the writing of the figures in view, once each is as wide as its place."""
     page.wait_for_function(DRAWN)
     return page.evaluate(WRITING)
+
+
+def broken_rules(page: Any) -> list[str]:
+    """What axe-core finds against WCAG 2.1 A and AA in what is in view, a line per element and rule."""
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    found = page.evaluate(RULES)
+    return [f"{rule}: {target} {why}" for rule, target, why in found]
+
+
+RULES = """async () => {
+  const { violations } = await axe.run(document, { resultTypes: ["violations"],
+    runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] });
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) =>
+    [id, node.target.join(" "), [...node.any, ...node.all, ...node.none][0]?.message ?? ""]));
+}"""

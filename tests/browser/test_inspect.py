@@ -44,8 +44,10 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
 
     # the head with the highest score for the token before, from the map of all heads
     page.get_by_role("tab", name="What heads do").click()
-    page.wait_for_selector("#inspect-roles-chart [data-state=drawn]")
-    said = page.locator("#inspect-roles-chart .chart-words").inner_text()
+    page.locator("#inspect-habit label", has_text="look at the token before").click()
+    most = page.locator("#inspect-roles-chart .chart-words")
+    expect(most).to_contain_text("most of all layer")
+    said = most.inner_text()
     layer, head = map(int, re.search(r"most of all layer (\d+), head (\d+)", said).groups())
     click_cell(page, "inspect-roles-chart", layer, head)
     expect(page.locator("#inspect-role")).to_contain_text(f"Layer {layer}, head {head}")
@@ -56,9 +58,7 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     page.locator("#inspect-steps label", has_text="softmax").click()
     expect(page.locator("#inspect-step")).to_contain_text("scores become shares")
     expect(words).to_contain_text(f"layer {layer}, head {head}")
-    page.wait_for_function(
-        "document.querySelector('#inspect-step-chart .chart-plot')._fullLayout.yaxis.ticktext?.length === 38"
-    )
+    page.wait_for_function("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z.length === 38")
     click_cell(page, "inspect-step-chart", 5, 4)
     paper = page.locator("#inspect-walk .block.receipt-paper")
     expect(paper).to_contain_text("“5 a” looks at “4 s”")

@@ -1,7 +1,12 @@
 """Step by step on a desk and on a phone: all of a step on one screen, a bar that stays, arrows, nothing that jumps."""
 
+import json
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
 from playwright.sync_api import expect
 
+from playground.inspection.edits import SwitchOff, to_dict
+from playground.links import View
 from playground.ui.tabs.inspect.pictures import HEIGHT
 
 BOX = """id => {
@@ -71,3 +76,26 @@ def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone
         )
     assert page.evaluate(BOX, "inspect-next")["top"] == where["top"]
     page.wait_for_function(IN_SIGHT)
+
+
+def test_a_link_carries_step_and_changes_and_an_empty_prompt_leaves_nothing_to_press(address, open_page):
+    page = open_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    edit = json.dumps(to_dict(SwitchOff(3, "head", 2)), sort_keys=True)
+    asked = View("inspect", "stories", "Mia had a red kite. Then Tom has the ", step="softmax", edits=(edit,))
+    opened(page, address, urlencode(asked.to_query()))
+    expect(page.locator("#inspect-step h3")).to_have_text("Softmax: scores become shares")
+    page.get_by_role("tab", name="Change it").click()
+    expect(page.locator("#edit-list")).to_contain_text("head 2 of layer 3 switched off")
+    expect(page.locator("#edit-bars .chart-words")).to_contain_text("“k” goes from 100.0 % to 15.0 %")
+    # and what is copied now says the same
+    page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; } }")
+    page.locator("#copy-inspect").click()
+    copied = dict(parse_qsl(urlsplit(page.evaluate("window.copied")).query, keep_blank_values=True))
+    assert (copied["step"], copied["view"]) == ("softmax", "edit")
+    assert View.from_query(copied, ("inspect",)).edits == (edit,)
+    page.locator("#inspect-prompt textarea").fill("")
+    expect(page.locator("#inspect-notice")).to_contain_text("The prompt is empty")
+    for name in ("edit-apply", "edit-bars", "inspect-query"):
+        expect(page.locator(f"#{name}")).to_be_hidden()
+    page.locator("#inspect-prompt textarea").fill("Mia had")
+    expect(page.locator("#edit-apply")).to_be_visible()

@@ -109,6 +109,18 @@ def test_a_router_that_was_taught_who_speaks_is_found_out(trained):
     assert not any(left.is_clear for left in taught[0].values()), "the layers before it are as they were"
 
 
+def test_an_expert_that_prefers_a_speaker_stands_beside_what_random_routers_prefer(trained):
+    """One random router's largest preference lies within the range that is given, thirty-nine times in forty."""
+    checkpoint, text, _ = trained
+    usual, most = nulls.untaught_lifts(checkpoint.model, text)[2]
+    assert 1 < usual < most
+    drawn = nulls._random_routers(checkpoint.model, text.ids, np.random.default_rng(77))[2]
+    lifts = [nulls._largest_lift(counted(route, text.sources.ravel(), 8, 4)) for route in drawn]
+    assert np.mean(lifts) == pytest.approx(usual, abs=0.4) and np.mean(np.array(lifts) > most) <= 0.1
+    by_hand = np.array([[30.0, 10.0], [0.0, 1.0], [10.0, 50.0]])
+    assert nulls._largest_lift(by_hand) == pytest.approx(30 * 101 / (40 * 40)), "one token in a hundred does not count"
+
+
 def test_the_margin_holds_what_text_and_draws_leave_open():
     """Of the same spread by text alone and by draws alone; where luck is strongest, its own spread."""
     rng, R, G = np.random.default_rng(0), nulls.DRAWS, nulls.PARTS

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from playground.data.sentences import SENTENCES
+from playground.inspection import slips
 from playground.inspection.slips import CHECKPOINTS, SLIPS, told
 from playground.model import PRESETS, Transformer
 from playground.storage import load
@@ -103,3 +104,10 @@ def test_dropout_left_on_makes_held_out_text_look_worse():
     got = numbers("dropout")
     assert got["p"] == load(CHECKPOINTS / "prose").config.dropout and 0.02 < got["worse"] < 0.3
     assert got["off"] == pytest.approx(1.24, abs=0.02)
+
+
+def test_a_slip_whose_model_is_not_here_is_left_out(monkeypatch, tmp_path):
+    told.cache_clear()
+    monkeypatch.setattr(slips, "CHECKPOINTS", tmp_path)
+    assert told("alike") is None and told("dropout") is None and told("size") is not None
+    told.cache_clear()

@@ -244,3 +244,21 @@ def test_without_a_mask_the_step_says_what_that_means():
     mask = step(seen, "mask", *PLACE)
     assert np.isfinite(mask.arrays["scores"]).all() and "sees the future" in mask.sentence
     assert torch.isfinite(seen.pattern(1)).all()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_single_token_is_spoken_of_as_one(name):
+    seen = look_at(VARIANTS[name], [3])
+    for layer in (0, 1):
+        for at in step_names(seen, layer):
+            found = step(seen, at, layer, 1, 0, 0)
+            text = f"{found.sentence} {found.why}"
+            assert not re.search(r"\b1 (tokens|vectors|layers)\b|\bof 1 hold|nan|inf\b", text), (at, text)
+
+
+def test_the_mean_change_of_every_layer_is_named():
+    seen = look_at(VARIANTS["post-norm"])
+    said = step(seen, "change", *PLACE).sentence
+    for layer in range(2):
+        moved = (seen.trace["resid_mid", layer] - seen.trace["resid_pre", layer]).abs().mean().item()
+        assert f"{moved:.2f}" in said.split("layer by layer: ")[1]

@@ -127,6 +127,8 @@ def test_a_comparison_of_models_that_still_fall_is_one_of_speed():
     words = early([steps, steps], [falling, falling], verdict)
     assert words.startswith("Both were still learning: in the last fifth of 80 steps the dense model fell by 0.4000")
     assert early([steps, steps], [falling, rested], verdict) == early([steps, steps], [rested, rested], verdict) == ""
+    nearly = [*falling[:6], falling[5], falling[5] - 0.005]  # still falls, and by more than they differ, but hardly
+    assert early([steps, steps], [nearly, nearly], Verdict(0.001, 0.001, 3, 0.001)) == ""
     assert early([[], []], [[], []], verdict) == early([[80], [80]], [[1.0], [1.0]], verdict) == ""
 
 

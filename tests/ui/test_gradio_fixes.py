@@ -166,11 +166,34 @@ def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
         assert kind(["new"]).preprocess(sent) == sent
         with pytest.raises(gr.Error):
             plain(["new"]).preprocess(sent)
+    for kind in (lenient.SteadyRadio, lenient.SteadyDropdown):
+        assert [kind(["a", "b"]).preprocess(sent) for sent in ("b", "c", None, {}, [])] == ["b", "a", "a", "a", "a"]
     assert lenient.LenientSlider(0, 1).preprocess(7) == 7 and lenient.LenientDropdown(["new"]).preprocess({}) is None
     assert lenient.LenientNumber(maximum=1).preprocess(7) == 7
     for limited in (gr.Slider(0, 1), gr.Number(maximum=1)):
         with pytest.raises(gr.Error):
             limited.preprocess(7)
+
+
+def read_by(kind, component, sent):
+    """What a handler of one input gets of what was sent."""
+    with kind() as app:
+        box = component()
+        box.change(lambda value: value, box, box)
+    (handler,) = app.fns.values()
+    return asyncio.run(app.preprocess_data(handler, [sent], state_holder.SessionState(app)))
+
+
+def test_what_no_page_would_send_is_a_traceback_in_gradio_and_a_line_here(caplog):
+    with pytest.raises(gr.Error) as theirs:
+        read_by(gr.Blocks, lambda: gr.Radio(["a"]), "b")
+    assert theirs.value.print_exception, "gradio says it in a line now: drop quiet_refusals.py"
+    with pytest.raises(gr.Error) as ours:
+        read_by(Blocks, lambda: gr.Radio(["a"]), "b")
+    assert not ours.value.print_exception and caplog.text.count("\n") == 1
+    assert read_by(gr.Blocks, gr.Textbox, "\ud800") == ["\ud800"], "gradio refuses half a character now, as we do"
+    with pytest.raises(gr.Error, match="never sends"):
+        read_by(Blocks, gr.Textbox, "\ud800")
 
 
 def test_gradio_still_writes_stubs_unless_it_is_kept_from_it():
@@ -186,3 +209,54 @@ def test_gradio_is_held_to_the_release_that_was_tried():
     assert gr.__version__.startswith("6.31.") and line.split()[0] == "gradio>=6.31,<6.32"
     for path in (ROOT / "playground" / "ui" / "gradio_fixes").glob("*.py"):
         assert path.name == "blocks.py" or "6.31" in path.read_text(encoding="utf-8")
+
+
+def sent(kind: type[gr.Blocks], value, event=None):
+    """What a handler of a radio, which takes "a" or "b", answers to a value and an event."""
+
+    def clicked(value, event: gr.SelectData):
+        return value
+
+    with kind() as app:
+        radio = gr.Radio(["a", "b"])
+        radio.select(clicked, radio, radio)
+    (handler,) = app.fns.values()
+    event = gr.EventData(radio, {"index": 0, "value": "a", "selected": True} if event is None else event)
+    state = state_holder.SessionState(app)
+
+    async def answer():
+        given = await app.preprocess_data(handler, [value], state)
+        return (await app.call_function(handler, given, event_data=event, state=state))["prediction"]
+
+    return asyncio.run(answer())
+
+
+@pytest.mark.parametrize(("value", "event"), [("c", None), ({}, None), ("a", {"no": "index"}), ("a", "text")])
+def test_what_no_page_sends_is_refused_in_a_line(value, event, caplog):
+    assert sent(Blocks, "a") == "a" and not caplog.records
+    with pytest.raises(gr.Error) as refused:
+        sent(Blocks, value, event)
+    assert not refused.value.print_exception and "Traceback" not in caplog.text
+    assert len(caplog.records) == 1 and len(caplog.records[0].getMessage()) < 250
+    with pytest.raises(Exception) as theirs:
+        sent(gr.Blocks, value, event)
+    loud = getattr(theirs.value, "print_exception", True)
+    assert loud, "gradio refuses quietly now: so we may leave it to it"
+
+
+def test_half_a_character_is_refused_where_it_comes_in(caplog):
+    for value in ("\ud800", ["a", {"b": "\udfff"}]):
+        with pytest.raises(gr.Error):
+            sent(Blocks, value)
+        assert "UnicodeEncodeError" in caplog.records[-1].getMessage()
+
+
+def test_what_goes_wrong_in_a_handler_is_told_as_it_is():
+    def broken():
+        raise KeyError("a fault of our own")
+
+    with Blocks() as app:
+        gr.Button().click(broken)
+    (handler,) = app.fns.values()
+    with pytest.raises(KeyError, match="our own"):
+        asyncio.run(app.call_function(handler, []))

@@ -7,18 +7,20 @@ import re
 import gradio as gr
 import numpy as np
 import pytest
+import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of, percent
 from playground.inspection import look
+from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.receipts import receipt
 from playground.inspection.walk import step, step_names
-from playground.model import ModelConfig, Transformer
+from playground.model import ModelConfig, Transformer, trace
 from playground.service.limits import PUBLIC
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.tabs.inspect.beginnings import COPYING, deciding, hint, opening
+from playground.ui.tabs.inspect.beginnings import COPYING, hint
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
 from playground.ui.tabs.inspect.frame import Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
@@ -211,6 +213,10 @@ def test_the_receipt_shows_the_numbers_it_has(tab):
     ):
         assert f"{number:.8f}" in text or abs(number) < 1e-8
     assert f"Largest difference from the model&#x27;s own forward: {r.largest_difference:.1e}" in text
+    assert "are a pair" not in text and "QK-norm" not in text
+    turned = look_at(VARIANTS["separate heads"])
+    paper = receipt_html(receipt(turned, 1, 2, 4, 1), turned)
+    assert "numbers i and i + 2 are a pair" in paper and "q stands at place 4, k at 1" in paper and "QK-norm" in paper
     hidden = receipt_html(receipt(seen, 1, 2, 1, 4), seen)
     assert "comes after the query" in hidden and "hidden" in hidden
 
@@ -267,19 +273,27 @@ def test_handlers_give_gradio_what_it_takes(tab):
 
 
 @pytest.mark.parametrize("language", COPYING)
-def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
+def test_the_tab_opens_on_a_prompt_that_one_head_decides_and_says_what_is_left(language):
     registry = Registry(PUBLIC)
-    model_id = {"copy": "shipped-induction"}.get(language, f"shipped-{language}")
-    checkpoint = registry.get(model_id, None)
+    checkpoint = registry.get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
     seen = look(checkpoint, checkpoint.tokenizer.encode(COPYING[language]))
-    found, place = deciding(seen), opening(seen, Place())
-    assert found.before > 0.9 and found.after < 0.3 and found.instead != found.token
-    assert place.owner == (found.layer, found.head) and place.query == seen.length - 1
-    for share in (found.before, found.after, found.probability):
-        assert percent(share) in hint(seen)
+    layer, head = best(seen, Place()).owner
+    usual = seen.trace["logits"][0, -1].double().softmax(dim=-1)
+    without = edits_tap([SwitchOff(layer, "head", head)], seen.config)
+    broken = trace(seen.model, torch.tensor([seen.ids]), edit=without)["logits"][0, -1].double().softmax(dim=-1)
+    token = int(usual.argmax())
+    assert usual[token] > 0.9 and broken[token] < 0.3 and int(broken.argmax()) != token
+    said = hint(seen)
+    assert f"Without head {head} of layer {layer} " in said and f"{100 * usual[token]:.2f} %" in said
+    assert percent(float(broken[token])) in said and percent(float(broken.max())) in said
 
 
-def test_nothing_is_looked_for_on_a_visitors_own_prompt(tab):
-    assert tab.frame.update(tab.at("ab"))[tab.frame.hint] == ""
-    checkpoint = Registry(PUBLIC).get("shipped-stories", None)
-    assert deciding(look(checkpoint, checkpoint.tokenizer.encode("Mia had a"))) is None
+def test_where_no_head_decides_nothing_is_claimed(tab):
+    for prompt in ("a", "ab", "abcabc", "cccc"):
+        seen, place = tab.frame.read(tab.at(prompt))
+        layer, head = best(seen, place).owner
+        usual = seen.trace["logits"][0, -1].softmax(dim=-1)
+        without = edits_tap([SwitchOff(layer, "head", head)], seen.config)
+        broken = trace(seen.model, torch.tensor([seen.ids]), edit=without)["logits"][0, -1].softmax(dim=-1)
+        decided = broken[usual.argmax()] <= 0.5 * usual.max()
+        assert ("Break it" in tab.frame.update(tab.at(prompt))[tab.frame.hint]) == bool(decided), prompt

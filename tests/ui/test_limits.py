@@ -63,7 +63,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"Batch": 100_000}, "greater than maximum value"),
         ({"Layers": -1}, "less than minimum value"),
         ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "parameters are too many"),
-        ({"Attention heads": 3}, "d_model 16 is not divisible by n_heads 3"),
+        ({"Attention heads": 3}, "“Width (d_model)” 16 is not divisible by “Attention heads” 3"),
         ({"prompt": "p" * 101}, "The prompt has 101 characters"),
         ({"Learning rate": -1}, "Learning rate must be from"),
         ({"Learning rate": 1e30}, "Learning rate must be from"),

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import html
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences
+import playground
+from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
+from playground.service.pace import Pace
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import History, TrainConfig
@@ -23,6 +26,9 @@ from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, conten
 from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.runs_table import runs_table
+from playground.ui.tabs.train.settings import Settings
+
+LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
 
 def filled(size: str = "small", source: str = "stories", **changes) -> dict:
@@ -249,6 +255,41 @@ def test_what_was_set_by_hand_stays_when_another_text_is_chosen():
     assert form.for_another_text(filled() | few, "copy", LOCAL) == {n: filled()[n] for n in form.BY_NAME}, "and back"
     bpe = form.for_another_text(filled(source=texts.OWN_TEXT, tokenizer="bpe"), "copy", LOCAL)
     assert bpe["tokenizer"] == "char", "a language is not read in byte pairs"
+
+
+@pytest.mark.parametrize("tokenizer", ["char", "word", "bpe"])
+def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
+    """More steps for more text, up to a bound; all within the limits, and long enough to be judged."""
+    steps = []
+    for thousands in (1, 2, 8, 32, 128, 1000):
+        text = (LIGHTHOUSE * 100)[: 1000 * thousands]
+        tokens = texts.tokens_in(text, tokenizer)
+        suits = form.suited(None, tokens, tokenizer)
+        values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, (tokens, tokenizer))
+        spec = form.run_spec(values | {"source": texts.OWN_TEXT}, Source("text", text=text), PUBLIC)
+        PUBLIC.check_training(spec.model, spec.training)
+        corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size).check_context(spec.model.context_length)
+        assert spec.training.patience > 0 and spec.training.warmup_steps < spec.training.steps
+        steps.append(spec.training.steps)
+    assert steps == sorted(steps) and steps[0] < 40 and steps[-1] == 800
+    stories = form.run_spec(filled(), Source("stories"), PUBLIC)
+    assert stories.training.patience == 0  # a language's text is new all the time
+
+
+def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes")
+    c = {name: name for name in (*form.BY_NAME, *texts.OWN, *others)}
+    settings, text = Settings(LOCAL, c, Pace()), "a short text of mine. " * 100
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "source": texts.OWN_TEXT}
+    chosen = settings.suit(filled(source=texts.OWN_TEXT) | own | {"suited": ""})
+    assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 tiny"
+    assert "2,200 tokens of text" in chosen["outlook"] and "All settings are those of Tiny" in chosen["changes"]
+    mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3, "text": text * 40}
+    after = settings.suit(mine)
+    assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]
+    deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
+    assert settings.suit(mine | {"base": "medium", "n_layers": deep})["base"] == "medium"  # turned by hand
+    assert settings.suit(mine | {"text": ""})["base"] == "small"
 
 
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():

@@ -43,8 +43,7 @@ def output(at: At) -> Step:
 
 
 def change(at: At) -> Step:
-    """arrays: delta, cosine (T,): ‖after − before‖, and their cosine; most (T,), the token that the head watches "
-    "most."""
+    """arrays: delta, cosine (T,): ‖after − before‖, and their cosine; most (T,), what the head watches most."""
     config, query = at.config, at.query
     before, after = at.rows("resid_pre"), at.rows("resid_mid")
     delta = np.linalg.norm(after - before, axis=1)
@@ -71,14 +70,24 @@ def change(at: At) -> Step:
     )
     formula += f": ({at.T}, {at.d}); ‖Δ‖ = length of (x after − x before)"
     sentence = (
-        f"Attention changes {at.asks} by ‖Δ‖ = {delta[query]:.2f} (cosine {alike[query]:.2f}) and all {at.T} tokens by "
-        f"{delta.mean():.2f} on average. In head {at.head} {at.asks} watched {at.placed(int(most[query]))} most."
+        f"Attention changes {at.asks} by ‖Δ‖ = {delta[query]:.2f} (cosine {alike[query]:.2f}), having watched "
+        f"{at.placed(int(most[query]))} most in head {at.head}."
     )
     if moved != query:
         sentence += f" The token turned most is {at.placed(moved)} (cosine {alike[moved]:.2f})."
+    if config.n_layers > 1:
+        sentence += f" Mean |Δ| of a number, layer by layer: {_by_layer(at)}."
     arrays = {"delta": delta, "cosine": alike, "most": most}
     drawn = {"delta": "delta", "cosine": "alike", "most": "most"}
     return Step("change", "Add to the stream", why, formula, code, sentence, arrays, drawn)
+
+
+def _by_layer(at: At) -> str:
+    """What each layer's attention adds to a number of the stream, on average over the prompt; of many layers some."""
+    count = at.config.n_layers
+    layers = sorted({at.layer, count - 1, *range(0, count, 1 if count <= 8 else -(-count // 6))})
+    means = [np.abs(at.rows("resid_mid", layer) - at.rows("resid_pre", layer)).mean() for layer in layers]
+    return ", ".join(f"{mean:.2f}" + f" (layer {layer})" * (len(means) > 4) for layer, mean in zip(layers, means))
 
 
 def think(at: At) -> Step:

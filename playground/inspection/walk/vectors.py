@@ -96,12 +96,12 @@ def even(at: At) -> Step:
     )
     ranges = [f"{each.min():.2f} to {each.max():.2f}" for each in lengths]
     factor = [each.max() / max(each.min(), 1e-12) for each in lengths]
-    told = (
-        f"the longest was {factor[0]:.1f} times the shortest, now it is {factor[1]:.1f} times."
+    sentence = (
+        f"Lengths of the {at.T} vectors: {ranges[0]} before, {ranges[1]} after; the longest was {factor[0]:.1f} times "
+        f"the shortest, now it is {factor[1]:.1f} times."
         if at.T > 1
-        else f"{at.asks} is the only one."
+        else f"{at.asks} has length {lengths[0][0]:.2f} before and {lengths[1][0]:.2f} after."
     )
-    sentence = f"Lengths of the {at.T} vectors: {ranges[0]} before, {ranges[1]} after; {told}"
     formula = f"h = {norm_formula(at.config)}: ({at.T}, {at.d}), each row by itself"
     return Step(
         "norm", "Bring every vector to one scale", why, formula, code, sentence, {"stream": after}, {"stream": "h[0]"}

@@ -79,7 +79,10 @@ def tokens_in(text: str, tokenizer: str) -> int:
         return len(text)
     if tokenizer == "word":
         return len(re.findall(r"\w+|[^\w\s]", text))
-    return round(len(text.encode("utf-8", errors="surrogatepass")) / (2.0 if tokenizer == "bpe" else 3.5))
+    size = len(text.encode("utf-8", errors="surrogatepass"))
+    if tokenizer == "bpe":  # the shorter a text, the more of it learned pieces cover
+        return round(size / (2 + 1800 / max(size, 1)))
+    return round(size / 3.5)
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:

@@ -11,6 +11,7 @@ uploads too; here it is the pickers alone.)
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -23,11 +24,17 @@ def _as_sent(self: gr.components.Component, payload: Any) -> Any:
     return payload if isinstance(payload, (str, int, float)) else None
 
 
-def _lenient(kind: type) -> type:
+def _or_first(self: gr.components.Component, payload: Any) -> Any:
+    """One of the choices; what is none of them, which only a raw call can send, stands for the first."""
+    known = [value for _, value in self.choices]
+    return payload if payload in known else known[0]
+
+
+def _lenient(kind: type, read: Callable = _as_sent, name: str = "Lenient") -> type:
     # Made without Gradio's own metaclass step, which writes a .pyi file beside every subclass of a component;
     # `is_template` is Gradio's word for "drawn as its parent is".
-    name = f"Lenient{kind.__name__}"
-    body = {"is_template": True, "preprocess": _as_sent, "__module__": __name__, "__doc__": _as_sent.__doc__}
+    name = f"{name}{kind.__name__}"
+    body = {"is_template": True, "preprocess": read, "__module__": __name__, "__doc__": read.__doc__}
     return ABCMeta.__new__(type(kind), name, (kind,), body)
 
 
@@ -36,3 +43,5 @@ LenientRadio = _lenient(gr.Radio)
 LenientCheckboxGroup = _lenient(gr.CheckboxGroup)
 LenientSlider = _lenient(gr.Slider)
 LenientNumber = _lenient(gr.Number)
+SteadyRadio = _lenient(gr.Radio, _or_first, "Steady")
+SteadyDropdown = _lenient(gr.Dropdown, _or_first, "Steady")

@@ -21,7 +21,7 @@ from ...forms.fields import whole
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
 from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
-from ...prompts import chips, read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...theme import quiet
 from ...widgets.clicks import cell_of, index_of
 from ...writers import seconds_between_updates
@@ -207,7 +207,7 @@ def build(page: Page) -> Desk:
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
     page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
     def recall(visitor, kept) -> Any:
         try:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import torch
+
 from ....figures.wire import percent
 from ....inspection import Look
-from ....inspection.decisive import Decisive, decisive
+from ....inspection.edits import SwitchOff, edits_tap
+from ....inspection.effect import effect
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...page import Page
 from ...prompts import suggestions
-from .place import Place, best, last
+from .place import moved, ranking
 
 COPYING = {"stories": "Mia had a red kite. Then Tom has the ", "copy": "bdfh bdfh\ncage c"}
 """By language: what comes next stands in the prompt already, so a head has to fetch it."""
@@ -31,40 +34,30 @@ def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
         first = copying(page.registry.get(model_id, visitor))
     except ValueError:
         return known
-    return list(dict.fromkeys([first, *known]))[:4] if first else known
+    return list(dict.fromkeys([first, *known]))[:3] if first else known
 
 
-_found = Kept(entries=64)
-
-
-def deciding(look: Look) -> Decisive | None:
-    """The head that decides the next guess; None where none does.
-
-    Looked for on the prompts that the tab opens on, once for all visitors: a pass with each head off in turn takes as
-    long as many looks.
-    """
-    opens_on = copying(look.checkpoint)
-    if opens_on is None or tuple(look.checkpoint.tokenizer.encode(opens_on)) != look.ids:
-        return None
-    found = _found.get(look.ids, lambda: decisive(look), owner=look.model)
-    return found if found is not None and found.after <= FALLS * found.before else None
-
-
-def opening(look: Look, place: Place) -> Place:
-    """Where a view opens: the head that decides, else the most telling; the last token, and what it watches most."""
-    found = deciding(look)
-    return best(look, place) if found is None else last(look, place.at(layer=found.layer, head=found.head))
+_hints = Kept(entries=64, megabytes=1)
 
 
 def hint(look: Look) -> str:
-    """What the deciding head's removal does to the next guess; nothing where none decides."""
-    found = deciding(look)
-    if found is None:
+    """What this prediction loses without the head that it owes most; nothing where no head decides."""
+    return _hints.get("hint", lambda: _hint(look), owner=look)
+
+
+def _hint(look: Look) -> str:
+    if moved(look) is None:
         return ""
-    after = f"{percent(found.after)} are left"
-    if found.instead != found.token:
-        after += f", and “{look.token_label(found.instead)}” leads with {percent(found.probability)}"
+    layer, head = ranking(look)[0]
+    found = effect(look.model, torch.tensor([look.ids]), edits_tap([SwitchOff(layer, "head", head)], look.config))
+    token, instead = int(found.before.argmax()), int(found.after.argmax())
+    before, after = float(found.before[token]), float(found.after[token])
+    if after > FALLS * before:
+        return ""
+    then = f"it has {percent(after)}"
+    if instead != token:
+        then += f", and “{look.token_label(instead)}” leads with {percent(float(found.after[instead]))}"
     return (
-        f"Break it: “{look.token_label(found.token)}” comes next with {percent(found.before)}. Without head "
-        f"{found.head} of layer {found.layer} {after}. See where that head looks, then switch it off under “Change it”."
+        f"Break it: “{look.token_label(token)}” comes next with {100 * before:.2f} %. Without head {head} of layer "
+        f"{layer} {then}. See where that head looks, then switch it off under “Change it”."
     )

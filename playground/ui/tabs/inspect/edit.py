@@ -33,7 +33,7 @@ from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ... import theme
 from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber, SteadyDropdown
 from ...page import QUIETLY
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
@@ -72,7 +72,7 @@ def build(frame: Frame) -> None:
                 ),
                 padding=False,
             )
-            what = gr.Dropdown(
+            what = SteadyDropdown(
                 [(title, name) for name, title in CHANGES.items()], value="head", label="Change", filterable=False,
                 elem_id="edit-what",
             )  # fmt: skip
@@ -107,7 +107,6 @@ def build(frame: Frame) -> None:
         survey = gr.Button("Switch off every head in turn", elem_id="edit-survey")
         with gr.Column(visible=False) as surveyed:
             worth = Chart(height=220, save_name="removal-map", clickable=True, elem_id="edit-map")
-    what.preprocess = lambda payload: payload if payload in CHANGES else "head"
 
     def draw(look: Look, place: Place, chosen: list, *_: Any) -> dict[Any, Any]:
         listed = parsed(chosen)
@@ -133,6 +132,7 @@ def build(frame: Frame) -> None:
             ),
         }
 
+    frame.page.share("inspect.edits", edits)
     frame.follow(draw, [edits, cards, bars, cost, pattern], extra=[edits, what, value, keep])
     frame.redraws(edits.input, of=edits)
 

@@ -39,17 +39,17 @@ from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt, query_of
 from ...page import QUIETLY, Page, sentence
-from ...prompts import chips
+from ...prompts import chip_text, chips
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
-from .beginnings import hint, opening, prompts
+from .beginnings import hint, prompts
 from .looks import Looks
 from .place import Place, best, last, watched, whole
 
 __all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
 MODEL = "model"
-SUBJECTS = [("The chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
+SUBJECTS = [("Chosen model", MODEL), *((example.title, name) for name, example in EXAMPLES.items())]
 Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
@@ -199,14 +199,14 @@ class Frame:
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
-        self.ideas.click(lambda sample: sample[0], self.ideas, self.prompt, **QUIETLY)
+        self.ideas.click(chip_text, self.ideas, self.prompt, **QUIETLY)
 
     def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
         """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
         before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
         if before[0] != now[0]:
             linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else opening
+            return None if linked else best
         return last if before != now or values[self.query] is None else None  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
@@ -272,7 +272,8 @@ class Frame:
             turn.tell(told)
             cleared = {c: value for follower in followers for c, value in follower.cleared().items()}
             nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
-            cleared |= {self.notice: _refused(problem), self.hint: "", self.view: view}
+            unread = f'<div class="unread">{_refused(problem)}</div>'
+            cleared |= {self.notice: unread, self.hint: "", self.view: view}
             return functools.partial(dict, {**cleared, **nowhere})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
@@ -359,6 +360,7 @@ def build(page: Page) -> Frame:
         told = gr.HTML(padding=False, elem_id="inspect-hint")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
+    shared["subject"] = subject
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
     return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)

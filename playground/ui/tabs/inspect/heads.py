@@ -12,7 +12,7 @@ from ....inspection.heads import head_scores, lies_on
 from ....inspection.roles import ROLES
 from ... import theme
 from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown, SteadyRadio
 from ...page import Page, sentence
 from ...widgets.clicks import cell_of
 from . import receipt
@@ -27,7 +27,7 @@ SAME, OTHER = "same", "other"
 def build(frame: Frame) -> None:
     """What to compare with; two large patterns side by side; the receipt of the chosen cell below."""
     with gr.Column(elem_classes="card"), gr.Row(equal_height=False):
-        whose = gr.Radio(
+        whose = SteadyRadio(
             [("Another head", SAME), ("Another model", OTHER)],
             value=SAME,
             label="Compare with",
@@ -35,7 +35,6 @@ def build(frame: Frame) -> None:
             min_width=240,
             elem_id="inspect-whose",
         )
-        whose.preprocess = lambda payload: payload if payload in (SAME, OTHER) else SAME
         model = frame.page.model_picker("Model", visible=False)
         with gr.Row(elem_id="inspect-other"):
             layer = LenientDropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)

@@ -19,7 +19,7 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ... import theme
 from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientDropdown, LenientNumber
+from ...gradio_fixes.lenient import LenientDropdown, LenientNumber, SteadyRadio
 from ...slips import slips
 from ...widgets.clicks import cell_of
 from .frame import Frame, Place
@@ -45,7 +45,7 @@ def build(frame: Frame) -> None:
             padding=False,
         )
         with gr.Row():
-            rule = gr.Radio(
+            rule = SteadyRadio(
                 [(title, name) for name, title in RULES.items()], value=TRAINED, label="Optimizer",
                 elem_classes="pills", elem_id="learn-rule",
             )  # fmt: skip
@@ -61,7 +61,7 @@ def build(frame: Frame) -> None:
             gradient = Chart(height=260, save_name="gradient", clickable=True, elem_id="learn-gradient")
     with gr.Row(equal_height=True):
         with gr.Column(min_width=300, elem_classes="card"):
-            difference = Chart(height=260, save_name="step", clickable=True, elem_id="learn-step")
+            difference = Chart(height=260, save_name="weight-step", clickable=True, elem_id="learn-step")
         with gr.Column(min_width=300, elem_classes="card"):
             after = Chart(height=260, save_name="after", clickable=True, elem_id="learn-after")
     with gr.Row(equal_height=False):
@@ -79,7 +79,6 @@ def build(frame: Frame) -> None:
     textbooks = gr.HTML(padding=False, elem_id="learn-slips")
     with gr.Accordion("Every parameter: shape, share, gradient, step", open=False):
         table = gr.HTML(padding=False, elem_id="learn-table")
-    rule.preprocess = lambda payload: payload if payload in RULES else TRAINED
 
     def draw(look: Look, place: Place, by: str, which: str, i: Any, j: Any) -> dict[Any, Any]:
         report = step_of(look, by)

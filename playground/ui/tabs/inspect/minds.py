@@ -17,7 +17,7 @@ from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
 from ... import theme
 from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientDropdown
+from ...gradio_fixes.lenient import LenientDropdown, SteadyRadio
 from ...widgets.clicks import cell_of, index_of
 from .drawn import MOST_GUESSES, window, window_words
 from .frame import Frame, Place
@@ -55,14 +55,13 @@ def build(frame: Frame) -> None:
         caveat = gr.HTML(padding=False)
     with gr.Row(equal_height=False):
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
-            question = gr.Radio(
+            question = SteadyRadio(
                 [(title, name) for name, title in QUESTIONS.items()],
                 value="logit",
                 label="Taken apart (direct logit attribution)",
                 elem_classes="pills",
                 elem_id="minds-question",
             )
-            question.preprocess = lambda payload: payload if payload in QUESTIONS else "logit"
             parts_chart = Chart(height=240, save_name="attribution", clickable=True, elem_id="minds-parts")
             receipt = gr.HTML(padding=False, elem_id="minds-receipt")
         with gr.Column(scale=2, min_width=300, elem_classes="card"):

@@ -51,6 +51,14 @@ def receipt_html(r: Receipt, look: Look) -> str:
     asks, answers = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
     title = f"Receipt: layer {r.layer}, head {r.head} · “{asks}” looks at “{answers}”"
     how = f"Every number of one cell, to check by hand: {len(r.q)} products, their sum, and what becomes of it."
+    if look.config.qk_norm:
+        how += " q and k are as QK-norm leaves them."
+    if r.q_unturned is not None:
+        width, base = len(r.q), f"{look.config.rotary_base:g}"
+        how += (
+            f" Turned: numbers i and i + {width // 2} are a pair, which turns by place · {base}^(−2i/{width}) radians; "
+            f"q stands at place {r.query}, k at {r.key}."
+        )
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
         (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _full(r.score)),

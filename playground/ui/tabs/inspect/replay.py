@@ -11,14 +11,14 @@ from ....figures.attention import describe_pattern, pattern_map
 from ....figures.candidates import describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
-from ....inspection.heads import HABITS, TITLES
+from ....inspection.heads import TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST
 from ... import theme
 from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientSlider
+from ...gradio_fixes.lenient import LenientSlider, SteadyRadio
 from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place
@@ -39,7 +39,7 @@ def build(frame: Frame) -> None:
             ),
             padding=False,
         )
-        habit = gr.Radio(
+        habit = SteadyRadio(
             [(title, name) for name, title in TITLES.items()],
             value="induction",
             label="Heads that look at …",
@@ -56,7 +56,6 @@ def build(frame: Frame) -> None:
                 pattern = Chart(height=340, save_name="pattern-then", clickable=True, elem_id="replay-pattern")
             with gr.Column(scale=2, min_width=300, elem_classes="card"):
                 bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
-    habit.preprocess = lambda payload: payload if payload in HABITS else "induction"
 
     def fits(look: Look, place: Place) -> dict[Any, Any]:
         """Neither empty frames nor another model's pictures where nothing was kept; `draw` says why."""

@@ -16,6 +16,7 @@ from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, re
 from ....inspection.roles import REPEATS, ROLES, WHERE, Estimate, HeadTests
 from ... import theme
 from ...chart import Chart, show
+from ...gradio_fixes.lenient import SteadyRadio
 from ...page import QUIETLY, sentence
 from ...prompts import suggestions
 from ...widgets.clicks import cell_of
@@ -37,23 +38,21 @@ def build(frame: Frame) -> None:
     """The map, the table behind it, and the way to wake a sleeping head."""
     with gr.Row(equal_height=False):
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
-            sequence = gr.Radio(
+            sequence = SteadyRadio(
                 [(title, name) for name, title in SEQUENCES.items()],
                 value="tested",
                 label="Measured on",
                 elem_classes="pills",
                 elem_id="inspect-sequence",
             )
-            habit = gr.Radio(
+            habit = SteadyRadio(
                 [(title, name) for name, title in MAPS.items()],
                 value="effect",
                 label="Heads that …",
                 elem_classes="pills",
                 elem_id="inspect-habit",
             )
-            sequence.preprocess = lambda payload: payload if payload in SEQUENCES else "tested"
-            habit.preprocess = lambda payload: payload if payload in MAPS else "effect"
-            chart = Chart(height=260, save_name="head-scores", clickable=True, elem_id="inspect-roles-chart")
+            chart = Chart(height=260, save_name="head-map", clickable=True, elem_id="inspect-roles-chart")
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             card = gr.HTML(padding=False, elem_id="inspect-role")
             waker = gr.Button("Find a prompt that wakes it", visible=False, size="md", elem_id="inspect-wake")

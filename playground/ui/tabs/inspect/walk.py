@@ -1,5 +1,4 @@
-"""Step by step: one step of the walk on one screen; below it all heads as small pictures, and the receipt of the "
-"cell."""
+"""Step by step: one step of the walk on one screen; below it all heads as small pictures, and a receipt."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def build(frame: Frame) -> None:
             windows, _ = text_for(page, visitor, model_id, checkpoint)
         except ValueError as problem:
             return notice(f"{problem}.")
-        windows = windows[:8]
+        windows = windows[:LOSS_WINDOWS]
         return pulls_table(pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers)
 
     def each(visitor, model_id) -> Any:

@@ -192,5 +192,6 @@ def _bars(found: Found) -> Any:
 
 
 def _sources(found: Found, layer: Any) -> Any:
-    chosen = next((x for x in found.layers if x.layer == layer), found.layers[-1])
-    return show(source_map(chosen.table, found.names), describe_sources(chosen.table, found.names))
+    i = next((i for i, x in enumerate(found.layers) if x.layer == layer), len(found.layers) - 1)
+    table, lifts = found.layers[i].table, found.untaught_lifts[i]
+    return show(source_map(table, found.names), describe_sources(table, found.names, lifts))

@@ -10,7 +10,7 @@ from typing import Any
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
 from ....inspection.information import counted, mutual_information, perfect_reader_bits
-from ....inspection.nulls import Left, against_nulls
+from ....inspection.nulls import Left, against_nulls, untaught_lifts
 from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, routing_of
 from ....inspection.specialisation import (
@@ -34,6 +34,8 @@ class Found:
     layers: list[LayerInformation]
     told: list[dict[str, Left]]
     """By layer and measure: what the experts tell, and what of it nothing would."""
+    untaught_lifts: list[tuple[float, float]]
+    """By layer, see `nulls.untaught_lifts`."""
     token_bits: float
     reader_bits: float
 
@@ -53,10 +55,12 @@ def found_in(checkpoint: Checkpoint) -> Found:
         layers = specialisation(routing_of(checkpoint.model, text.ids), text)
         training = checkpoint.about.get("training")
         seed = training.get("seed") if isinstance(training, dict) else None
+        seed = seed if isinstance(seed, int) else 0
         return Found(
             text.names,
             layers,
-            against_nulls(checkpoint.model, text, layers, seed if isinstance(seed, int) else 0),
+            against_nulls(checkpoint.model, text, layers, seed),
+            untaught_lifts(checkpoint.model, text, seed),
             mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
             _reader(checkpoint, text),
         )

@@ -28,7 +28,7 @@ from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...links import copy_link, linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
-from ...prompts import chips, read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
@@ -130,7 +130,7 @@ def build(frame: Frame) -> None:
     turns = Turns("moe-routing")
     for event in (prompt.change, prompt.submit, layer.input, token.change):
         turns.calls(event, draw, inputs, drawn)
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
     @in_words()
     def clicked(event: gr.EventData) -> int:

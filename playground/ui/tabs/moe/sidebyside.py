@@ -18,7 +18,7 @@ from ...chart import Chart, show
 from ...forms.fields import whole
 from ...forms.sampling import sampling
 from ...page import QUIETLY, Page
-from ...prompts import chips, read_prompt, suggestions
+from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
@@ -65,7 +65,7 @@ def build(frame: Frame) -> None:
         return known[0], gr.Dataset(**chips(known))
 
     frame.on_change(another_pair, [page.visitor, frame.dense], [prompt, ideas])
-    ideas.click(lambda sample: sample[0], ideas, prompt, **QUIETLY)
+    ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
 
 def answers(

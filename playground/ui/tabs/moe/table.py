@@ -65,7 +65,7 @@ def pair_table(
     ]
     rows += _losses(view)
     whose = "" if apart else f"{view.name}, under way" if view.active else view.name
-    return table((whose, "Dense", "MoE", "MoE ÷ dense"), rows, save="dense-vs-moe")
+    return table((whose, "Dense", "MoE", "MoE ÷ dense"), rows, save="dense-vs-moe-table")
 
 
 def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:

@@ -50,7 +50,7 @@ def _table(
         marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
         known = {
             "steps made": f"{view.history.last_step:,}",
-            "validation loss": "–" if value is None else loss_text(value),
+            "validation loss": "–" if value is None else _with_best(view, value),
             "above floor": "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
             "time": theme.duration(seconds_of(view)) if seconds_of(view) else "–",
         }
@@ -63,6 +63,13 @@ def _table(
         ]
         rows.append([f"{view.name} ({marks})" if marks else view.name, *differ, *(known[name] for name in results)])
     return theme.table(["run", *(setting_name(name) for name in settings), *results], rows, classes="runs-table")
+
+
+def _with_best(view: RunView, value: float) -> str:
+    """The last loss, and the lowest where that was another."""
+    best = view.history.best
+    lower = best is not None and not value - best[1] < 5e-5
+    return loss_text(value) + (f" (best {best[1]:.4f} at step {best[0]:,})" if lower else "")
 
 
 def kept_words(limits: Limits) -> str:

@@ -184,14 +184,15 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         limits.check_training(config, training)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
-    seconds = pace.seconds(config, training)
+    seconds, guess = pace.seconds(config, training), ", a guess until a first run" if pace.guesses else ""
     about = "" if texts.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
-        f"{training.steps:,} steps: about {theme.duration(seconds)} here."
+        f"{training.steps:,} steps: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
     tokens, _ = suited_for(named)
-    if named["source"] == OWN_TEXT and tokens:
+    suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
+    if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:
         words += f" Size and steps were chosen for about {tokens:,} tokens of text."
         if training.patience:
             words += " It stops sooner if validation rises, and keeps its best weights."

@@ -47,7 +47,21 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    return figure, loss.describe_loss(run, rungs, view.standing.in_words if view else "")
+    words = loss.describe_loss(run, rungs, view.standing.says if view else "")
+    return figure, words + (_apart(view, beside) if view else "")
+
+
+def _apart(view: RunView, beside: Sequence[RunView]) -> str:
+    """That runs drawn beside each other see differently much, so that their floors differ, where they do."""
+    runs = [v for v in (view, *beside) if v.config is not None]
+    contexts = sorted({v.config.context_length for v in runs})
+    if len(contexts) < 2:
+        return ""
+    floors = {v.config.context_length: v.ladder.floor for v in runs if v.ladder and v.ladder.floor is not None}
+    said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
+    words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
+    words += f", so their floors are not the same ({said})" if len(floors) > 1 else ""
+    return f"{words}: their losses do not compare as they stand."
 
 
 def _floor_is_low(view: RunView | None) -> bool:
@@ -88,6 +102,9 @@ def status(view: RunView | None) -> str:
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
         parts.append(speaking.standing_line(view))
+    elif view.active:  # as many, so that the chart stays where it is when they come
+        names = ("Loss now", "Validation loss", "Above the floor", "Speed")
+        parts.append(theme.stat_cards([(name, "…", "after the first steps") for name in names]))
     return "".join(parts)
 
 
@@ -123,8 +140,13 @@ def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
     words = f"{sentence(view.message)} {view.standing.in_words}"
     if view.used is not None:
-        words += f" The model is that of step {view.used:,} now, on all tabs; Resume goes on from the last step."
+        words += f" The model is that of step {view.used:,} now, on all tabs; "
+        words += f"{resume_label(view)} goes on from the last step."
     return words
+
+
+def _of_step(view: RunView) -> str:
+    return "" if view.used is None else f", at step {view.used:,}, which is the model"
 
 
 def use_label(view: RunView) -> str:
@@ -136,6 +158,9 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     history, ladder = view.history, view.ladder
     value = history.val_loss
     train, at = history.evaluations["train_loss"][-1], int(history.evaluations["step"][-1])
+    if view.used is not None and view.used in history.evaluations["step"]:
+        row = history.evaluations["step"].index(view.used)
+        value, train = history.evaluations["val_loss"][row], history.evaluations["train_loss"][row]
     cards = []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
@@ -144,7 +169,7 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         (
             "Validation loss",
             loss_text(value),
-            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token",
+            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
         )
     )
     if ladder is not None and ladder.floor is not None:
@@ -227,7 +252,7 @@ def samples(view: RunView | None) -> str:
             f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
             f"{speaking.verdict_line(found)}</li>"
         )
-    return f'<ol class="samples">{"".join(rows)}</ol>'
+    return f'<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------

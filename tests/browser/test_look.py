@@ -1,0 +1,179 @@
+"""One look, measured: nothing lies over anything, words can be read, keys reach everything, what is saved is quoted."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import numpy as np
+from playwright.sync_api import expect
+
+from .measuring import broken_rules, figures
+
+WIDTHS = (390, 768, 1280, 1920)
+VIEWS = ("Heads side by side", "What heads do", "Layers' minds", "Change it", "How it learns", "Cache walk")
+DRAWN = "() => [...document.querySelectorAll('.chart-box')].some((b) => b.clientWidth && b.dataset.state === 'drawn')"
+
+
+def settle(page) -> None:
+    """Until something is drawn and nothing is being computed."""
+    page.wait_for_function(DRAWN)
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+
+
+def measured(page, widths=WIDTHS) -> list[str]:
+    """What is wrong with the writing in view, at every width."""
+    settle(page)
+    found = []
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        found += [f"{width} px, {problem}" for problem in figures(page)]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    return found
+
+
+def unfold(page) -> None:
+    """Open every folded part in view."""
+    while (folded := page.locator("button.label-wrap:not(.open):visible")).count():
+        folded.first.click()
+
+
+def tab(page, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+
+
+def test_no_number_is_printed_over_another(address, chromium_page):
+    page = chromium_page
+    page.goto(address)
+    page.wait_for_selector("#curve [data-state=drawn]")
+    for part in ("parameters", "gradients"):
+        page.locator(f"#{part} > button").click()
+    found = measured(page)
+    page.evaluate("document.body.classList.add('dark')")
+    found += measured(page, (1280,))
+    page.evaluate("document.body.classList.remove('dark')")
+
+    tab(page, "Inspect QKV")
+    page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
+    found += measured(page)
+    steps = page.locator("#inspect-steps label")
+    for i in range(1, steps.count()):
+        drawn = page.locator("#inspect-step-chart .chart-box").get_attribute("data-draws")
+        steps.nth(i).click()
+        page.wait_for_function(f"document.querySelector('#inspect-step-chart .chart-box').dataset.draws !== '{drawn}'")
+        found += [f"step {i + 1}, {problem}" for problem in measured(page, (390,))]
+    for view in VIEWS:
+        tab(page, view)
+        found += measured(page)
+
+    tab(page, "Dense vs MoE")
+    page.wait_for_selector("#moe-curve [data-state=drawn]")
+    unfold(page)
+    page.wait_for_selector("#experts-sources [data-state=drawn]")
+    found += measured(page)
+    assert not found, "\n".join(dict.fromkeys(found))
+
+
+def test_the_measure_sees_what_lies_over_something(address, chromium_page):
+    """The two tests above and below could not fail if nothing were measured."""
+    page = chromium_page
+    page.goto(address)
+    page.wait_for_selector("#curve [data-state=drawn]")
+    page.evaluate("""() => {
+      const [a, b] = document.querySelectorAll("#curve .ytick text");
+      b.setAttribute("transform", a.getAttribute("transform"));
+      document.querySelector("#status p").style.color = "#bbb";
+    }""")
+    assert any("lies over" in problem for problem in figures(page))
+    assert any(problem.startswith("color-contrast") for problem in broken_rules(page))
+
+
+def everywhere(page, address) -> list[str]:
+    """What breaks a rule on any tab."""
+    page.goto(address)
+    page.wait_for_selector("#curve [data-state=drawn]")
+    unfold(page)
+    found = broken_rules(page)
+    tab(page, "Generate")
+    page.locator("#generate-start").click()
+    expect(page.locator("#generate-text [data-place]").first).to_be_visible()
+    unfold(page)
+    found += broken_rules(page)
+    tab(page, "Inspect QKV")
+    for view in ("Step by step", *VIEWS):
+        tab(page, view)
+        settle(page)
+        found += broken_rules(page)
+    tab(page, "Dense vs MoE")
+    page.wait_for_selector("#moe-curve [data-state=drawn]")
+    unfold(page)
+    page.wait_for_selector("#experts-sources [data-state=drawn]")
+    return list(dict.fromkeys(found + broken_rules(page)))
+
+
+def test_words_can_be_read_and_things_have_names_in_light(address, chromium_page):
+    found = everywhere(chromium_page, address)
+    assert not found, "\n".join(found)
+
+
+def test_words_can_be_read_and_things_have_names_in_the_dark(address, dark_page):
+    found = everywhere(dark_page, address)
+    assert not found, "\n".join(found)
+
+
+def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium_page):
+    page = chromium_page
+    page.goto(address)
+    page.wait_for_selector("#curve [data-state=drawn]")
+    page.locator("#model input").focus()
+    stops = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        stops.append(page.evaluate("document.activeElement.closest('fieldset')?.id ?? document.activeElement.id"))
+    assert stops.count("source") == 1 and stops.count("size") == 1, stops
+
+    page.locator("#size input:checked").focus()
+    chosen = "document.querySelector('#size input:checked').value"
+    before = page.evaluate(chosen)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{chosen} !== '{before}'")
+    outline = "getComputedStyle(document.activeElement.closest('label')).outlineWidth"
+    assert page.evaluate(outline) == "2px", "where the keys are is seen"
+
+    tab(page, "Dense vs MoE")
+    tokens = page.locator("#routing-text [data-token]")
+    expect(tokens.first).to_be_visible()
+    assert page.locator("#routing-text [data-token][tabindex='0']").count() == 1 < tokens.count()
+    page.locator("#routing-text [data-token][tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#routing-text .followed")).to_have_attribute("data-token", "1")
+
+
+def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromium_page):
+    page = chromium_page
+    page.goto(served[1])
+    tab(page, "Inspect QKV")
+    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
+
+    def save(kind: str):
+        with page.expect_download() as download:
+            page.locator(f"#inspect-heads-grid [data-chart={kind}]").click()
+        return download.value
+
+    table = save("csv")
+    first, *lines = table.path().read_text("utf-8-sig").splitlines()
+    assert re.fullmatch(r"heads-tiny-stories-shipped-step\d+-layer\d-head\d\.csv", table.suggested_filename)
+    assert re.match(
+        r"# Tiny stories · shipped · step [\d,]+ · prompt “Mia lived.*” · layer \d · head \d · .* 0\.\d", first
+    )
+    rows = list(csv.reader(lines))
+    width = len(rows[0])
+    assert rows[0][0].startswith("L") and rows[0][1] == "0 M" and rows[1][0] == "0 M"
+    own = np.array([[float(x or 0) for x in row[1:]] for row in rows[1:width]])
+    assert np.allclose(own.sum(axis=1), 1, atol=1e-6), "not the bytes that are enough to look at"
+    assert all(len(cell) < 14 for row in rows[1:width] for cell in row[1:]), "the digits it has, and no more"
+
+    picture = save("svg").path().read_text("utf-8")
+    words = " ".join(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", picture))
+    assert "Tiny stories · shipped · step" in words and "Transformer Playground" in words

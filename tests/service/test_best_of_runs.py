@@ -1,0 +1,100 @@
+"""A visitor's run keeps its best weights: offered where they are better, its model at a press, gone with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import playground
+from playground.data import corpus_from_text
+from playground.model import PRESETS
+from playground.service.board import Board
+from playground.service.models import Registry
+from playground.service.runs import RunSpec, Source
+from playground.storage import load, save
+from playground.storage.archive import pack
+from playground.storage.opening import load_archive
+from playground.storage.snapshots import BEST
+from playground.training import TrainConfig, evaluate
+from playground.ui.tabs.train import watch
+from tests.ui.runs import ANNA, BERT, small_limits, until
+
+TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
+SHAPE = PRESETS["tiny"].config.replace(context_length=32)
+
+
+def spec(**changes) -> RunSpec:
+    """Far too short a text: validation rises while training falls."""
+    settings = {"steps": 120, "batch_size": 8, "eval_every": 5, "eval_windows": 20, **changes}
+    return RunSpec(Source("text", text=TEXT), SHAPE, TrainConfig(**settings, device="cpu", precision="fp32"))
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """Board and registry, and a run of Anna's that learned by heart."""
+    bounds = small_limits()
+    board = Board(Registry(bounds, shipped=tmp_path_factory.mktemp("best") / "none"), bounds)
+    job = board.start(ANNA, spec())
+    until(lambda: job.settled, 120)
+    return board, job
+
+
+def loss_of(checkpoint) -> float:
+    corpus = corpus_from_text(TEXT, checkpoint.tokenizer)
+    return evaluate(checkpoint.model, *corpus.windows("val", 32, 20))
+
+
+def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
+    _, job = house
+    view = job.view()
+    step, _ = view.history.best
+    assert view.standing.kind == "overfitting" and view.standing.tone == "warning" and view.kept == step < 120
+    said = watch.status(view)
+    assert "notice-warning" in said and "notice-good" not in said and f"Overfitting since step {step}" in said
+    assert watch.use_label(view) == f"Use step {step}, the best"
+    figure, words = watch.curve(view)
+    assert any(f"step {step}" in note["text"] for note in figure["layout"]["annotations"]) and "alling" not in words
+
+
+def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
+    board, job = house
+    last, whole = board.registry.get(job.id, ANNA), job.view()
+    step, lowest = whole.history.best
+    assert loss_of(last) == pytest.approx(whole.history.val_loss, abs=1e-5)
+    with pytest.raises(ValueError, match="your own runs"):
+        board.use_best(BERT, job.id)
+    board.use_best(ANNA, job.id)
+    used, view = board.registry.get(job.id, ANNA), job.view()
+    assert loss_of(used) == pytest.approx(lowest, abs=1e-5) and used.history.val_loss == lowest
+    assert (view.used, view.kept) == (step, None) and view.history.last_step == 120
+    assert f"The model is that of step {step} now" in watch.status(view)
+    (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
+    assert loss == f"{lowest:.4f}"
+    packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
+    assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
+    again = load(save(tmp_path / "folder", used.model, used.tokenizer, used.history, about=used.about))
+    assert again.history.finished["message"] == f"These are the weights of step {step} of 120."
+    with pytest.raises(ValueError, match="No better weights"):
+        board.use_best(ANNA, job.id)
+    # the run itself goes on from its last step, and its model is the last one's again
+    board.resume(ANNA, job.id, more_steps=5)
+    until(lambda: job.settled, 120)
+    assert job.view().history.last_step == 125 and job.view().used is None and job.view().kept == step
+    assert not torch.equal(board.registry.get(job.id, ANNA).model.head.weight, used.model.head.weight)
+
+
+def test_a_patient_run_stops_and_goes_on_when_asked(tmp_path):
+    bounds = small_limits()
+    board = Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
+    job = board.start(ANNA, spec(patience=3, steps=200))
+    until(lambda: job.settled, 120)
+    stopped = job.view().history.last_step
+    assert stopped < 200 and "since validation had risen for long enough" in job.view().message
+    assert (job.folder / BEST).exists()
+    board.resume(ANNA, job.id)
+    until(lambda: job.settled, 120)
+    assert job.view().history.last_step == 200
+    board.delete(ANNA, job.id)
+    assert not job.folder.exists()

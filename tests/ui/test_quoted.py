@@ -1,0 +1,111 @@
+"""Whatever is saved can be quoted: it says what it is of, has a name of its own, and holds the numbers themselves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from playground import __version__
+from playground.figures import gradients, parts, shapes, specialisation, vectors
+from playground.figures.wire import numbers_of
+from playground.ui import chart, theme
+from playground.ui.chart import Feed, show, whole_figure
+from playground.ui.quoted import about, quoted, quoting
+
+UI = Path(chart.__file__).parent
+FIGURE = shapes.figure([], 100)
+
+
+def test_a_line_names_what_it_is_of_and_ends_with_the_version():
+    said = about(model="Tiny stories", step=2400, prompt="a\nb", layer=2, head=None)
+    assert (
+        said["line"] == f"Tiny stories · step 2,400 · prompt “a ⏎ b” · layer 2 · Transformer Playground {__version__}"
+    )
+    assert said["name"] == "tiny-stories-step2400-layer2", "what tells it from the next head's file"
+
+
+def test_charts_and_saved_tables_are_quoted_and_nothing_else():
+    table = theme.table(("a",), [("b",)], save="numbers")
+    shown = quoted({"c": show(FIGURE, "Words."), "t": table, "w": "words", "u": {"value": 3}}, model="M & <b>", head=1)
+    assert shown["c"]["about"]["line"].startswith("M &amp; &lt;b&gt; · head 1 · ")
+    assert unescape(unescape(re.search(r'data-about="(.*?)"', shown["t"])[1])).startswith("M & <b> · head 1 · ")
+    assert 'data-of="m-b-head1"' in shown["t"] and "<b>" not in str(shown)
+    assert (shown["w"], shown["u"]) == ("words", {"value": 3})
+    assert quoted((table, None), model="M")[1] is None and "data-about" in quoted(table, model="M")
+
+
+def test_what_a_picture_knows_better_is_not_overruled():
+    inner = quoted(show(FIGURE, head=3), model="a", head=0)
+    assert inner["about"]["name"] == "a-head3"
+    assert quoted(inner, model="b") == inner, "quoted already, nearer to its numbers"
+
+
+def test_new_points_of_a_growing_curve_carry_the_line_too():
+    feed = Feed()
+    for n in (1, 2):
+        figure = shapes.lines([shapes.line(range(n), range(n), "x", "#000000")], 100, shapes.axis(), shapes.axis())
+        update = quoted(feed.update(figure), model="run", step=n)
+        assert update["about"]["name"] == f"run-step{n}"
+    assert "append" in update
+
+
+def test_a_handler_is_quoted_by_its_own_arguments():
+    class Models:
+        def choices(self, visitor):
+            return [("Mine", "id")]
+
+        def get(self, model_id, visitor):
+            return type("", (), {"history": type("", (), {"last_step": 7})})
+
+    handler = quoting(lambda visitor, model_id, words, number=1: show(FIGURE), Models(), prompt="words", layer="number")
+    assert handler("v", "id", "hello", number=4)["about"]["line"].startswith("Mine · step 7 · prompt “hello” · layer 4")
+
+
+def test_no_two_files_have_one_name():
+    """Of charts and tables: a folder of what a student saved has to be told apart a week later."""
+    calls = [n for p in UI.rglob("*.py") for n in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(n, ast.Call)]
+    words = [(k.arg, k.value.value) for c in calls for k in c.keywords if isinstance(k.value, ast.Constant)]
+    names = Counter(name for key, name in words if key in ("save", "save_name"))
+    assert len(names) > 30 and [name for name, times in names.items() if times > 1] == []
+
+
+def test_rounded_pictures_have_their_exact_numbers_for_who_saves_them():
+    exact = shapes.figure([{"z": 1}], 100)
+    value = show(FIGURE, exact=lambda: exact)
+    assert whole_figure(value["exact"]) == {"figure": exact}
+    assert whole_figure(show(FIGURE, exact=lambda: None)["exact"]) is None, "it is gone: the page says so"
+
+
+def saved(trace) -> dict[str, np.ndarray]:
+    return {title: numbers_of(values) for title, values in trace["meta"]["saved"].items()}
+
+
+def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
+    values = np.array([[0.25, -4.0], [1e-9, 0.1]])
+    np.testing.assert_array_equal(saved(parts.part_map(values, ["a", "b"], "")["data"][0])[""], values)
+    records = [{"step": s, "norms": {"a": 1 / 3 + s}} for s in (0, 1)]
+    assert saved(gradients.gradient_map(records)["data"][0])["gradient norm"].tolist() == [[1 / 3, 4 / 3]]
+    table = np.array([[100, 1], [1, 1]])
+    found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
+    assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"
+    assert found["lift"] == pytest.approx(specialisation.lift_of(table))
+
+
+def test_rows_and_columns_keep_their_names_in_full():
+    rows = [("a long name of a vector", np.ones(3), "q"), ("<k>", np.ones(2), "k")]
+    names = vectors.vector_rows(rows)["layout"]["meta"]["names"]
+    assert names["yaxis"] == ["a long name of a vector", "&lt;k&gt;"]
+    many = shapes.figure([], 100, xaxis=shapes.names([f"token number {i}" for i in range(100)], first=5))["layout"]
+    assert len(many["xaxis"]["ticktext"]) <= 50 and "whole" not in many["xaxis"]
+    assert many["meta"]["names"]["xaxis"][99] == "104 token number 99"
+
+
+def test_a_saved_table_holds_the_number_and_not_its_rounding():
+    cell = theme.Cell("801.8 KiB", 821_043.0)
+    assert 'data-value="821043.0">801.8 KiB<' in theme.table(("bytes",), [(cell,)], save="x")
