@@ -1,11 +1,12 @@
 """Skills: how much of what a model writes is right while it learns, and what carries the loss that is left.
 
 A loss falls smoothly; a skill appears at some step. So a handful of sums, stories or lines is written from time to time
-and parsed. That may take a thirtieth of the training's time at most, however slow the machine.
+and parsed. In a run of a minute or more that takes a thirtieth of the training's time at most, on any machine.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -26,7 +27,7 @@ WRITTEN, AT_THE_END = 16, 32
 """Units that are written at a time while it learns, and when it has."""
 LONGEST = {"char": 320, "word": 80}
 """Tokens within which a unit has to end, by tokenizer. Of what the languages write, one in ten thousand is longer."""
-WINDOWS = 32
+WINDOWS = 16
 """Validation windows on which what is left is looked for."""
 
 
@@ -50,15 +51,18 @@ def judged(
             continue
         words, share = "", Share(0, 0)
         for what in last:
-            if spent[what] + last[what] > MOST_TIME / 2 * event.seconds:
+            room = MOST_TIME / 2 * event.seconds - spent[what]
+            if last[what] > room:
                 continue
             began = time.perf_counter()
             if what == "left":
                 words = left_in_words(model, corpus, context_windows, known)
             else:
-                share = share_right(model, corpus, WRITTEN, seed=event.step)
+                share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
             last[what] = time.perf_counter() - began
             spent[what] += last[what]
+            if what == "share" and not share.of:  # it ran out of time: wait until there is twice as much
+                last[what] *= 2
         if words or share.of:
             yield Judged(event.step, event.seconds, share.right, share.of, words)
 
@@ -76,11 +80,11 @@ def judged_in_the_end(
     return Judged(event.step, event.seconds, share.right, share.of, words)
 
 
-def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0) -> Share:
+def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:
     """How many of `n` sums, stories or lines that the model writes are right; none of none without a grammar.
 
     Each begins after a line break, at temperature 1: as often as the model itself thinks. One that is longer than any
-    should be counts where it is wrong by then.
+    should be counts where it is wrong by then. None are judged where the clock (`time.perf_counter`) passes `until`.
     """
     tokenizer = corpus.tokenizer
     if corpus.language is None or tokenizer.kind not in LONGEST or not model.config.causal:
@@ -95,6 +99,8 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0) -> Sh
 
     written = generate(model, begun, length, sampling, n_samples=n, tokenizer=tokenizer, stop=["\n"], slide_by=forgets)
     for step in written:
+        if time.perf_counter() > until:
+            return Share(0, 0)
         for i, token in enumerate(step.tokens):
             if not over[i]:
                 rows[i].append(token)
