@@ -269,13 +269,11 @@ def table(
     above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
     above = f"<caption>{html.escape(caption)}</caption>{above}" if caption else above
     shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
-    return saved_table(shown, save) if save else f'<div class="scroll-x">{shown}</div>'
-
-
-def saved_table(table: str, name: str) -> str:
-    """A table (HTML that is escaped already) with a button that saves it as `name`.csv."""
-    button = f'<button type="button" class="save-csv" data-csv="{html.escape(name, quote=True)}">Save as CSV</button>'
-    return f'<div class="table-box"><div class="scroll-x">{table}</div>{button}</div>'
+    shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # by keys, too
+    if not save:
+        return shown
+    button = f'<button type="button" class="save-csv" data-csv="{html.escape(save, quote=True)}">Save as CSV</button>'
+    return f'<div class="table-box">{shown}{button}</div>'
 
 
 def _cell(tag: str, cell: Any) -> str:
