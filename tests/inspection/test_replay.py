@@ -69,7 +69,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
 
 
-def test_the_shipped_run_shows_induction_appear():
+def test_the_shipped_run_shows_copying_appear():
     """On the copy language, a head of the second layer learns to look at what followed last time, early in the run."""
     checkpoint = load(SHIPPED)
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 1.5e6

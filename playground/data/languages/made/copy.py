@@ -41,7 +41,8 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
 LANGUAGE = Language(
     name="copy",
     title="Copy",
-    note="Random strings, each written twice: learned by heads that find what followed last time (induction).",
+    note="Random strings, each written twice: learned by heads that look at what followed last time, found by its letters "
+    "(induction) or its place.",
     prompt="cage c",
     build=lambda: Graph("line", choices),
     right="copied right",
