@@ -41,7 +41,7 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
 LANGUAGE = Language(
     name="copy",
     title="Copy",
-    note="Random strings, each written twice: learned by heads that look at what followed last time, found by its letters "
+    note="Random strings, each written twice: learned by heads that look at what followed last time, by its letters "
     "(induction) or its place.",
     prompt="cage c",
     build=lambda: Graph("line", choices),
