@@ -148,7 +148,8 @@ def information_lines(
     ]  # fmt: skip
     left = told[_best(records, measure)][measure]
     null = left.nulls[left.strongest].bits
-    words = f"layer {layers[_best(records, measure)]}, {NULL_NAMES[left.strongest]}: {null:.3f}"
+    known = NULL_NAMES[left.strongest].replace(" on the ", "<br>on the ")  # a phone is narrow
+    words = f"layer {layers[_best(records, measure)]}, {known}: {null:.3f}"
     return lines(
         curves,
         300,

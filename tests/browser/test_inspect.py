@@ -80,11 +80,11 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     # the same by drop-downs, and as a table to keep
     with page.expect_download() as kept:
         paper.get_by_role("button", name="Save as CSV").click()
-    assert kept.value.suggested_filename == "receipt.csv"
+    assert kept.value.suggested_filename == f"receipt-tiny-stories-shipped-step2400-layer{layer}-head{head}.csv"
     with page.expect_download() as kept:
         page.locator("#inspect-step-chart [data-chart=csv]").click()
     rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()
-    assert len(rows) == 39 and abs(float(rows[6].split(",")[5]) - drawn) < 1e-6
+    assert len(rows) == 40 and abs(float(rows[7].split(",")[5]) - drawn) < 1e-6
 
     # without it, something else is expected next, and unseen text costs more
     page.get_by_role("tab", name="Change it").click()

@@ -82,10 +82,11 @@ def test_the_measure_sees_what_lies_over_something(address, chromium_page):
     page = chromium_page
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
+    settle(page)
+    page.add_style_tag(content="#status p { color: #bbb !important; }")  # which a look at the run does not undo
     page.evaluate("""() => {
       const [a, b] = document.querySelectorAll("#curve .ytick text");
       b.setAttribute("transform", a.getAttribute("transform"));
-      document.querySelector("#status p").style.color = "#bbb";
     }""")
     assert any("lies over" in problem for problem in figures(page))
     assert any(problem.startswith("color-contrast") for problem in broken_rules(page))
@@ -175,7 +176,7 @@ def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromi
     first, *lines = table.path().read_text("utf-8-sig").splitlines()
     assert re.fullmatch(r"heads-tiny-stories-shipped-step\d+-layer\d-head\d\.csv", table.suggested_filename)
     assert re.match(
-        r"# Tiny stories · shipped · step [\d,]+ · prompt “Mia lived.*” · layer \d · head \d · .* 0\.\d", first
+        r"# Tiny stories · shipped · step [\d,]+ · prompt “Mia had.*” · layer \d · head \d · .* 0\.\d", first
     )
     rows = list(csv.reader(lines))
     width = len(rows[0])

@@ -50,7 +50,7 @@ def components(models: dict[str, ModelConfig]) -> str:
     names = [name for name in counted[0] if any(each[name] for each in counted)]
     rows = [[name, *(f"{each[name]:,}" if each[name] else "–" for each in counted)] for name in names]
     rows.append(["in all", *(f"{config.n_parameters:,}" for config in models.values())])
-    table = theme.table(["", *models], rows, total=True, save="parameters")
+    table = theme.table(["", *models], rows, total=True, save="parameters-beside-others")
     dense, mixed = COMPARED["S5, dense"], COMPARED["S5, eight experts"]
     return table + theme.quiet(
         f"S5 sets {dense.n_parameters:,} beside {mixed.n_parameters:,}: {mixed.n_parameters / dense.n_parameters:.2f} "
