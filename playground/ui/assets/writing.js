@@ -96,8 +96,12 @@ function named() {
   by.hidden = !value?.by;
   if (!value?.by) return;
   const elsewhere = writing.model !== undefined && writing.model !== value.model;
-  element.querySelector(".written-desk").classList.toggle("elsewhere", elsewhere);
-  by.textContent = value.by + (elsewhere ? " Another model is chosen by now: Generate asks that one." : "");
+  const [model, step] = (writing.weights || "").split(" ");
+  const otherwise = model === value.model && Number(step) !== value.step;
+  element.querySelector(".written-desk").classList.toggle("elsewhere", elsewhere || otherwise);
+  const now = elsewhere ? " Another model is chosen by now: Generate asks that one."
+    : otherwise ? ` That was after ${value.step} steps; it has the weights of step ${step} now, which Generate asks.` : "";
+  by.textContent = value.by + now;
 }
 
 function accept(value) {
