@@ -76,8 +76,8 @@ def size(count: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """Bytes in B, KiB, MiB or GiB."""
-    for unit, suffix in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    """Bytes in B, kB, MB or GB, each a thousand of the one before."""
+    for unit, suffix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(count) >= unit:
             return f"{count / unit:.4g} {suffix}"
     return f"{count:.0f} B"

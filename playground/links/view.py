@@ -17,7 +17,7 @@ class View:
 
     tab: str
     model: str | None = None
-    """A shipped model's name."""
+    """A shipped model's name, or the id of one of the visitor's own."""
     prompt: str | None = None
     layer: int | None = None
     """From 0."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import gradio as gr
 
+from ....data import sentences
 from ....decoding import SamplingConfig, stream
 from ....service.limits import WRITERS
 from ....service.verdicts import in_words as in_words_of
@@ -144,6 +145,9 @@ def build(page: Page) -> Desk:
                 sampling = sampling.replace(seed=_next_seed(sampling.seed, values[record]))
             checkpoint, written, notes = begin(sampling)
             stops, name = controls.stops(values), str(values[press_name] or "")
+            if not stops and checkpoint.about.get("corpus") == sentences.NAME:
+                stops = [sentences.END]
+                notes.append("Of what follows a sentence it has learned nothing; “Stop at” ends the text elsewhere.")
             if not checkpoint.config.causal:
                 notes.append(NO_MASK)
             for shown, words in _write(checkpoint, written, name, new_tokens, stops, press):
