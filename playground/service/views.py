@@ -40,6 +40,8 @@ class View:
     """Seconds until there should be a place for it."""
     version: int = 0
     """Grows whenever anything changed."""
+    busy: bool = False
+    """Whether its thread still works: of one that is over, to judge and to put away what it brought forth."""
 
     @property
     def active(self) -> bool:

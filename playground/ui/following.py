@@ -148,4 +148,4 @@ class Following:
 
     def pause(self, view: Any) -> float:
         """Seconds until the next look."""
-        return tick(view.time_left, waits=view.state == "waiting") if view.active else IDLE_TICK
+        return tick(view.time_left, waits=view.state == "waiting") if view.active or view.busy else IDLE_TICK

@@ -169,7 +169,7 @@ def _compared(name: str, dense: float | None, moe: float | None, written: Callab
 
 
 def _megabytes(count: float) -> str:
-    return f"{count / 1e6:,.2f} MB"
+    return f"{count / 1e6:,.{2 if count < 1e7 else 0}f} MB"
 
 
 def _times(dense: float, moe: float) -> str:
