@@ -18,7 +18,7 @@ from ....service.views import RunView
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...links import broken, copying, query_of
+from ...links import broken, copying, is_here, query_of
 from ...page import QUIETLY, Page
 from .settings import Settings
 
@@ -47,14 +47,14 @@ class LinkedRuns:
 
         def wire() -> None:
             outputs = [*self.form_parts, *note, page.tabs]
-            page.on_load(self.open, None, [*outputs, page.shared("links.note")])
+            page.on_load(self.open, [page.visitor], [*outputs, page.shared("links.note")])
 
         page.later(wire)
 
-    def open(self, request: gr.Request) -> dict:
-        """A browser opened the page: set the form up if its address holds a run."""
+    def open(self, visitor: str, request: gr.Request) -> dict:
+        """A browser opened the page: set the form up if its address holds a run whose model is not here already."""
         query, note = query_of(request), self.page.shared("links.note")
-        if "run" not in query:
+        if "run" not in query or is_here(self.page, query, visitor):
             return gr.skip()
         try:
             card = RunCard.from_letters(query["run"])

@@ -45,7 +45,7 @@ class Running(Following):
         self.settings, self.c, self.r = settings, settings.c, results
         self.linked = LinkedRuns(page, settings)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
-        self.views = [*results.values(), *buttons, self.timer, page.model]
+        self.views = [*results.values(), *buttons, self.timer, page.model, page.weights]
 
     def connect(self) -> None:
         """Bind them."""
@@ -220,6 +220,9 @@ class Running(Following):
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
             self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
+        if own and not view.active:
+            weights = f"{view.id} {self.page.step_of(visitor, view.id)}"
+            parts[self.page.weights] = (weights, lambda: weights)
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in ticked]
         out[r["curve"]] = follower.feed.update(*watch.curve(view, drawn))
