@@ -258,7 +258,7 @@ def in_words(game: Game) -> str:
     elif math.isfinite(margin):
         words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
         words += f"{n} bets are too few to say who guesses better."
-    if PERFECT in means and min(means.values()) < means[PERFECT] - 1e-9:
+    if PERFECT in means and min(means.values()) < means[PERFECT] - 0.005:
         words += " Who is below perfect had luck: over many bets nobody stays there."
     return words
 

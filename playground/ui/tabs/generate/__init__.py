@@ -15,7 +15,9 @@ def build(page: Page) -> None:
     desk = writing.build(page)
     with gr.Accordion(game.TITLE, open=False, elem_id="game") as fold:
         game.build(page, fold)
-    with gr.Accordion("What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False):
+    with gr.Accordion(
+        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="temperatures"
+    ):
         temperatures.build(page, desk)
-    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False):
+    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="kv-cache"):
         cache_panel.build(page, desk)
