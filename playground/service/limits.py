@@ -48,6 +48,12 @@ WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
 THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
+GAMES = 500
+"""Visitors whose bets on the next token are remembered; one that was forgotten begins anew."""
+STAKES = 20
+"""Tokens that one of these bets may name."""
+TYPED = 60
+"""Characters of a token that is typed."""
 CANDIDATES = 20
 """Next tokens that a program may ask for."""
 TRAININGS_WITHOUT_PAGE = 2

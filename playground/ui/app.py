@@ -14,7 +14,7 @@ from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, links, theme
+from . import api, chart, glossary, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .page import QUIETLY, Page, model_dropdown
@@ -40,7 +40,8 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         with gr.Row(elem_id="page-head", equal_height=False):
             gr.HTML(
                 '<div class="masthead"><h1>Transformer Playground</h1>'
-                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number.</p></div>",
+                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number. "
+                f"{glossary.BUTTON}</p></div>",
                 padding=False,
             )
             model = model_dropdown(
@@ -81,7 +82,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "share": share,
         "theme": theme.theme(),
         "css": theme.css(),
-        "head": chart.head_html(),
+        "head": chart.head_html() + glossary.head_html(),
         "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
         "footer_links": [],
         "max_threads": THREADS,
