@@ -14,7 +14,7 @@ from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, links, theme
+from . import api, chart, lessons, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .page import QUIETLY, Page, model_dropdown
@@ -46,10 +46,12 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
             model = model_dropdown(
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
+        strip = lessons.Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
+        strip.build(page)
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
@@ -67,8 +69,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
 
         page.finish()
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
-        for handler, inputs, outputs in page.on_load_handlers:
-            loaded.then(handler, inputs, outputs, **QUIETLY)
+        strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
     app.page = page
     return app
 
