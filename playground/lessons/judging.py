@@ -92,7 +92,8 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if abs(off) <= max(ask.near, 1e-9):
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
-    far = f"{_number(abs(off), ask)}{unit} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
+    apart = " points" if ask.unit == "%" else unit
+    far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
 
 
@@ -129,7 +130,13 @@ def _times(guess: float, truth: float) -> str:
     if guess <= 0 or truth <= 0 or 0.5 < guess / truth < 2:
         return ""
     factor = guess / truth
-    return f", {factor:.0f} times as much" if factor > 1 else ", a tenth of it or less" if factor <= 0.1 else ", half of it or less"
+    return (
+        f", {factor:.0f} times as much"
+        if factor > 1
+        else ", a tenth of it or less"
+        if factor <= 0.1
+        else ", half of it or less"
+    )
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from playground.lessons.reading import Lesson, Step, all_lessons
 from playground.lessons.vocabulary import PLACES
 
-PRESSED = {"#rungs": "#rungs summary", "#routing-text": "#routing-text button"}
+PRESSED = {"#rungs": "#rungs summary", "#routing-text": "#routing-text [data-token]"}
 """Where in a place one presses, if not in the middle of its chart or on itself."""
 BRINGS = {
     "written text": "#generate-start",

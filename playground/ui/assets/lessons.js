@@ -159,7 +159,10 @@ element.addEventListener("click", (event) => {
   if (!button || button.disabled) return;
   if (button.dataset.lesson) ask({ do: "open", lesson: button.dataset.lesson });
   else if (button.dataset.go) ask({ do: "go", step: Number(button.dataset.go) });
-  else if (button.dataset.do) ask({ do: button.dataset.do });
+  else if (button.dataset.do) {
+    if (button.dataset.do === "close" && location.search.includes("lesson=")) history.replaceState(null, "", location.pathname);
+    ask({ do: button.dataset.do });
+  }
 });
 
 // ---- what is done on the page ---------------------------------------------------------------------------------------------
