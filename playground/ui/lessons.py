@@ -411,7 +411,8 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     )
     if last:
         left = "is" if rest == 1 else "are"
-        over = f"{rest} of {len(ticked)} steps {left} still open: see the dots." if rest else "That was the whole lesson."
+        open_ones = f"{rest} of {len(ticked)} steps {left} still open: see the dots."
+        over = open_ones if rest else "That was the whole lesson."
         parts.append(f'<p class="lesson-over">{over}</p>' if answer.told or rest < 2 else "")
     back = f'<button type="button" data-go="{at - 1}"{" disabled" if not at else ""}>← Back</button>'
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
