@@ -35,7 +35,7 @@ class Visitor:
     def __init__(self, page, name: str = ANNA):
         self.page, self.strip = page, page.shared("lessons.strip")
         strip = self.strip
-        held = [strip.progress, page.visitor, page.model, strip.subject, strip.looked_at, *strip.controls.values()]
+        held = [strip.progress, *strip.scenes.inputs]
         self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in held}
         self.values[page.visitor] = name
         self.shown: dict = {}
@@ -116,7 +116,8 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page):
     assert f"it is {history.best[0]}" in shown["html"]
     again = visitor.does("go", step=0)
     assert answer["guess"] == "together" and f"{history.evaluations['train_loss'][-1]:.4f}" in again["html"]
-    assert not Visitor(page, ANNA).strip._runs(lesson, "run", visitor.progress, ANNA), "others have runs of their own"
+    others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
+    assert not others, "whose runs are their own"
 
 
 def test_what_no_page_sends_is_a_sentence_or_nothing(page):
