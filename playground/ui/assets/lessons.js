@@ -167,14 +167,20 @@ element.addEventListener("click", (event) => {
 
 // ---- what is done on the page ---------------------------------------------------------------------------------------------
 
-document.addEventListener("click", (event) => {
+// What changes by itself, such as a picture that is still being drawn, does not count: only what does after a touch.
+const touch = (event) => {
+  if (element.contains(event.target)) return;
   touched++;
+  if (shown?.awaits?.kind === "changed") before ??= contents(find(shown.awaits.at));
+};
+for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, true);
+document.addEventListener("click", (event) => {
+  touch(event);
   const awaits = shown?.awaits;
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
   pressed++;
   if (pressed >= awaits.times) ask({ do: "did", step: shown.step });
 }, true);
-document.addEventListener("input", (event) => { if (!element.contains(event.target)) touched++; }, true);
 
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
@@ -183,8 +189,7 @@ setInterval(() => {
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
     const now = contents(find(awaits.at));
-    if (awaits.kind === "changed") before ??= now;
-    if (now && now !== before) return ask({ do: "did", step: shown.step });
+    if (now && (awaits.kind === "shown" || (before !== null && now !== before))) return ask({ do: "did", step: shown.step });
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
   if (awaits?.kind !== "told" && !listens.length) return;
