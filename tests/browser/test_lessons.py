@@ -49,6 +49,7 @@ def press(page, place: str) -> None:
     page.wait_for_selector(selector)
     plot = page.locator(f"{selector} .nsewdrag")
     if plot.count():
+        page.wait_for_timeout(800)  # the page has been scrolling there
         box = plot.first.bounding_box()
         x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
         page.mouse.move(x, y)
