@@ -65,7 +65,7 @@ function show(value) {
   if (value.arrives) {
     list.open = false;
     box.querySelector("h3")?.focus({ preventScroll: true });
-    if (!box.querySelector(".lesson-ask")) setTimeout(() => reveal(false), 400);
+    setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
   if (same && !ticked) box.querySelector(".lesson-told")?.scrollIntoView?.({ block: "nearest" });
