@@ -17,6 +17,7 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, glossary, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .lessons.strip import Strip
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
@@ -47,10 +48,12 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
             model = model_dropdown(
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
+        strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
+        strip.build(page)
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
@@ -68,8 +71,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
 
         page.finish()
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
-        for handler, inputs, outputs in page.on_load_handlers:
-            loaded.then(handler, inputs, outputs, **QUIETLY)
+        strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
     app.page = page
     return app
 

@@ -16,8 +16,8 @@ def build(page: Page) -> None:
     with gr.Accordion(game.TITLE, open=False, elem_id="game") as fold:
         game.build(page, fold)
     with gr.Accordion(
-        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="temperatures"
+        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="fold-temperatures"
     ):
         temperatures.build(page, desk)
-    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="kv-cache"):
+    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="fold-cache"):
         cache_panel.build(page, desk)
