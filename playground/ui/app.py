@@ -10,11 +10,12 @@ import gradio as gr
 
 from ..devices import on_zerogpu
 from ..service.board import Board
+from ..service.classes import Classes
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, links, theme
+from . import api, chart, classroom, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .page import QUIETLY, Page, model_dropdown
@@ -28,7 +29,12 @@ STORAGE_KEY = "transformer-playground-visitor"
 STORAGE_SECRET = "transformer-playground"
 
 
-def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Board | None = None) -> gr.Blocks:
+def build_app(
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    jobs: Board | None = None,
+    classes: Classes | None = None,
+) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     limits = limits or limits_here()
     registry = registry or Registry(limits)
@@ -47,9 +53,12 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
         link_note = gr.HTML(padding=False, elem_id="link-note")
+        above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
+        with above_tabs:
+            classroom.build(page, classes or Classes())
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
@@ -69,6 +78,7 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         for handler, inputs, outputs in page.on_load_handlers:
             loaded.then(handler, inputs, outputs, **QUIETLY)
+        loaded.then(None, None, None, js=classroom.OPEN, api_visibility="private")
     app.page = page
     return app
 

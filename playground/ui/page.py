@@ -29,6 +29,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import gradio as gr
 
@@ -62,6 +63,8 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
+    run_form: Any = None
+    """The Train tab's form: `restore(spec)` are the updates that make it this run's, `form_parts` their outputs."""
     _shared: dict[str, gr.components.Component] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
