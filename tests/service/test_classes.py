@@ -89,12 +89,10 @@ def test_guessing_codes_is_bounded_for_an_address(classes, clock):
     for _ in range(WRONG_CODES):
         with pytest.raises(ClassError, match="There is no class"):
             classes.invited("apple-apple-apple-apple", "10.0.0.1")
-    for ask in (
-        lambda: classes.invited(klass.code, "10.0.0.1"),
-        lambda: classes.taught(klass.code, secret, "10.0.0.1"),
-    ):
+    for ask in (classes.invited, lambda code, address: classes.taught(code, "guess", address)):
         with pytest.raises(ClassError, match=r"Too many wrong codes .* try again in 10 minutes"):
-            ask()
+            ask(klass.code, "10.0.0.1")
+    assert classes.taught(klass.code, secret, "10.0.0.1") == klass  # the teacher stays, whoever guesses beside
     assert classes.invited(klass.code, "10.0.0.2") == klass
     clock.now += 601
     assert classes.invited(klass.code, "10.0.0.1").id == klass.id

@@ -95,7 +95,7 @@ def experiment(klass: Klass, students: Sequence[Student], thing: str, names: dic
     Args:
         names: what each student's number is called on the board.
     """
-    base = klass.card
+    base = card_from(klass.letters)
     if base is None:
         return Experiment(thing, (), False, 0, 0)
     found: dict[tuple, dict[int, tuple[float, float | None, str]]] = {}

@@ -182,12 +182,11 @@ class Classes:
     def taught(self, code: object, secret: object, address: str = "") -> Klass:
         """The class of which this is the teacher's link. Raises ClassError."""
         self.sweep()
-        klass = self._looked_up(code, address)
-        kept = self.store.rows("SELECT secret FROM classes WHERE id = ?", klass.id)
-        if not kept or not same_secret(secret, kept[0]["secret"]):
-            self.wrong.count(address)
-            raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
-        return klass
+        found = self.store.rows("SELECT * FROM classes WHERE code = ?", regular(code))
+        if found and same_secret(secret, found[0]["secret"]):
+            return self._klass(found[0])  # however often others guessed from the same network
+        self._guessed(bool(found), address)
+        raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
 
     def end(self, klass: Klass) -> None:
         """Let it end now: nobody joins any more, and no further run counts."""
@@ -237,7 +236,10 @@ class Classes:
 
     def invited(self, code: object, address: str = "") -> Klass:
         """The class that this code lets in, while it goes on. Raises ClassError."""
-        klass = self._looked_up(code, address)
+        self.wrong.check(address)
+        klass = self._of_code(regular(code))
+        if klass is None:
+            self._guessed(False, address)
         if klass.ended:
             raise ClassError(f"The class “{klass.title}” has ended: ask for the code of another one.")
         return klass
@@ -304,8 +306,8 @@ class Classes:
                 )
                 _keep_latest(db, "runs", "id", member.id, CLASS_RUNS)
                 _touch(db, member.klass.id)
-        except (ClassError, sqlite3.Error):
-            logger.warning("a class could not be told of a run", exc_info=True)
+        except Exception:
+            logger.exception("a class could not be told of a run")
 
     def progress(
         self, visitor: object, lesson: str, step: int, steps: int, answers: Sequence[tuple[int, str, str, str]] = ()
@@ -351,13 +353,12 @@ class Classes:
         if gone:
             self.store.wipe()
 
-    def _looked_up(self, code: object, address: str) -> Klass:
+    def _guessed(self, there: bool, address: str) -> None:
+        """Something was asked of a class without its secret, or of one that is not there. Raises ClassError."""
         self.wrong.check(address)
-        klass = self._of_code(regular(code))
-        if klass is None:
-            self.wrong.count(address)
+        self.wrong.count(address)
+        if not there:
             raise ClassError("There is no class with this code, or it was deleted: a code is four words, look again.")
-        return klass
 
     def of_id(self, class_id: int) -> Klass | None:
         """A class as it is now; None where it was deleted."""

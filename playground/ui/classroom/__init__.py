@@ -68,7 +68,7 @@ def build(page: Page, classes: Classes) -> None:
         """A page opens whose address names a class, or whose browser has joined one."""
         with in_words():
             if key:
-                return teachers.open(wanted, key, address_of(request)) | {fold: gr.Accordion(visible=False)}
+                return teachers.open(wanted, key, request) | {fold: gr.Accordion(visible=False)}
             return pupils.open(visitor, wanted, address_of(request))
 
     outputs = [*teachers.outputs, *pupils.outputs, fold]

@@ -14,7 +14,7 @@ from .. import theme
 from ..chart import Chart
 from ..page import QUIETLY, Page, in_words
 from . import picture
-from .where import address_of
+from .where import address_of, is_loopback
 
 LOOK_SECONDS = 3.0
 THINGS = (("the seed", "seed"), ("the size", "size"), ("the text", "text"))
@@ -125,11 +125,11 @@ class Boards:
         b["delete"].click(self.delete, [b["sure"], *key], gone, js=_SURE_TO_DELETE, **QUIETLY)
         b["end"].click(self.end, [b["sure"], *key], b["seen"], js=_SURE_TO_END, **QUIETLY)
 
-    def open(self, code: Any, secret: Any, address: str) -> dict:
+    def open(self, code: Any, secret: Any, request: gr.Request) -> dict:
         """A page opens at a teacher's link."""
-        klass, b = self.classes.taught(code, secret, address), self.b
+        klass, b = self.classes.taught(code, secret, address_of(request)), self.b
         thing = klass.changes or "seed"
-        return self.draw(klass, "joined", False, thing, "flops") | {
+        return self.draw(klass, "joined", False, thing, "flops", is_loopback(request)) | {
             **dict(zip(self.key, (klass.code, secret))),
             b["box"]: gr.Column(visible=True), b["race"]: gr.Column(visible=klass.target is not None),
             b["thing"]: thing, b["timer"]: gr.Timer(active=True),
@@ -146,17 +146,17 @@ class Boards:
             return self._gone(str(problem))
         if self._state(klass, sort, hidden, thing, by) == seen:
             return gr.skip()
-        return self.draw(klass, sort, hidden is True, thing, by if by in ("flops", "seconds") else "flops") | {
-            b["timer"]: gr.Timer(active=not klass.ended)
-        }
+        return self.draw(
+            klass, sort, hidden is True, thing, by if by in ("flops", "seconds") else "flops", is_loopback(request)
+        ) | {b["timer"]: gr.Timer(active=not klass.ended)}
 
-    def draw(self, klass: Klass, sort: Any, hidden: bool, thing: Any, by: str) -> dict:
+    def draw(self, klass: Klass, sort: Any, hidden: bool, thing: Any, by: str, local: bool) -> dict:
         """The whole board."""
         b, students, now = self.b, self.classes.students(klass), self.classes.clock()
         thing = thing if thing in ("seed", "size", "text") else "seed"
         came = entries(self.classes, klass) if klass.target is not None else []
         return {
-            b["head"]: picture.head_html(klass, students, now, self.page.limits.kind == "local"),
+            b["head"]: picture.head_html(klass, students, now, local),
             b["table"]: picture.table_html(klass, students, sort, hidden, now),
             b["curves"]: picture.curves(klass, students, hidden),
             b["spread"]: picture.spread(klass, students, thing, hidden),

@@ -126,7 +126,8 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     note = (
-        "This page listens to this machine alone: start it with --host 0.0.0.0 (or --share), and students can open it."
+        "This address reaches this machine alone: start the page with --host 0.0.0.0 (or --share), open it at the "
+        "address that others know, and make the class there."
     )
     return (
         f'<div class="class-head"><h2>{bdi(klass.title)}</h2>{run}'

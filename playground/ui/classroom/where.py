@@ -1,4 +1,4 @@
-"""Where: from which address a request comes."""
+"""Where: from which address a request comes, and which one it was sent to."""
 
 from __future__ import annotations
 
@@ -15,3 +15,11 @@ def address_of(request: gr.Request | None) -> str:
         return request.client.host if request.client else ""
     except AttributeError:
         return ""
+
+
+def is_loopback(request: gr.Request) -> bool:
+    """Whether the page was opened at an address that no other machine can reach."""
+    try:
+        return request.headers.get("host", "").rsplit(":", 1)[0].strip("[]") in ("127.0.0.1", "localhost", "::1")
+    except AttributeError:
+        return False
