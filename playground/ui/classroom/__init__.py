@@ -35,9 +35,11 @@ _FROM_ADDRESS = """(visitor) => {
   const code = new URLSearchParams(location.search).get('class') || '', name = 'playground-teaches ' + code;
   let secret = (location.hash.match(/^#teach=([\\w-]+)$/) || [])[1] || '';
   try {
-    if (secret) sessionStorage.setItem(name, secret); else secret = sessionStorage.getItem(name) || '';
+    if (secret) {
+      sessionStorage.setItem(name, secret);
+      history.replaceState(null, '', location.pathname + location.search);
+    } else secret = sessionStorage.getItem(name) || '';
   } catch {}
-  if (location.hash.startsWith('#teach')) history.replaceState(null, '', location.pathname + location.search);
   window.addEventListener('hashchange', () => { if (location.hash.startsWith('#teach=')) location.reload(); });
   return [visitor, code, secret];
 }"""

@@ -22,10 +22,7 @@ CHANGES = (("nothing", ""), ("the seed", "seed"), ("the size", "size"), ("the te
 
 # a page of its own, at the teacher's link
 _GO = """(code, secret) => {
-  if (code && secret) {
-    location.assign(location.pathname + '?class=' + code + '#teach=' + secret);
-    if (new URLSearchParams(location.search).get('class') === code) location.reload();
-  }
+  if (code && secret) location.assign(location.pathname + '?class=' + code + '#teach=' + secret);
 }"""
 
 
