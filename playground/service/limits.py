@@ -50,6 +50,10 @@ THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
 CANDIDATES = 20
 """Next tokens that a program may ask for."""
+LESSON_RUNS = 24
+"""Runs that a browser remembers as older than a lesson."""
+LESSON_WORDS = 1200
+"""Characters of a sentence of a lesson that a browser keeps."""
 TRAININGS_WITHOUT_PAGE = 2
 """Runs that programs train at once, so that pages find a place, too."""
 

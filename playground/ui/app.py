@@ -15,7 +15,7 @@ from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, classroom, links, theme
+from . import api, chart, classroom, lessons, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .page import QUIETLY, Page, model_dropdown
@@ -52,11 +52,13 @@ def build_app(
             model = model_dropdown(
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
+        strip = lessons.Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
+        strip.build(page)
         with above_tabs:
             classroom.build(page, classes or Classes())
         with tabs:
@@ -76,8 +78,7 @@ def build_app(
 
         page.finish()
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
-        for handler, inputs, outputs in page.on_load_handlers:
-            loaded.then(handler, inputs, outputs, **QUIETLY)
+        strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
         loaded.then(None, None, None, js=classroom.OPEN, api_visibility="private")
     app.page = page
     return app

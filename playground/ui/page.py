@@ -63,9 +63,7 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
-    run_form: Any = None
-    """The Train tab's form: `restore(spec)` are the updates that make it this run's, `form_parts` their outputs."""
-    _shared: dict[str, gr.components.Component] = field(default_factory=dict)
+    _shared: dict[str, Any] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
@@ -91,12 +89,12 @@ class Page:
         self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
-    def share(self, name: str, component: gr.components.Component) -> None:
-        """Let other tabs output to this component, under a name such as `generate.prompt`."""
+    def share(self, name: str, component: Any) -> None:
+        """Let others use this part of a tab, commonly a component, under a name such as `generate.prompt`."""
         self._shared[name] = component
 
-    def shared(self, name: str) -> gr.components.Component | None:
-        """Another tab's component, or None if this page lacks that tab; call it from within `later`."""
+    def shared(self, name: str) -> Any:
+        """Another tab's part, or None if this page lacks that tab; call it from within `later`."""
         return self._shared.get(name)
 
     def later(self, wire: Callable[[], None]) -> None:

@@ -13,11 +13,14 @@ browsers do not send; then in the tab's own memory, so that a projector does not
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import gradio as gr
 
-from ...service.classes import Classes
+from ...lessons.progress import Progress
+from ...lessons.reading import Ask, Lesson
+from ...service.classes import ClassError, Classes
 from ...service.classes.speedrun import Verifier
 from ..page import QUIETLY, Page, in_words
 from . import board, make, student
@@ -49,6 +52,7 @@ def build(page: Page, classes: Classes) -> None:
     """Lay it out where it is called, and wire it up."""
     verifier = Verifier(classes, page.board)
     page.board.told = classes.heard
+    page.share("class.told", Told(classes))
     door = gr.Button("Open the class", elem_id="class-open")
     # of the class whose board is open; not a gr.State, which would hold a connection open
     code, secret = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
@@ -81,3 +85,36 @@ def build(page: Page, classes: Classes) -> None:
     page.later(wire)
     if classes.store.there:
         verifier.wake()  # entries that waited when the server was stopped
+
+
+class Told:
+    """Hears how far a visitor is in a lesson, and tells the class that the visitor has joined."""
+
+    def __init__(self, classes: Classes):
+        self.classes = classes
+
+    def __call__(self, visitor: Any, lesson: Lesson, progress: Progress) -> None:
+        """Called after whatever a visitor does in a lesson. Never stands in its way."""
+        if not self.classes.store.there:
+            return
+        rows = progress.report(lesson)
+        answers = [
+            (number, step.ask.question, _worded(step.ask, row["guess"]), _found(step.ask, row))
+            for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
+            if step.ask is not None and row["guess"] is not None
+        ]
+        with contextlib.suppress(ClassError):
+            self.classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
+
+
+def _worded(ask: Ask, answer: Any) -> str:
+    """An answer as the visitor saw it."""
+    return str(ask.choices.get(answer, f"{answer} {ask.unit}".strip()) if isinstance(answer, (str, int, float)) else "")
+
+
+def _found(ask: Ask, row: dict[str, Any]) -> str:
+    """What the visitor's own numbers said, and whether the guess was right."""
+    if row["truth"] is None:
+        return ""
+    right = {True: " (right)", False: " (not right)"}.get(row["right"], "")
+    return f"{_worded(ask, row['truth'])}{right}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from ...lessons.reading import all_lessons, find_lesson
 from ...service.cards import settings_card
 from ...service.classes import Classes
 from ...service.limits import CLASS_TEXT, CLASS_TITLE
@@ -19,6 +20,8 @@ from .where import address_of
 ENDS = (("in an hour", 1), ("in two hours", 2), ("in eight hours", 8), ("in two days", 48), ("in a week", 168),
         ("in a month", 744))  # fmt: skip
 CHANGES = (("nothing", ""), ("the seed", "seed"), ("the size", "size"), ("the text", "text"))
+
+NO_RUN = "none"
 
 # a page of its own, at the teacher's link
 _GO = """(code, secret) => {
@@ -37,8 +40,11 @@ def build(page: Page) -> dict[str, Any]:
         m["title"] = gr.Textbox(label="Title", placeholder="Tuesday’s class", max_lines=1, max_length=CLASS_TITLE,
                                 min_width=200, elem_id="class-title")  # fmt: skip
         m["hours"] = gr.Dropdown(list(ENDS), value=2, label="It ends", min_width=140, elem_id="class-ends")
+        lessons = [("none", ""), *((f"{lesson.number}. {lesson.title}", lesson.id) for lesson in all_lessons())]
+        m["lesson"] = gr.Dropdown(lessons, value="", label="Lesson", min_width=200, elem_id="class-lesson")
     with gr.Row():
         sources = [(title, name) for name, title in texts.SOURCES.items()]
+        sources.append(("No run: the lesson alone", NO_RUN))
         m["source"] = gr.Dropdown(sources, value="stories", label="Text", min_width=150, elem_id="class-source")
         sizes = [(title, name) for name, title in form.SIZES.items()]
         m["size"] = gr.Dropdown(sizes, value="small", label="Size of the model", min_width=120, elem_id="class-size")
@@ -77,14 +83,16 @@ def connect(page: Page, classes: Classes, m: dict[str, Any], code: gr.Textbox, s
         """Press Make the class."""
         with in_words():
             given = {name: values[component] for name, component in m.items() if component in values}
-            spec = preset(given, page)
+            spec = None if given["source"] == NO_RUN else preset(given, page)
+            lesson = find_lesson(given["lesson"]) if given["lesson"] else None
             hours, target = given["hours"], given["target"]
             made, key = classes.make(
                 given["title"],
                 hours if form.is_number(hours) else 0,
-                letters=settings_card(spec).to_letters(),
-                text=spec.source.text,
-                changes=given["changes"],
+                lesson=lesson.id if lesson else "",
+                letters=settings_card(spec).to_letters() if spec else "",
+                text=spec.source.text if spec else "",
+                changes=given["changes"] if spec else "",
                 target=float(target) if form.is_number(target) and target else None,
                 address=address_of(request),
             )

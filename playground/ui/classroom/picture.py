@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...figures.classroom import class_curves, class_spread, describe_curves
+from ...lessons.reading import find_lesson
 from ...links import LinkError
 from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
@@ -125,6 +126,7 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
         ),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
+    run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
     note = (
         "This address reaches this machine alone: start the page with --host 0.0.0.0 (or --share), open it at the "
         "address that others know, and make the class there."
@@ -134,6 +136,20 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
         f'<p class="class-code" aria-label="The code to join with">{words}</p>{theme.stat_cards(cards)}'
         f"{theme.notice(note, 'warning') if local else ''}</div>"
     )
+
+
+def lesson_title(lesson: str) -> str:
+    """What a lesson is called; its id where there is none of it any more."""
+    found = find_lesson(lesson)
+    return found.title if found else lesson
+
+
+def lesson_in_words(klass: Klass, student: Student) -> str:
+    """How far a student is in the lesson that was opened last."""
+    if not student.steps:
+        return "–"
+    other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
+    return f"{student.step} of {student.steps} steps{other}"
 
 
 def ago(at: float, now: float) -> str:
@@ -158,10 +174,10 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
     """A row for every student."""
     if not students:
         return theme.quiet("Nobody has joined yet. Show the code, or send the students' link.")
-    names = names_of(students, hidden)
+    names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
     head = [
         "Name",
-        *(["Lesson"] if klass.lesson else []),
+        *(["Lesson"] if lessons else []),
         "Run",
         "Loss",
         "Above the floor",
@@ -170,8 +186,8 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
     rows = []
     for student in ordered(students, sort, names):
         run, row = student.latest, [Cell(html=bdi(names[student.number]))]
-        if klass.lesson:
-            row.append(f"{student.step} of {student.steps}" if student.steps else "–")
+        if lessons:
+            row.append(lesson_in_words(klass, student))
         if run is None:
             row += ["–", "–", "–", Cell("", kind="words")]
         else:

@@ -17,13 +17,16 @@ from .where import address_of
 
 LOOK_SECONDS = 10.0
 
-# this browser has joined one, so that a later page asks for it; and a reload finds it
-_JOINED = """(code) => {
+# this browser has joined one, so that a later page asks for it, and a reload finds it; a lesson opens with a page
+_JOINED = """(code, lesson) => {
   if (!code) return;
   try { localStorage.setItem('playground-class', 'joined'); } catch {}
   const words = new URLSearchParams(location.search);
   words.set('class', code);
-  history.replaceState(null, '', location.pathname + '?' + words);
+  if (lesson && words.get('lesson') !== lesson) {
+    words.set('lesson', lesson);
+    location.assign(location.pathname + '?' + words);
+  } else history.replaceState(null, '', location.pathname + '?' + words);
 }"""
 _SURE_TO_LEAVE = """(sure, ...who) => [
   confirm('Leave the class? Your name, your runs and your answers are deleted from it.') ? 'sure' : '', ...who
@@ -48,6 +51,7 @@ def strip() -> dict[str, Any]:
                                    elem_id="class-enter")  # fmt: skip
             s["leave"] = gr.Button("Leave the class", size="sm", min_width=120, scale=0, elem_id="class-leave")
     s["joined"] = gr.Textbox("", visible=False)  # the code of the class that this page shows
+    s["lesson"] = gr.Textbox("", visible=False)  # and its lesson
     s["seen"] = gr.Textbox("", visible=False)  # what the strip was made of
     s["sure"] = gr.Textbox("", visible=False)
     s["timer"] = gr.Timer(LOOK_SECONDS, active=False)
@@ -75,7 +79,7 @@ class Students:
     def outputs(self) -> list[Any]:
         """All that joining changes."""
         s, j = self.s, self.j
-        strip = [s[name] for name in ("box", "said", "enter", "joined", "seen", "timer")]
+        strip = [s[name] for name in ("box", "said", "enter", "joined", "lesson", "seen", "timer")]
         return [*strip, j["note"], j["code"], self.fold]
 
     def connect(self) -> None:
@@ -84,10 +88,11 @@ class Students:
 
     def _wire(self) -> None:
         page, s, j = self.page, self.s, self.j
-        form = [*page.run_form.form_parts, page.tabs] if page.run_form else []
+        self.form = page.shared("train.running").linked
+        form = [*self.form.form_parts, page.tabs]
         joined = [page.visitor, j["code"], j["name"]]
         gr.on([j["join"].click, j["name"].submit, j["code"].submit], self.join, joined, [*self.outputs, *form],
-              **QUIETLY).success(None, s["joined"], None, js=_JOINED)  # fmt: skip
+              **QUIETLY).success(None, [s["joined"], s["lesson"]], None, js=_JOINED)  # fmt: skip
         s["set"].click(self.set_controls, page.visitor, form, **QUIETLY)
         s["enter"].click(self.enter, [page.visitor, page.model], [s["said"], s["seen"]], **QUIETLY)
         leave = s["leave"].click(self.leave, [s["sure"], page.visitor], self.outputs, js=_SURE_TO_LEAVE, **QUIETLY)
@@ -139,10 +144,14 @@ class Students:
             member = self.classes.member(visitor)
             if member is not None:
                 self.classes.withdraw(member)
-        s, gone = self.s, theme.notice("You have left the class, and it knows nothing of you any more.")
-        return {s["box"]: gr.Column(visible=False), s["joined"]: "", s["seen"]: "", s["timer"]: gr.Timer(active=False),
-                self.fold: gr.Accordion(open=True, visible=True), self.j["note"]: gone,
-                self.j["code"]: ""}  # fmt: skip
+        s = self.s
+        return {
+            s["box"]: gr.Column(visible=False),
+            **dict.fromkeys((s["joined"], s["lesson"], s["seen"], self.j["code"]), ""),
+            s["timer"]: gr.Timer(active=False),
+            self.fold: gr.Accordion(open=True, visible=True),
+            self.j["note"]: theme.notice("You have left the class, and it knows nothing of you any more."),
+        }
 
     def look(self, visitor: Any, seen: Any) -> dict:
         """A tick: what is new."""
@@ -168,21 +177,19 @@ class Students:
         """The strip of a member, in place of the fold."""
         s = self.s
         return self._said(member) | {
-            s["box"]: gr.Column(visible=True), s["joined"]: member.klass.code, s["timer"]: gr.Timer(active=True),
+            s["box"]: gr.Column(visible=True), s["joined"]: member.klass.code, s["lesson"]: member.klass.lesson,
+            s["timer"]: gr.Timer(active=True),
             s["enter"]: gr.Button(visible=member.klass.target is not None and not member.klass.ended),
             self.fold: gr.Accordion(open=False), self.j["note"]: "", self.j["code"]: "",
         }  # fmt: skip
 
     def controls(self, member: Member) -> dict:
         """The Train tab's form, set to the class's run; nothing where the class has none."""
-        form = self.page.run_form
         try:
             spec = member.klass.spec(member.number)
         except LinkError as problem:
             raise ClassError(f"The class's run cannot be set up here: {problem}.") from problem
-        if spec is None or form is None:
-            return {}
-        return form.restore(spec) | {self.page.tabs: self.page.open("train")}
+        return {} if spec is None else self.form.restore(spec) | {self.page.tabs: self.page.open("train")}
 
     def _said(self, member: Member) -> dict:
         known = next((student for student in self.classes.students(member.klass) if student.id == member.id), None)

@@ -13,7 +13,9 @@ TITLE = "Generate"
 def build(page: Page) -> None:
     """Lay out the tab: writing above, two experiments below it."""
     desk = writing.build(page)
-    with gr.Accordion("What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False):
+    with gr.Accordion(
+        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="fold-temperatures"
+    ):
         temperatures.build(page, desk)
-    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False):
+    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="fold-cache"):
         cache_panel.build(page, desk)

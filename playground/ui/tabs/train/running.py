@@ -43,7 +43,7 @@ class Running(Following):
     def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
         super().__init__(page)
         self.settings, self.c, self.r = settings, settings.c, results
-        self.linked = page.run_form = LinkedRuns(page, settings)
+        self.linked = LinkedRuns(page, settings)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
         self.views = [*results.values(), *buttons, self.timer, page.model]
 

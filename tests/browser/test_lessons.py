@@ -1,0 +1,115 @@
+"""Every lesson is walked: guessed, done on the page, ticked by itself; a reload finds it again."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from playground.lessons.reading import Lesson, Step, all_lessons
+from playground.lessons.vocabulary import PLACES
+
+PRESSED = {"#rungs": "#rungs summary", "#routing-text": "#routing-text button"}
+"""Where in a place one presses, if not in the middle of its chart or on itself."""
+BRINGS = {
+    "written text": "#generate-start",
+    "cost": "#edit-measure",
+    "cache proof": "#measure-cache",
+    "four temperatures": "#compare-temperatures",
+}
+"""What to press so that a place shows something."""
+SHOTS = os.environ.get("LESSON_SHOTS")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Lessons whose runs take a moment."""
+    for step in (step for lesson in all_lessons() for step in lesson.steps):
+        for name, steps in (("train.steps", 12), ("balance.steps", 20)):
+            if name in step.sets:
+                monkeypatch.setitem(step.sets, name, steps)
+
+
+def guess(page, step: Step) -> None:
+    form = page.locator(".lesson-ask")
+    if step.ask.kind == "choice":
+        form.locator("label").first.click()
+    else:
+        form.locator("input[type=range]").focus()
+        page.keyboard.press("ArrowRight")
+    form.locator("button").click()
+    form.wait_for(state="detached")
+
+
+def press(page, selector: str) -> None:
+    plot = page.locator(f"{selector} .nsewdrag")
+    if plot.count():
+        box = plot.first.bounding_box()
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
+        page.mouse.move(x, y)
+        page.mouse.click(x, y)
+    else:
+        page.locator(PRESSED.get(selector, selector)).first.click()
+
+
+def do(page, step: Step) -> None:
+    """What the step asks for, as somebody who reads it would."""
+    done = step.done
+    page.wait_for_selector(".lesson-here")
+    if "run" in done:
+        page.click("#train-button:not([disabled])")
+    elif "balance" in done:
+        page.click("#unbalanced-start")
+    elif "control" in done:
+        page.click(
+            {"inspect.edits": "#edit-apply", "generate.greedy": "#sampling-preset label:has-text('Greedy')"}[
+                done["control"]
+            ]
+        )
+    elif "pressed" in done:
+        for _ in range(done.get("times", 1)):
+            press(page, PLACES[done["pressed"]].selector)
+    elif done.get("changed") == "pattern then":
+        page.locator("#replay-slider input[type=range]").press("ArrowLeft")
+    else:
+        if step.point == "prompt":
+            page.fill("#generate-prompt textarea", "the moon is")
+        page.click(BRINGS[done.get("shown") or done["changed"]])
+
+
+def walk(page, lesson: Lesson) -> None:
+    for i, step in enumerate(lesson.steps):
+        page.wait_for_selector(f".lesson-name span:has-text('step {i + 1} of {len(lesson.steps)}')")
+        if step.ask is not None:
+            guess(page, step)
+        if step.done and not page.locator(".lesson-told").count():
+            do(page, step)
+        page.wait_for_selector(".lesson-told")
+        page.wait_for_selector(f".lesson header li:nth-child({i + 1}) button:has-text('✓')")
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
+            print(lesson.id, i, page.inner_text(".lesson-told").replace("\n\n", " | "), flush=True)
+        if i + 1 < len(lesson.steps):
+            page.click(".lesson-next")
+    page.click(".lesson [data-do=close]")
+    page.wait_for_selector(".lesson-list summary")
+
+
+def test_every_lesson_is_walked(served, open_page, quick):
+    _, address = served
+    page = open_page()
+    page.goto(f"{address}?lesson={all_lessons()[0].id}")
+    for lesson in all_lessons():
+        if lesson is not all_lessons()[0]:
+            if not page.locator(".lesson-list details[open]").count():
+                page.click(".lesson-list summary")
+            page.click(f".lesson-list [data-lesson={lesson.id}]")
+        walk(page, lesson)
+    page.click(f".lesson-list [data-lesson={lesson.id}]:has-text('{len(lesson.steps)} of {len(lesson.steps)} done')")
+    page.click(".lesson header li:nth-child(2) button")
+    page.wait_for_selector(".lesson-name span:has-text('step 2 of')")
+    page.click(".lesson [data-do=fold]")
+    page.wait_for_selector(".lesson.lesson-folded")
+    page.goto(address)
+    page.wait_for_selector(".lesson.lesson-folded header:has-text('step 2 of')")
+    assert page.locator(".lesson header li:has-text('✓')").count() == len(lesson.steps)
