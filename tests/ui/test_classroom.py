@@ -6,12 +6,14 @@ import json
 
 import pytest
 
+from playground.lessons.progress import Answer, Progress
+from playground.lessons.reading import all_lessons
 from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.house import Run
 from playground.service.classes.reports import Report
 from playground.service.classes.speedrun import Entry
 from playground.ui.app import build_app, launch
-from playground.ui.classroom import picture
+from playground.ui.classroom import Told, picture
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .raw import RawCaller
@@ -111,3 +113,22 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
     assert all("&lt;img" in html and "<img" not in html for html in shown)
     for drawn in (picture.curves(klass, [pupil], False), picture.spread(klass, [pupil], "seed", False)):
         assert "<img" not in json.dumps(drawn["figure"])
+
+
+def test_the_class_hears_of_a_lessons_steps_and_answers(served):
+    classes, _ = served
+    lesson = next(lesson for lesson in all_lessons() if any(step.ask for step in lesson.steps))
+    at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask)
+    klass, _ = made(classes, lesson=lesson.id)
+    classes.join(klass.code, "Ada", BERT)
+    guess = next(iter(step.ask.choices), step.ask.least)
+    progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, guess, True, done=True)}})
+    told = Told(classes)
+    for _ in range(3):
+        told(BERT, lesson, progress)
+        told("nobody-" + "n" * 20, lesson, progress)
+    (pupil,) = classes.students(klass := classes.invited(klass.code))
+    assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
+    (answer,) = classes.answers(klass)
+    assert (answer["step"], answer["question"]) == (at, step.ask.question) and answer["found"].endswith("(right)")
+    assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
