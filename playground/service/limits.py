@@ -66,6 +66,10 @@ CLASSES_PER_HOUR = 20
 """Classes that one address may make in an hour."""
 CLASS_DAYS = 31
 """The longest that a class may last."""
+CLASS_BYTES = 500_000_000
+"""Of the file of all classes: beyond it nothing more is taken in."""
+CLASS_ALONE_DAYS = 2
+"""After so long a class that nobody has joined makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000

@@ -232,6 +232,19 @@ def test_what_makes_no_class_is_refused(classes):
         made(classes, address="10.0.0.1")
 
 
+def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, monkeypatch):
+    monkeypatch.setattr("playground.service.classes.house.CLASSES", 2)
+    busy, empty = (made(classes)[0] for _ in range(2))
+    classes.join(busy.code, "Anna", ANNA)
+    with pytest.raises(ClassError, match="There are 2 classes here already"):
+        made(classes)
+    clock.now += 3 * 86_400
+    made(classes)
+    assert classes.member(ANNA).klass.id == busy.id
+    with pytest.raises(ClassError, match="no class"):
+        classes.invited(empty.code)
+
+
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 

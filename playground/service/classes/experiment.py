@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ...links import RunCard
 from ...training.verdict import student_t
 from .house import Klass, Student, card_from
+from .reports import Report
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
 GOES_WITH_SIZE = {"steps", "batch_size", "learning_rate", "muon_learning_rate", "warmup_steps", "eval_windows"}
@@ -148,9 +149,9 @@ def _value(card: RunCard, name: str) -> object:
     return next((getattr(part, name) for part in (card.training, card.model, card) if hasattr(part, name)), None)
 
 
-def _label(thing: str, report, card: RunCard, changed: set[str]) -> str:
+def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
     if thing == "size":
-        return f"{card.model.n_layers} × {card.model.d_model}, {report.n_parameters:,} parameters"
+        return f"{card.model.n_layers} layers of {card.model.d_model}, {report.n_parameters:,} parameters"
     return report.text if thing == "text" else "the class's run"
 
 

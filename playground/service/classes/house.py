@@ -21,6 +21,7 @@ from ...links import LinkError, RunCard
 from ..cards import spec_of
 from ..limits import (
     ANSWER,
+    CLASS_ALONE_DAYS,
     CLASS_ANSWERS,
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
@@ -165,6 +166,11 @@ class Classes:
         self.sweep()
         now, secret = self.clock(), new_secret()
         with self.store.change() as db:
+            db.execute(
+                "DELETE FROM classes WHERE made < ? AND NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id) "
+                "AND (SELECT count(*) FROM classes) >= ?",
+                (now - CLASS_ALONE_DAYS * 86_400, CLASSES),
+            )
             if db.execute("SELECT count(*) FROM classes").fetchone()[0] >= CLASSES:
                 raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
             values = (hashed(secret), title, lesson, letters, text, changes, target, now, now + 3600 * hours)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..limits import CLASS_BYTES
 from .codes import ClassError
 
 VARIABLE = "PLAYGROUND_DATA"
@@ -123,6 +124,8 @@ class Store:
                 db.execute("PRAGMA secure_delete = ON").fetchall()
                 db.execute("PRAGMA journal_mode = WAL").fetchall()
                 db.execute("PRAGMA synchronous = NORMAL")
+                size = db.execute("PRAGMA page_size").fetchone()[0]
+                db.execute(f"PRAGMA max_page_count = {CLASS_BYTES // size}").fetchall()
                 self._lay_out(db)
             except BaseException:
                 db.close()
