@@ -9,8 +9,8 @@ speedrun.py    who reached a loss with the least work, each repeated here before
 tables.py      answers and results as CSV
 """
 
-from .codes import ClassError
+from .codes import ClassError, StoreError
 from .house import Classes, Klass, Member, Student
 from .store import data_folder
 
-__all__ = ["ClassError", "Classes", "Klass", "Member", "Student", "data_folder"]
+__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "data_folder"]

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..limits import CLASS_BYTES
-from .codes import ClassError
+from .codes import ClassError, StoreError
 
 VARIABLE = "PLAYGROUND_DATA"
 """The environment variable that names the data folder."""
@@ -153,6 +153,6 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as problem:
-        raise ClassError(
+        raise StoreError(
             f"The file of classes cannot be used right now ({problem}): try again, or tell whoever runs this page."
         ) from problem

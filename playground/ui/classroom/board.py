@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...service.classes import ClassError, Classes, Klass
+from ...service.classes import ClassError, Classes, Klass, StoreError
 from ...service.classes.speedrun import entries
 from ...service.classes.tables import answers_csv, results_csv
 from .. import theme
@@ -139,16 +139,16 @@ class Boards:
         self, code: Any, secret: Any, sort: Any, hidden: Any, thing: Any, by: Any, seen: Any, request: gr.Request
     ) -> dict:
         """A tick, or another choice: what is new."""
-        b = self.b
         try:
             klass = self.classes.taught(code, secret, address_of(request))
+            if self._state(klass, sort, hidden, thing, by) == seen:
+                return gr.skip()
+            by = by if by in ("flops", "seconds") else "flops"
+            return self.draw(klass, sort, hidden is True, thing, by, is_loopback(request))
+        except StoreError:
+            return gr.skip()  # the file is busy for a moment
         except ClassError as problem:  # deleted, by another teacher perhaps
             return self._gone(str(problem))
-        if self._state(klass, sort, hidden, thing, by) == seen:
-            return gr.skip()
-        return self.draw(
-            klass, sort, hidden is True, thing, by if by in ("flops", "seconds") else "flops", is_loopback(request)
-        ) | {b["timer"]: gr.Timer(active=not klass.ended)}
 
     def draw(self, klass: Klass, sort: Any, hidden: bool, thing: Any, by: str, local: bool) -> dict:
         """The whole board."""

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from ...links import LinkError
-from ...service.classes import ClassError, Classes, Member
+from ...service.classes import ClassError, Classes, Member, StoreError
 from ...service.classes.speedrun import Verifier, enter, entries
 from ...service.limits import STUDENT_NAME
 from .. import theme
@@ -158,7 +158,8 @@ class Students:
         s = self.s
         try:
             member = self.classes.member(visitor)
-        except ClassError:
+            out = self._said(member) if member is not None else {}
+        except StoreError:
             return gr.skip()  # the file is busy for a moment
         if member is None:
             gone = theme.notice("Your class is not there any more: its teacher deleted it, or it ended long ago.")
@@ -168,7 +169,6 @@ class Students:
                 s["seen"]: "",
                 s["timer"]: gr.Timer(active=False),
             }
-        out = self._said(member)
         return gr.skip() if out[s["seen"]] == seen else out
 
     # ---- what they see -----------------------------------------------------------------------------------------------
