@@ -67,7 +67,8 @@ class Visit:
         return self.take(name, event, self.caller.call(name, event, **who, **changes))
 
     def train(self, **changes) -> int:
-        return self.take("train-button", "click", press_train(self.caller, self.visitor, beside=self.beside, **changes))
+        here = {"beside": self.beside, "Model on all tabs": self.model or "shipped-stories"}
+        return self.take("train-button", "click", press_train(self.caller, self.visitor, **here, **changes))
 
     def tick(self, seconds: float = 0.0) -> None:
         """Look as a page does, for so long."""

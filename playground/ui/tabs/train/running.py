@@ -83,7 +83,7 @@ class Running(Following):
             spec = form.run_spec(named, source, self.page.limits)
             card, spec = self.linked.applied(values[self.c["letters"]], spec)
             job = self.board.start(visitor, spec, repeats=card)
-        return self.follow(job, request, job.id, values[self.r["beside"]])
+        return self.follow(job, request, values[self.page.model], values[self.r["beside"]])
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
         """Press Resume: go on with the run that is shown, or train a finished one for as many steps again."""
