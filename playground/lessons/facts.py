@@ -442,6 +442,7 @@ FACTS: dict[str, Fact] = {
     "layers": Fact(_config("n_layers")),
     "heads": Fact(_config("n_heads")),
     "context": Fact(_config("context_length")),
+    "masked": Fact(lambda scene, _: "yes" if scene.checkpoint().config.causal else "no"),
     "cache-bytes": Fact(lambda scene, _: scene.checkpoint().config.cache_bytes(1)),
     "cache-bytes-full": Fact(lambda scene, _: scene.checkpoint().config.cache_bytes()),
     "prompt": Fact(lambda scene, _: scene.generate_prompt.strip() or "nothing"),
@@ -473,6 +474,10 @@ FACTS: dict[str, Fact] = {
     "appeared-after": Fact(_appeared("before")),
     "appeared-by": Fact(_appeared("after")),
     "appeared-head": Fact(_appeared("head")),
+    "appeared-percent": Fact(
+        lambda scene, _: 100 * _appeared("after")(scene, "") / max(_view(scene, "chosen").history.last_step, 1),
+        digits=0,
+    ),
     "appeared-jump": Fact(_jump, digits=0),
     "appeared-score": Fact(_appeared("final"), digits=2),
     # two models, and balance

@@ -92,7 +92,8 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if abs(off) <= max(ask.near, 1e-9):
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
-    far = f"{_number(abs(off), ask)}{unit} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
+    apart = " points" if ask.unit == "%" else unit
+    far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
 
 

@@ -105,6 +105,7 @@ PLACES: dict[str, Place] = {
         verdict=("#moe-verdict", "the verdict"),
         difference=("#moe-difference", "the difference with its interval"),
         routes=("#routing-text", "where each token went"),
+        followed_token=("#routing-followed", "the token that is followed"),
     ),
     **_places(
         "moe",

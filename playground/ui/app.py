@@ -15,9 +15,10 @@ from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, classroom, lessons, links, theme
+from . import api, chart, classroom, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .lessons.strip import Strip
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
@@ -52,7 +53,7 @@ def build_app(
             model = model_dropdown(
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
-        strip = lessons.Strip()
+        strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")

@@ -9,15 +9,17 @@ import pytest
 from playground.lessons.reading import Lesson, Step, all_lessons
 from playground.lessons.vocabulary import PLACES
 
-PRESSED = {"#rungs": "#rungs summary", "#routing-text": "#routing-text button"}
-"""Where in a place one presses, if not in the middle of its chart or on itself."""
 BRINGS = {
+    "ladder": "#rungs summary",
     "written text": "#generate-start",
     "cost": "#edit-measure",
     "cache proof": "#measure-cache",
     "four temperatures": "#compare-temperatures",
+    "receipt": "#inspect-head-chart",
+    "role": "#inspect-roles-chart",
+    "followed token": "#routing-text [data-token='5']",
 }
-"""What to press so that a place shows something."""
+"""What to press so that a place changes; a place itself where it is not listed."""
 SHOTS = os.environ.get("LESSON_SHOTS")
 
 
@@ -41,15 +43,19 @@ def guess(page, step: Step) -> None:
     form.wait_for(state="detached")
 
 
-def press(page, selector: str) -> None:
+def press(page, place: str) -> None:
+    """Press what brings a change of this place: a button, or somewhere in a chart."""
+    selector = BRINGS.get(place, PLACES[place].selector)
+    page.wait_for_selector(selector)
     plot = page.locator(f"{selector} .nsewdrag")
     if plot.count():
+        page.wait_for_timeout(800)  # the page has been scrolling there
         box = plot.first.bounding_box()
         x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
         page.mouse.move(x, y)
         page.mouse.click(x, y)
     else:
-        page.locator(PRESSED.get(selector, selector)).first.click()
+        page.locator(selector).first.click()
 
 
 def do(page, step: Step) -> None:
@@ -66,15 +72,13 @@ def do(page, step: Step) -> None:
                 done["control"]
             ]
         )
-    elif "pressed" in done:
-        for _ in range(done.get("times", 1)):
-            press(page, PLACES[done["pressed"]].selector)
     elif done.get("changed") == "pattern then":
         page.locator("#replay-slider input[type=range]").press("ArrowLeft")
     else:
         if step.point == "prompt":
             page.fill("#generate-prompt textarea", "the moon is")
-        page.click(BRINGS[done.get("shown") or done["changed"]])
+        for _ in range(done.get("times", 1)):
+            press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done))
 
 
 def walk(page, lesson: Lesson) -> None:

@@ -65,7 +65,7 @@ function show(value) {
   if (value.arrives) {
     list.open = false;
     box.querySelector("h3")?.focus({ preventScroll: true });
-    if (!box.querySelector(".lesson-ask")) setTimeout(() => reveal(false), 400);
+    setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
   if (same && !ticked) box.querySelector(".lesson-told")?.scrollIntoView?.({ block: "nearest" });
@@ -159,19 +159,28 @@ element.addEventListener("click", (event) => {
   if (!button || button.disabled) return;
   if (button.dataset.lesson) ask({ do: "open", lesson: button.dataset.lesson });
   else if (button.dataset.go) ask({ do: "go", step: Number(button.dataset.go) });
-  else if (button.dataset.do) ask({ do: button.dataset.do });
+  else if (button.dataset.do) {
+    if (button.dataset.do === "close" && location.search.includes("lesson=")) history.replaceState(null, "", location.pathname);
+    ask({ do: button.dataset.do });
+  }
 });
 
 // ---- what is done on the page ---------------------------------------------------------------------------------------------
 
-document.addEventListener("click", (event) => {
+// What changes by itself, such as a picture that is still being drawn, does not count: only what does after a touch.
+const touch = (event) => {
+  if (element.contains(event.target)) return;
   touched++;
+  if (shown?.awaits?.kind === "changed") before ??= contents(find(shown.awaits.at));
+};
+for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, true);
+document.addEventListener("click", (event) => {
+  touch(event);
   const awaits = shown?.awaits;
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
   pressed++;
   if (pressed >= awaits.times) ask({ do: "did", step: shown.step });
 }, true);
-document.addEventListener("input", (event) => { if (!element.contains(event.target)) touched++; }, true);
 
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
@@ -180,8 +189,7 @@ setInterval(() => {
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
     const now = contents(find(awaits.at));
-    if (awaits.kind === "changed") before ??= now;
-    if (now && now !== before) return ask({ do: "did", step: shown.step });
+    if (now && (awaits.kind === "shown" || (before !== null && now !== before))) return ask({ do: "did", step: shown.step });
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
   if (awaits?.kind !== "told" && !listens.length) return;
