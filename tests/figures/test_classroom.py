@@ -22,7 +22,7 @@ def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
     figure = class_spread([("small", (2.0, 2.2, 2.1), ("A", "B", "C"), 2.1, 0.25), ("tiny", (3.0,), ("D",), 3.0, None)])
-    dots, mean, alone, single = figure["data"]
+    dots, mean, _, single = figure["data"]
     assert mean["error_y"]["array"] == [0.25] and mean["y"] == [2.1] and "error_y" not in single
     assert sorted(zip(dots["x"], dots["y"]), key=lambda point: point[1]) == sorted(zip(dots["x"], dots["y"]))
     assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
