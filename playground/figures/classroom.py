@@ -125,6 +125,11 @@ def class_spread(
                 **({"error_y": bar} if margin is not None else {}),
             }
         )
-    x = names([label for label, *_ in groups], length=26, range=[-0.6, max(len(groups), 1) - 0.4], fixedrange=True)
+    x = names(
+        [label for label, *_ in groups],
+        length=40 if len(groups) < 4 else 20,
+        range=[-0.6, max(len(groups), 1) - 0.4],
+        fixedrange=True,
+    )
     y = axis(unit, tickformat=".4~f", **({} if groups else {"showticklabels": False}))
     return figure(traces, height, xaxis=x, yaxis=y, margin={"l": 62, "r": 12, "t": 16, "b": 44})

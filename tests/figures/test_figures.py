@@ -257,7 +257,7 @@ def test_cache_pictures_show_what_was_measured():
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
     assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
     assert "99.6 %" in kv_cache.describe_projections(1515, 381750)
-    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1024, 2048])["data"][0]["y"]).tolist() == [1, 2]
+    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1000, 2000])["data"][0]["y"]).tolist() == [1, 2]
 
 
 def test_masked_cells_are_blank_and_the_others_are_the_weights():

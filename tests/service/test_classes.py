@@ -380,7 +380,7 @@ def test_an_entry_counts_once_the_server_has_repeated_it(classes, board):
         db.execute("UPDATE classes SET target = 0.5")
     verifier.wake()
     until(lambda: entries(classes, klass)[1].state != "waiting")
-    assert entries(classes, klass)[1].said.startswith("Repeated, it ends at")
+    assert entries(classes, klass)[1].said.startswith("repeated, it ends at")
 
 
 def test_what_breaks_the_rules_is_not_entered(classes, board):

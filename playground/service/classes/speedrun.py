@@ -147,7 +147,7 @@ class Verifier:
             keeps_the_rules(klass, card)
             job = self._begin(klass, card)
         except ValueError as problem:
-            self._settle(row, "refused", f"It cannot be repeated here: {problem}")
+            self._settle(row, "refused", f"it cannot be repeated here: {problem}")
             return
         while not job.settled:
             time.sleep(LOOK_SECONDS)
@@ -161,11 +161,11 @@ class Verifier:
         else:
             self.board.dismiss(self._visitor)
         if loss is None or not found[1].complete:
-            self._settle(row, "refused", f"It did not come to its end here: {view.message}")
+            self._settle(row, "refused", f"it did not come to its end here: {view.message}")
             return
         told = "" if f"{loss:.4f}" == f"{row['claimed']:.4f}" else f"{row['claimed']:.4f} when it was trained first"
         if loss > klass.target:
-            self._settle(row, "refused", f"Repeated, it ends at {loss:.4f}, above the target.", loss=loss)
+            self._settle(row, "refused", f"repeated, it ends at {loss:.4f}, above the target.", loss=loss)
         else:
             self._settle(row, "counts", told, loss=loss, flops=found[1].flops, seconds=found[1].seconds)
 

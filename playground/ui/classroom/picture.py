@@ -44,7 +44,8 @@ def strip_html(member: Member, student: Student | None, entries: Sequence[Entry]
         parts.append("This class has ended: what you train from now on is not seen there.")
     else:
         if klass.letters:
-            parts.append(f"The run: {run_in_words(klass, member.number)} {CHANGING[klass.changes]} Press Train.")
+            first = "Then the run, with “Set the controls”" if klass.lesson else "The run"
+            parts.append(f"{first}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]} Press Train.")
         if klass.target is not None:
             parts.append(
                 f"Speedrun: come to a validation loss of {klass.target:g} or less on this text with as little work as "
@@ -258,7 +259,9 @@ def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[E
         name = Cell(html=bdi(names.get(e.number, "")))
         loss = f"{e.claimed if e.loss is None else e.loss:.4f}"
         if e.state == "counts":
-            rows.append([str(place), name, loss, f"{e.flops:.3g}", f"{e.seconds:.1f}", Cell(e.said, kind="words")])
+            rows.append(
+                [str(place), name, loss, f"{e.flops / 1e9:,.1f}", f"{e.seconds:.1f}", Cell(e.said, kind="words")]
+            )
         else:
             told = f"{ENTRY_STATES[e.state]}{e.said and f': {e.said}'}"
             rows.append(["", name, loss, "–", "–", Cell(told, kind="words")])
@@ -268,5 +271,5 @@ def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[E
     )
     if not rows:
         return theme.quiet(f"{words} There are no entries yet.")
-    head = ["", "Name", "Loss", "Training FLOPs", "Seconds here", Cell("", kind="words")]
+    head = ["", "Name", "Loss", "Training, 10⁹ FLOPs", "Seconds here", Cell("", kind="words")]
     return theme.quiet(words) + theme.table(head, rows, classes="class-table")
