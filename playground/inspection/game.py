@@ -29,6 +29,8 @@ SHOWN = {"char": 24}
 SHOWN_ELSE = 8
 ROUNDS = 40
 """Bets of one text at most."""
+PART = 5000
+"""Tokens of a long held-out text in which a beginning is looked for."""
 ENOUGH = 10
 """Bets from which on the players are compared."""
 YOU, BIGRAM, MODEL, PERFECT = "you", "bigram", "model", "perfect"
@@ -58,10 +60,13 @@ def passage(corpus: Corpus, context: int, seed: int) -> Passage:
     rng = np.random.default_rng(seed)
     if corpus.documents:
         return _documents(corpus, context, rng)
-    tokens, shown = corpus.val.tolist(), SHOWN.get(corpus.tokenizer.kind, SHOWN_ELSE)
+    shown = SHOWN.get(corpus.tokenizer.kind, SHOWN_ELSE)
     if corpus.language is not None:
         # odd seeds are never used for training text
         tokens = corpus.tokenizer.encode(corpus.language.sample(12 * (shown + ROUNDS), seed=2 * seed + 1))
+    else:
+        part = int(rng.integers(max(len(corpus.val) - PART, 0) + 1))
+        tokens = corpus.val[part : part + PART].tolist()
     if len(tokens) < 2:
         raise ValueError("the part of the text that was held out is a single token: there is nothing to bet on")
     shown = max(min(shown, len(tokens) // 3, max(context // 2, 1)), 1)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Tokenizer, visible
+from ..data import LANGUAGES, Tokenizer, visible
 from ..data.guessers import Guesser, counted, tuned
 from ..data.languages import ExactModel
 from ..inspection.game import (
@@ -95,6 +95,7 @@ class Games:
         self._seats = Kept(entries=GAMES)
         # those of languages are shared by all models of theirs, others leave with their model
         self._tables = Kept(entries=64, megabytes=192)
+        self._names = Kept(entries=GAMES)
 
     def open(
         self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, *, anew: bool = False
@@ -137,21 +138,24 @@ class Games:
             return _position(seat, table, checkpoint.tokenizer)
 
     def _table(self, checkpoint: Checkpoint, spec: RunSpec | None) -> Table:
-        found = self._tables.peek("own", owner=checkpoint.model)
-        if found is not None:
-            return found
-        judged = unseen(spec, checkpoint)
-        if judged is None:
-            raise ValueError(
-                "no text is known here that this model has not learned from, so there is nothing fair to bet on: "
-                "choose another model, or train one here"
-            )
-        vocab_size, language = checkpoint.config.vocab_size, judged.corpus.language
-        if language is None:
-            return self._tables.get("own", lambda: _laid(judged, vocab_size), owner=checkpoint.model)
-        alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
-        key = language.name, vocab_size, hashlib.sha256(alphabet).hexdigest()
-        return self._tables.get(key, lambda: _laid(judged, vocab_size))
+        def lay() -> Table:
+            judged = unseen(spec, checkpoint)
+            if judged is None:
+                raise ValueError(
+                    "no text is known here that this model has not learned from, so there is nothing fair to bet on: "
+                    "choose another model, or train one here"
+                )
+            return _laid(judged, checkpoint.config.vocab_size)
+
+        if checkpoint.about.get("language") not in list(LANGUAGES):
+            return self._tables.get("own", lay, owner=checkpoint.model)
+        return self._tables.get(self._names.get("name", lambda: _name(checkpoint), owner=checkpoint.model), lay)
+
+
+def _name(checkpoint: Checkpoint) -> tuple:
+    """What models of a language have in common that share a table."""
+    alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
+    return checkpoint.about["language"], checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
 
 
 _NO_BET = "this bet cannot be read: choose a token, or put chips on some, then press Bet"

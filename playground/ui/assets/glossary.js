@@ -98,7 +98,7 @@
       box.addEventListener("toggle", ({ newState }) => {
         if (newState === "closed" && (box.contains(document.activeElement) || document.activeElement === document.body)) back?.focus?.({ preventScroll: true });
       });
-      document.body.append(box);
+      (document.querySelector(".gradio-container .contain") ?? document.body).append(box); // gradio's style sheets end there
     }
     if (!box.matches(":popover-open")) back = document.activeElement;
     box.replaceChildren();
