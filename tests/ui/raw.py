@@ -43,10 +43,8 @@ class RawCaller:
     def call(self, name: str, event: str = "click", **changes: Any) -> tuple[int, str]:
         """Call it with the page's first values, some changed (by elem_id or label); (status, answer as text)."""
         wanted = {changed: set(self._named(changed)) for changed in changes}
-        takes = (
-            one for one in self._endpoints(name, event) if all(set(one["inputs"]) & ids for ids in wanted.values())
-        )
-        endpoint = next(takes, None)
+        fits = (one for one in self._endpoints(name, event) if all(ids & {*one["inputs"]} for ids in wanted.values()))
+        endpoint = self.called = next(fits, None)
         assert endpoint, f"{name} has nothing that takes {', '.join(changes)}"
         data = {number: self.components[number]["props"].get("value") for number in endpoint["inputs"]}
         for changed, value in changes.items():
