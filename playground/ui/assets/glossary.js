@@ -60,10 +60,10 @@
   }
 
   // What is open changes by what a visitor does: nothing watches the page while it draws.
-  let due = 0;
+  let due = [];
   function later() {
-    clearTimeout(due);
-    due = setTimeout(() => soon(mark), 700);
+    due.forEach(clearTimeout);
+    due = [700, 3000].map((wait) => setTimeout(() => soon(mark), wait)); // some answers take their time
   }
   for (const event of ["click", "keyup", "change", "resize"]) addEventListener(event, later, { capture: true, passive: true });
   // gradio may bring this script before or after the page has loaded
@@ -177,7 +177,7 @@
     open();
   }
 
-  const ask = (near) => learn().then(() => { if (!listed.length) mark(); list(near); });
+  const ask = (near) => learn().then(() => { mark(); list(near); });
   document.addEventListener("click", ({ target }) => { if (target.closest?.(".glossary-button")) ask(null); });
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("input:not([type=radio],[type=checkbox],[type=range]),textarea,select,[contenteditable]");
