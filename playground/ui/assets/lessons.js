@@ -68,7 +68,7 @@ function show(value) {
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
-  if (same && !ticked) box.querySelector(".lesson-told")?.scrollIntoView?.({ block: "nearest" });
+  if (same && !ticked && box.querySelector(".lesson-told")) setTimeout(() => reveal(false), 400);
 }
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
