@@ -51,7 +51,8 @@ def press(page, place: str) -> None:
     if plot.count():
         page.wait_for_timeout(800)  # the page has been scrolling there
         box = plot.first.bounding_box()
-        x, y = box["x"] + 0.3 * box["width"], box["y"] + 0.6 * box["height"]
+        # below the diagonal of a pattern; of four heads, one that is not chosen
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else 0.6) * box["height"]
         page.mouse.move(x, y)
         page.mouse.click(x, y)
     else:

@@ -68,7 +68,7 @@ function show(value) {
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
-  if (same && !ticked) box.querySelector(".lesson-told")?.scrollIntoView?.({ block: "nearest" });
+  if (same && !ticked && box.querySelector(".lesson-told")) setTimeout(() => reveal(false), 400);
 }
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
@@ -170,7 +170,7 @@ element.addEventListener("click", (event) => {
 // What changes by itself, such as a picture that is still being drawn, does not count: only what does after a touch.
 const touch = (event) => {
   if (element.contains(event.target)) return;
-  touched++;
+  touched = performance.now();
   if (shown?.awaits?.kind === "changed") before ??= contents(find(shown.awaits.at));
 };
 for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, true);
@@ -193,7 +193,9 @@ setInterval(() => {
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
   if (awaits?.kind !== "told" && !listens.length) return;
-  const now = listens.map((selector) => contents(find(selector))).join("|") + touched;
+  // what a touch does may take a while: look again a few times after it
+  const after = touched + "+" + Math.min(Math.floor((performance.now() - touched) / 2500), 4);
+  const now = [...listens.map((selector) => contents(find(selector))), after].join("|");
   if (now === heard || performance.now() - told < 1200) return;
   heard = now;
   told = performance.now();
