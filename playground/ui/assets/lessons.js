@@ -62,8 +62,8 @@ function show(value) {
     heard = null;
   }
   outline();
+  if (value.html) list.open = false;
   if (value.arrives) {
-    list.open = false;
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
