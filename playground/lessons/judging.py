@@ -122,7 +122,8 @@ def _inside(choice: str) -> str:
 def _number(value: float, ask: Ask) -> str:
     """As exactly as the scale, and to a tenth where a whole scale's value is none of its marks."""
     digits = len(f"{ask.step:.6f}".rstrip("0").partition(".")[2])
-    return f"{value:,.{digits or (0 if float(value).is_integer() else 1)}f}".replace("-", "−")
+    shown = f"{value:,.{digits}f}" if digits else f"{value:,.1f}".removesuffix(".0")
+    return shown.replace("-", "−")
 
 
 def _times(guess: float, truth: float) -> str:

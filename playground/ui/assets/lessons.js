@@ -62,13 +62,13 @@ function show(value) {
     heard = null;
   }
   outline();
+  if (value.html) list.open = false;
   if (value.arrives) {
-    list.open = false;
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
-  if (same && !ticked) box.querySelector(".lesson-told")?.scrollIntoView?.({ block: "nearest" });
+  if (same && !ticked && box.querySelector(".lesson-told")) setTimeout(() => reveal(false), 400);
 }
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
@@ -89,7 +89,7 @@ function reveal(focus, tries = 20) {
   const top = element.getBoundingClientRect().height + 16, there = node.getBoundingClientRect();
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
-  const able = node.matches("button, input, textarea") ? node : node.querySelector("button:not([disabled]), input, textarea, [tabindex='0']");
+  const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
   (able ?? (node.tabIndex = -1, node)).focus({ preventScroll: true });
 }
 
@@ -170,7 +170,7 @@ element.addEventListener("click", (event) => {
 // What changes by itself, such as a picture that is still being drawn, does not count: only what does after a touch.
 const touch = (event) => {
   if (element.contains(event.target)) return;
-  touched++;
+  touched = performance.now();
   if (shown?.awaits?.kind === "changed") before ??= contents(find(shown.awaits.at));
 };
 for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, true);
@@ -193,7 +193,9 @@ setInterval(() => {
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
   if (awaits?.kind !== "told" && !listens.length) return;
-  const now = listens.map((selector) => contents(find(selector))).join("|") + touched;
+  // what a touch does may take a while: look again a few times after it
+  const after = touched + "+" + Math.min(Math.floor((performance.now() - touched) / 2500), 4);
+  const now = [...listens.map((selector) => contents(find(selector))), after].join("|");
   if (now === heard || performance.now() - told < 1200) return;
   heard = now;
   told = performance.now();

@@ -13,7 +13,7 @@ from ...lessons.facts import NotYet, Scene
 from ...lessons.judging import checked, holds, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
-from ...lessons.vocabulary import PLACES, SETS, WATCHED
+from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
 from ...service.balance import BalanceJob
 from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
@@ -246,7 +246,7 @@ class Strip:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
         step = lesson.steps[progress.step]
         answer = progress.answer(lesson, step)
-        place = PLACES.get(step.point)
+        place = where(step, answer)
         shown = strip_html(lesson, progress, scene or Scene(), problem)
         live = "{" in step.say and place is not None and not answer.told
         value |= {
@@ -261,6 +261,12 @@ class Strip:
             "points": points,
         }
         return value
+
+
+def where(step: Step, answer: Answer) -> Place | None:
+    """The place that a step points at; once it is done, what came of it."""
+    came = step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
+    return PLACES.get(came if came and answer.told else step.point)
 
 
 def awaited(step: Step, answer: Answer) -> dict[str, Any] | None:
