@@ -61,14 +61,14 @@ def build_app(
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
         strip.build(page)
-        with above_tabs:
-            classroom.build(page, classes or Classes())
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
                     page.tab.select(None, None, page.opened, js=f"() => {name!r}", api_visibility="private")
+        with above_tabs:
+            classroom.build(page, classes or Classes())
 
         def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""

@@ -62,8 +62,8 @@ function show(value) {
     heard = null;
   }
   outline();
+  if (value.html) list.open = false;
   if (value.arrives) {
-    list.open = false;
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
@@ -89,7 +89,7 @@ function reveal(focus, tries = 20) {
   const top = element.getBoundingClientRect().height + 16, there = node.getBoundingClientRect();
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
-  const able = node.matches("button, input, textarea") ? node : node.querySelector("button:not([disabled]), input, textarea, [tabindex='0']");
+  const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
   (able ?? (node.tabIndex = -1, node)).focus({ preventScroll: true });
 }
 
