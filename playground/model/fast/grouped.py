@@ -98,7 +98,7 @@ class Experts(HandWritten):
         # a product that reads what was just written comes before one that needs something else
         to_down = _outer(hidden, to_answers, visits)
         to_hidden = _product(to_answers, down.mT, None, visits)
-        to_lifted, to_gates = _through_activation(ctx.config, to_hidden, lifted, gates)
+        to_lifted, to_gates = through_activation(ctx.config, to_hidden, lifted, gates)
         to_up = _outer(rows, to_lifted, visits)
         to_rows = _product(to_lifted, up.mT, None, visits)
         if gate is not None:
@@ -109,7 +109,7 @@ class Experts(HandWritten):
         return visits.collect(to_rows), to_weights, None, None, to_up, to_gate, to_down, *to_biases
 
 
-def _through_activation(
+def through_activation(
     config: ModelConfig, grad: torch.Tensor, x: torch.Tensor, gate: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """What `grad`, the gradient of `activate`'s result, is for x and for the gate. Writes over `grad`."""
