@@ -6,8 +6,9 @@ Visits are sorted by expert, so that each expert is one product over its own run
 however many there are. The whole way of a token is one function with its backward written out: left to autograd, the
 many small steps between the products make a pass on a CPU 4 % longer.
 
-There is a row for each of the N·K visits. A CPU's bfloat16 products write themselves code for every new number of rows,
-which takes longer than the product: there, each expert's run is filled up to a multiple of `RUN`, with rows of weight 0.
+There is a row for each of the N·K visits. A CPU's bfloat16 products write themselves code for every new number of
+rows, which takes longer than the product: there, each expert's run is filled up to a multiple of `RUN`, with rows of
+weight 0.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Visits:
         if run > 1:
             counts = self.ends.diff(prepend=self.ends.new_zeros(1))
             filled = ((counts + run - 1) // run * run).cumsum(0, dtype=torch.int32)
-            before = torch.nn.functional.pad(filled - self.ends, (1, -1))  # rows that fill up, before each expert's
+            before = F.pad(filled - self.ends, (1, -1))  # rows that fill up, before each expert's
             at = at + before.index_select(0, whose)
             self.tokens = order.new_zeros(int(filled[-1])).index_copy_(0, at, self.tokens)
             self.ends = filled
@@ -84,7 +85,7 @@ class Experts(HandWritten):
 
     @staticmethod
     def forward(ctx, x, weights, experts, config, up, gate, down, up_bias, gate_bias, down_bias):
-        visits = Visits(experts, config.n_experts, RUN if x.is_cpu and x.dtype is torch.bfloat16 else 1)
+        visits = Visits(experts, config.n_experts, _run(x))
         rows = visits.spread(x)  # (R, d)
         lifted = _product(rows, up, up_bias, visits)  # (R, f)
         gates = None if gate is None else _product(rows, gate, gate_bias, visits)
@@ -155,6 +156,11 @@ def _outer(rows: torch.Tensor, grad: torch.Tensor, visits: Visits) -> torch.Tens
 def _sums(rows: torch.Tensor, visits: Visits) -> torch.Tensor:
     """(R, m) → (E, m): each expert's rows summed."""
     return torch.stack([each.sum(dim=0) for each in rows.split(visits.counts)])
+
+
+def _run(rows: torch.Tensor) -> int:
+    """What the number of an expert's rows is to be a multiple of."""
+    return RUN if rows.is_cpu and rows.dtype is torch.bfloat16 else 1
 
 
 def _fits(rows: torch.Tensor, *sizes: int) -> bool:

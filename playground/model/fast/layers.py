@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .halves import Product
+from .halves import Product, in_halves
 from .quicker import quicker
 
 
@@ -21,7 +21,9 @@ class Linear(nn.Linear):
         pass
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return linear(x, self.weight, self.bias)
+        if in_halves(x):
+            return linear(x, self.weight, self.bias)
+        return F.linear(x, self.weight, self.bias)
 
 
 @quicker(by=Product)

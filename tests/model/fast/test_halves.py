@@ -8,6 +8,7 @@ from playground.model.attention import blend
 from playground.model.fast.halves import Blend, Product, Thought
 from playground.model.fast.layers import linear
 from playground.model.feedforward import think
+from playground.model.moe import visit
 from playground.model.positions import rotary_table
 from tests.model.configs import TINY
 
@@ -89,6 +90,22 @@ def test_in_bfloat16_it_stands_in_and_weights_keep_fp32_gradients(quick, formula
     assert mixed[0].dtype == torch.bfloat16 and all(each.dtype == torch.float32 for each in mixed[1:])
     for mine, theirs in zip(mixed, plain):
         assert (mine.float() - theirs).norm() < 0.02 * theirs.norm()
+
+
+@pytest.mark.parametrize("activation", ["gelu", "swiglu"])
+def test_rows_that_fill_an_experts_run_up_change_nothing(monkeypatch, activation):
+    """In fp64, every expert's run brought to a multiple of four; one expert has no visitor at all."""
+    monkeypatch.setattr("playground.model.fast.grouped._run", lambda x: 4)
+    config = ModelConfig(d_model=d, n_heads=1, n_experts=4, d_expert=f, activation=activation)
+    chosen = torch.tensor([[0, 1], [1, 0], [3, 1], [1, 3], [1, 0]])
+    gate = drawn(4, d, f) if activation == "swiglu" else None
+    biases = drawn(4, f), drawn(4, f) if activation == "swiglu" else None, drawn(4, d)
+    inputs = drawn(5, d), drawn(5, 2).softmax(-1), chosen, config, drawn(4, d, f), gate, drawn(4, f, d), *biases
+    fresh = [x.requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+    wanted = [x for x in fresh if isinstance(x, torch.Tensor) and x.requires_grad]
+    answers = visit(*fresh), visit.__wrapped__(*fresh)
+    for mine, plain in zip(*((y, *torch.autograd.grad(y.square().sum(), wanted)) for y in answers)):
+        assert torch.allclose(mine, plain, atol=1e-12)
 
 
 OURS = TINY.replace(norm="rmsnorm", activation="swiglu", positions="rotary", qk_norm=True, qkv_bias=False)
