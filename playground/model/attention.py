@@ -15,6 +15,7 @@ from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
 from .fast.attend import attend
+from .fast.bare import does_more
 from .fast.halves import LONGEST, Blend, in_halves
 from .fast.layers import Linear
 from .fast.quicker import quicker
@@ -80,7 +81,8 @@ class Attention(nn.Module):
         config = self.config
         plain = tap is no_tap and cache is None and (rng is None or config.dropout == 0)
         alike = config.attention_layout == "fused" and config.kv_heads == config.n_heads
-        return plain and alike and x.shape[1] <= LONGEST and in_halves(x)
+        quick = plain and alike and x.shape[1] <= LONGEST and in_halves(x)
+        return quick and not (config.qk_norm and (does_more(self.q_norm) or does_more(self.k_norm)))
 
     def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries (B, T, H, D), keys and values (B, T, Hkv, D) of x (B, T, d)."""

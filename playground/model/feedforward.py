@@ -7,6 +7,7 @@ from torch import nn
 
 from .activations import activate
 from .config import ModelConfig
+from .fast.bare import does_more
 from .fast.halves import Thought, in_halves
 from .fast.layers import Linear, linear
 from .fast.quicker import quicker
@@ -26,7 +27,7 @@ class FeedForward(nn.Module):
         self.down = Linear(width, d, bias=bias)
 
     def forward(self, x: torch.Tensor, tap: Tap, layer: int) -> torch.Tensor:
-        if tap is no_tap and in_halves(x):
+        if tap is no_tap and in_halves(x) and all(type(m) is Linear and not does_more(m) for m in self.children()):
             layers = self.up, getattr(self, "gate", None), self.down
             weights = (None if each is None else each.weight for each in layers)
             biases = (None if each is None else each.bias for each in layers)

@@ -20,10 +20,10 @@ def bare(module: nn.Module) -> Any:
     is made in about a millisecond; parts replaced in the module later stay unknown to it. A module that does more than
     its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
     """
-    return module if any(map(_does_more, module.modules())) else _twin(module)
+    return module if any(map(does_more, module.modules())) else _twin(module)
 
 
-def _does_more(module: nn.Module) -> bool:
+def does_more(module: nn.Module) -> bool:
     """Whether a call of the module would run anything besides its class's `forward`."""
     everywhere = torch.nn.modules.module
     hooks = (module._forward_hooks, module._forward_pre_hooks)

@@ -108,6 +108,16 @@ def test_rows_that_fill_an_experts_run_up_change_nothing(monkeypatch, activation
         assert torch.allclose(mine, plain, atol=1e-12)
 
 
+def test_a_hook_on_a_part_is_called_under_autocast_too():
+    model, seen = Transformer(OURS, seed=1), []
+    parts = model.blocks[0].feedforward.up, model.blocks[0].attention.k_norm, model.blocks[1].attention.out
+    for part in parts:
+        part.register_forward_hook(lambda part, *_: seen.append(part))
+    with torch.autocast("cpu", torch.bfloat16):
+        model(torch.zeros(1, 4, dtype=torch.long))
+    assert len(seen) == len(parts)
+
+
 OURS = TINY.replace(norm="rmsnorm", activation="swiglu", positions="rotary", qk_norm=True, qkv_bias=False)
 
 
