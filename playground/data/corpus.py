@@ -149,7 +149,7 @@ class Corpus:
         if self.language is None or not isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)):
             return None
         if "exact" not in self._cache:
-            self._cache["exact"] = ExactModel(self.language.graph, self.tokenizer.encode)
+            self._cache["exact"] = ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size)
         return self._cache["exact"]
 
     def partitions(self, context_length: int, max_windows: int | None = None) -> list[Partition]:

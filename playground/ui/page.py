@@ -29,6 +29,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import gradio as gr
 
@@ -64,7 +65,7 @@ class Page:
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
-    _shared: dict[str, gr.components.Component] = field(default_factory=dict)
+    _shared: dict[str, Any] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
@@ -94,12 +95,12 @@ class Page:
         self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
-    def share(self, name: str, component: gr.components.Component) -> None:
-        """Let other tabs output to this component, under a name such as `generate.prompt`."""
+    def share(self, name: str, component: Any) -> None:
+        """Let others use this part of a tab, commonly a component, under a name such as `generate.prompt`."""
         self._shared[name] = component
 
-    def shared(self, name: str) -> gr.components.Component | None:
-        """Another tab's component, or None if this page lacks that tab; call it from within `later`."""
+    def shared(self, name: str) -> Any:
+        """Another tab's part, or None if this page lacks that tab; call it from within `later`."""
         return self._shared.get(name)
 
     def later(self, wire: Callable[[], None]) -> None:

@@ -65,7 +65,7 @@ def test_what_an_expert_tells_beyond_the_token():
 def test_a_perfect_readers_knowledge_against_bayes_over_whole_sentences():
     """One sentence from its beginning: the posterior is the share of each speaker's weight on that sentence."""
     tokenizer = char_tokenizer()
-    exact = ExactModel(DIALECTS.graph, tokenizer.encode)
+    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
     graph = DIALECTS.graph
     edges = [i for i, text in enumerate(graph.texts) if text == "the wind turns for days.\n"]
     weight = {name: 0.0 for name in DIALECTS.sources}
@@ -84,7 +84,7 @@ def test_a_perfect_readers_knowledge_against_bayes_over_whole_sentences():
 
 def test_a_longer_window_tells_more_about_the_source():
     tokenizer = char_tokenizer()
-    exact = ExactModel(DIALECTS.graph, tokenizer.encode)
+    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
     text = probe(DIALECTS, tokenizer.encode, 64, 6)
     short = s.perfect_reader_bits(exact, text.ids[:, :16].numpy(), 4)
     long = s.perfect_reader_bits(exact, text.ids.numpy(), 4)

@@ -45,9 +45,9 @@ class Visit:
         self.caller = RawCaller(address, f"{visitor}{name}")
         self.visitor, self.model, self.beside, self.stands = visitor, None, [], {}
 
-    def take(self, name: str, event: str, answer: tuple[int, str]) -> int:
+    def take(self, answer: tuple[int, str]) -> int:
         status, text = answer
-        outputs = self.caller.endpoint(name, event)["outputs"]
+        outputs = self.caller.called["outputs"]
         for number, value in zip(outputs, json.loads(text).get("data") or []):
             if value != {"__type__": "update"}:
                 named = self.caller.components[number]["props"].get("elem_id") or number
@@ -64,11 +64,11 @@ class Visit:
             "Model on all tabs": self.model or "shipped-stories",
             "beside": self.beside,
         }
-        return self.take(name, event, self.caller.call(name, event, **who, **changes))
+        return self.take(self.caller.call(name, event, **who, **changes))
 
     def train(self, **changes) -> int:
         here = {"beside": self.beside, "Model on all tabs": self.model or "shipped-stories"}
-        return self.take("train-button", "click", press_train(self.caller, self.visitor, **here, **changes))
+        return self.take(press_train(self.caller, self.visitor, **here, **changes))
 
     def tick(self, seconds: float = 0.0) -> None:
         """Look as a page does, for so long."""

@@ -31,8 +31,8 @@ class ExactModel:
     for words where edges end at word boundaries.
     """
 
-    def __init__(self, graph: Graph, encode: Callable[[str], list[int]]):
-        self.graph = graph
+    def __init__(self, graph: Graph, encode: Callable[[str], list[int]], vocab_size: int):
+        self.graph, self.vocab_size = graph, vocab_size
         cache: dict[str, list[int]] = {}
         edges = [cache[t] if t in cache else cache.setdefault(t, encode(t)) for t in graph.texts]
         lengths = np.array([len(tokens) for tokens in edges])
@@ -45,6 +45,10 @@ class ExactModel:
         weights = (graph.visits[graph.source] * graph.probability)[self.edge]
         self.anywhere = Belief(np.arange(len(self.tokens)), weights / weights.sum())
         self.at_start = self._enter(np.array([0]), np.array([1.0]))
+
+    def next_token(self, belief: Belief) -> np.ndarray:
+        """Probability (V,) of every next token."""
+        return np.bincount(self.tokens[belief.places], belief.weights, minlength=self.vocab_size)
 
     def read(self, belief: Belief, token: int) -> tuple[float, Belief]:
         """How probable the token was, and the belief after it. An impossible token has probability 0."""

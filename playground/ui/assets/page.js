@@ -10,16 +10,15 @@
     });
   }, true);
 
-  // What Inspect's notice says is an attribute of its tab. A rule with :has() would do, but then the browser styles every
-  // element of the page anew for each letter of a figure (40 ms each, where this takes none).
-  const told = { unread: ".unread", refused: ".notice-error" };
+  // Style sheets ask the body what is open: `data-shows` names what of this there is. Rules with :has() would do, but then
+  // the browser styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
+  const shown = {
+    unread: "#inspect-notice .unread", refused: "#inspect-notice .notice-error",
+    lesson: "#lessons .lesson header", board: "#class-head .class-head",
+  };
   new MutationObserver(() => {
-    const tab = document.getElementById("tab-inspect"), notice = document.getElementById("inspect-notice");
-    const says = notice && Object.keys(told).find((name) => notice.querySelector(told[name]));
-    if (tab && tab.dataset.notice !== says) {
-      if (says) tab.dataset.notice = says;
-      else delete tab.dataset.notice;
-    }
+    const names = Object.keys(shown).filter((name) => document.querySelector(shown[name])).join(" ");
+    if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
   }).observe(document, { childList: true, subtree: true });
 
   // A text whose tokens ([data-place="sample:index"]) answer a click: one stop of the tab key, arrows inside.

@@ -105,6 +105,9 @@ def build(page: Page) -> Desk:
     record = gr.BrowserState(None, storage_key="playground-written", secret="playground-written")
     press_name = gr.Textbox("", visible=False)  # the last input of its events: the browser fills it in
     page.share("generate.prompt", prompt)
+    for name, component in controls.components.items():
+        page.share(f"generate.{name}", component)
+    page.share("generate.same_again", controls.again)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ def build(page: Page) -> None:
             elem_id="moe-table",
         )
     compare.connect(frame, table)
+    page.share("moe.pair", (compare.view_of, frame.looked_at))
     with frame.part(sidebyside.TITLE, "sidebyside", open=False):
         sidebyside.build(frame)
     for name in PARTS:

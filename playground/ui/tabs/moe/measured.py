@@ -122,7 +122,7 @@ class _Hashed:
 @lru_cache(maxsize=4)
 def _exact(language: str, tokenizer: _Hashed) -> ExactModel:
     made = tokenizer_from_dict(tokenizer.values)
-    return ExactModel(LANGUAGES[language].graph, made.encode)
+    return ExactModel(LANGUAGES[language].graph, made.encode, made.vocab_size)
 
 
 def _is_record(record: Any, n_layers: int) -> bool:

@@ -193,6 +193,9 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
+    if 0 < training.sample_every < training.steps:
+        first = pace.seconds(config, training.replace(steps=training.sample_every))
+        words += f" Its first text comes after {training.sample_every:,} steps: {theme.duration(first)}."
     tokens, _ = suited_for(named)
     suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
     if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:
