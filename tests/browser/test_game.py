@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 def test_ten_bets_and_a_word_explained(address, chromium_page):
     page = chromium_page
+    page.emulate_media(reduced_motion="reduce")  # what is scrolled to is there at once
     page.goto(address)
     page.wait_for_selector("#train-button:not([disabled])")
     page.get_by_role("tab", name="Generate").click()
@@ -41,6 +42,7 @@ def test_ten_bets_and_a_word_explained(address, chromium_page):
     page.locator(".glossary-terms").last.get_by_role("button", name="logit lens").press("Enter")
     expect(page.locator("#glossary")).to_contain_text("as if it were the last one")
     page.locator("#glossary a").click()
+    page.locator(".glossary-there").wait_for()
     expect(page.locator("#inspect-minds-button")).to_have_attribute("aria-selected", "true")
 
     page.wait_for_function("[...CSS.highlights.get('glossary')].some((term) => term.toString() === 'residual stream')")
