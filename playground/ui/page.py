@@ -63,6 +63,8 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
+    weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
+    """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
@@ -76,6 +78,10 @@ class Page:
         choices = self.registry.choices(visitor)
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
+
+    def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
+        """The step whose weights are the model now; None where it is not here."""
+        return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None
 
     def recall(self, visitor: str | None) -> gr.Dropdown:
         """The list as it opens: with the visitor's newest run chosen, if there is one."""

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from .layers import Linear
+
 
 def bare(module: nn.Module) -> Any:
     """A twin that is called like the module, runs the same `forward` code on the same weights, and starts quicker.
@@ -18,10 +20,10 @@ def bare(module: nn.Module) -> Any:
     is made in about a millisecond; parts replaced in the module later stay unknown to it. A module that does more than
     its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
     """
-    return module if any(map(_does_more, module.modules())) else _twin(module)
+    return module if any(map(does_more, module.modules())) else _twin(module)
 
 
-def _does_more(module: nn.Module) -> bool:
+def does_more(module: nn.Module) -> bool:
     """Whether a call of the module would run anything besides its class's `forward`."""
     everywhere = torch.nn.modules.module
     hooks = (module._forward_hooks, module._forward_pre_hooks)
@@ -32,7 +34,7 @@ def _does_more(module: nn.Module) -> bool:
 def _twin(module: nn.Module) -> Any:
     if isinstance(module, nn.ModuleList):
         return [_twin(part) for part in module]
-    if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward and module.bias is None:
+    if type(module).forward in (nn.Linear.forward, Linear.forward) and module.bias is None:
         return _BareLinear(module)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))

@@ -126,6 +126,8 @@ class Strip:
             answer.done = True
         before = (answer.done, answer.told)
         waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
+        if (told := self.page.shared("class.told")) is not None:
+            told(visitor, lesson, progress)
         shown = self._told(progress, scene, problem=problem or waits, arrives=arrives, points=does == "show")
         same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
         if does == "look" and same:

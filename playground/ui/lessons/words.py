@@ -61,7 +61,8 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         parts.append(f'<p class="lesson-over">{over}</p>' if answer.told or rest < 2 else "")
     back = f'<button type="button" data-go="{at - 1}"{" disabled" if not at else ""}>← Back</button>'
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
-    return f'{head}<div class="lesson-step">{"".join(parts)}<footer>{back}{point}{onward}</footer></div>'
+    state = " lesson-ticked" if answer.told else ""
+    return f'{head}<div class="lesson-step{state}">{"".join(parts)}<footer>{back}{point}{onward}</footer></div>'
 
 
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:

@@ -71,7 +71,7 @@ def build(limits: Limits) -> Controls:
 
     with gr.Row():
         draw("temperature", "new_tokens")
-    with gr.Accordion("Advanced", open=False):
+    with gr.Accordion("Advanced", open=False, elem_id="sampling-advanced"):
         for pair in (("top_k", "top_p"), ("min_p", "repetition_penalty"), ("samples", "seed")):
             with gr.Row():
                 draw(*pair)

@@ -35,8 +35,8 @@ def build(page: Page) -> None:
         with gr.Row(elem_id="moe-pair", equal_height=False):
             frame = build_frame(page)
         table = gr.HTML(
-            # speeds take seconds to measure: they come when the tab is opened
-            pair_table(compare.view_of(None, frame.dense.value, frame.moe.value)),
+            # speeds take seconds to measure: they come when the tab is opened, as does the verdict
+            pair_table(compare.view_of(None, frame.dense.value, frame.moe.value, judged=False)),
             padding=False,
             elem_id="moe-table",
         )
