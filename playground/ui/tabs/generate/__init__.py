@@ -5,15 +5,19 @@ from __future__ import annotations
 import gradio as gr
 
 from ...page import Page
-from . import cache_panel, temperatures, writing
+from . import cache_panel, game, temperatures, writing
 
 TITLE = "Generate"
 
 
 def build(page: Page) -> None:
-    """Lay out the tab: writing above, two experiments below it."""
+    """Lay out the tab: writing above, a game and two experiments below it."""
     desk = writing.build(page)
-    with gr.Accordion("What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False):
+    with gr.Accordion(game.TITLE, open=False, elem_id="game") as fold:
+        game.build(page, fold)
+    with gr.Accordion(
+        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="fold-temperatures"
+    ):
         temperatures.build(page, desk)
-    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False):
+    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="fold-cache"):
         cache_panel.build(page, desk)

@@ -44,7 +44,7 @@ class Settings:
         c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
         own = [c[name] for name in texts.OWN]
         for listen in (
-            c["text"].input,
+            c["text"].change,  # `input` says nothing of a pasted text
             c["upload"].upload,
             c["upload"].clear,
             c["own_kind"].input,

@@ -1,0 +1,60 @@
+"""Unseen text to judge a model by: what its run held out, as far as that is known here, else its language's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+
+from ..data import LANGUAGES, Corpus, corpus_from_sentences, corpus_from_text, read_file
+from ..storage import Checkpoint
+from .runs import OWN_TEXT, RunSpec
+
+TEXTS = Path(__file__).resolve().parents[1] / "data" / "texts"
+_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """A corpus whose validation part a model never trained on, and what that is, in words."""
+
+    corpus: Corpus
+    words: str
+
+
+def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
+    """What the run of this spec held out, else what the checkpoint remembers; None where nobody knows it any more.
+
+    Of a language there is the validation part alone: for its training part there is the language.
+    """
+    if spec is not None and spec.source.kind == OWN_TEXT:
+        corpus = corpus_from_text(spec.source.text, checkpoint.tokenizer)
+        return Unseen(corpus, "the last tenth of your text, which it never trained on")
+    about, tokenizer = checkpoint.about, checkpoint.tokenizer
+    language = about.get("language")
+    if isinstance(language, str) and language in LANGUAGES:
+        known = LANGUAGES[language]
+        ids = torch.tensor(tokenizer.encode(_sample(language)), dtype=torch.long)
+        words = f"text of the language “{known.title}” that it never trained on"
+        return Unseen(Corpus(known.title, tokenizer, ids[:0], ids, "", known), words)
+    for ours in _ours():
+        if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
+            return ours
+    return None
+
+
+@lru_cache(maxsize=8)
+def _sample(language: str) -> str:
+    """The beginning of the text that runs are validated on: its seed is never used for training text."""
+    return LANGUAGES[language].sample(_CHARACTERS, seed=1)
+
+
+@lru_cache(maxsize=1)
+def _ours() -> list[Unseen]:
+    texts = [corpus_from_text(read_file(path), name=path.stem) for path in sorted(TEXTS.glob("*.txt"))]
+    return [
+        Unseen(corpus_from_sentences(), "the four of the twenty sentences that it never trained on"),
+        *(Unseen(corpus, f"the last tenth of “{corpus.name}”, which it never trained on") for corpus in texts),
+    ]
