@@ -315,7 +315,9 @@ def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_small_is(
 def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
     pace, spec = Pace(), form.run_spec(filled(), Source("stories"), LOCAL)
     before = pace.seconds(spec.model, spec.training)
-    assert "a guess until a first run" in outlook_text(filled(), LOCAL, pace)
+    words = outlook_text(filled(), LOCAL, pace)
+    assert "a guess until a first run" in words
+    assert f"Its first text comes after {spec.training.sample_every} steps" in words
     latest = Stepped(9, 1.0, loss=1.0, learning_rate=0.1, gradient_norm=1.0, tokens_per_second=1000.0, time_left=1.0)
     pace.learn(RunView("1", "Run 1", "finished", latest=latest, config=spec.model), spec.training)
     assert "guess" not in outlook_text(filled(), LOCAL, pace)
