@@ -5,7 +5,7 @@ from .continuation import DecodeStep
 from .decoder import count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
 from .stream import Spelling, Streamed, stream
-from .together import Together, passes_of
+from .together import Together, passes_of, writers_with
 
 __all__ = [
     "SAMPLING_PRESETS",
@@ -21,4 +21,5 @@ __all__ = [
     "passes_of",
     "stream",
     "with_and_without_cache",
+    "writers_with",
 ]
