@@ -1,5 +1,6 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
+from ..model.fast.packed import PRECISIONS
 from .comparison import with_and_without_cache
 from .continuation import DecodeStep
 from .decoder import count_projections, generate
@@ -8,6 +9,7 @@ from .stream import Spelling, Streamed, stream
 from .together import Together, passes_of, writers_with
 
 __all__ = [
+    "PRECISIONS",
     "SAMPLING_PRESETS",
     "DecodeStep",
     "ExplainedToken",

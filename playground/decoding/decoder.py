@@ -39,7 +39,7 @@ def generate(
     fell out, and positions that are added would all be off by one. So the tokens equal those of `use_cache=False`
     always; `slide_by` larger than 1 makes rebuilding rarer. With `stop` strings (which need the `tokenizer`), a sample
     that has written one is over; when all are, generation ends. A model without a causal mask is decoded without cache.
-    With a `precision` of bf16 or int8 matrices are multiplied so (see `model/fast/packed.py`); the model stays as it is.
+    With a `precision` of bf16 or int8, matrices are multiplied so (see `model/fast/packed.py`); the model is unchanged.
 
     Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
@@ -53,7 +53,9 @@ def generate(
 
 def _steps(read: Reading, continuation: Continuation) -> Iterator[DecodeStep]:
     device = continuation.text.device
-    cache = KVCache.allocate(continuation.config, continuation.n_samples, device=device) if continuation.cached else None
+    cache = (
+        KVCache.allocate(continuation.config, continuation.n_samples, device=device) if continuation.cached else None
+    )
     while not continuation.over:
         with torch.inference_mode():
             continuation.begin()

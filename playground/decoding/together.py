@@ -36,7 +36,7 @@ AHEAD = 64
 
 
 class Together:
-    """The passes of one model in one precision, shared by any number of threads; the model must not change meanwhile."""
+    """The passes of one model in one precision, shared by any number of threads; the model may not change meanwhile."""
 
     def __init__(self, model: Transformer, precision: str = "fp32"):
         self._config = model.config

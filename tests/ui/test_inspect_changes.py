@@ -261,7 +261,7 @@ def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(
     until(lambda: job.settled)
     steps = registry.get(job.id, ANNA).snapshots.steps
     assert steps[-1] == 30 and set(made.snapshots.steps) <= set(steps)
-    assert "the last tenth of your text" in validation._of_run(_page(registry, jobs), job.checkpoint)[1]
+    assert "the last tenth of your text" in validation.of_run(_page(registry, jobs), job.checkpoint)[1]
 
 
 def _page(registry, jobs):

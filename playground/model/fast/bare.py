@@ -73,7 +73,9 @@ def _twin(module: nn.Module, precision: str) -> Any:
     if hasattr(module, "router"):
         one_by_one = _Experts(module, precision)
         vars(twin).update(one_by_one=one_by_one)
-        vars(twin).update(router=product(module.router.weight, None, "fp32"))  # who is chosen is not a matter of rounding
+        vars(twin).update(
+            router=product(module.router.weight, None, "fp32")
+        )  # who is chosen is not a matter of rounding
         if precision != "fp32":
             vars(twin).update(answer=one_by_one)
     return twin

@@ -50,7 +50,7 @@ def rounded(rows: torch.Tensor, precision: str) -> torch.Tensor:
 
 
 def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Levels (…, n) from −127 to 127 and scales (…, 1), so that level · scale is the nearest such number to each weight.
+    """Levels (…, n) from −127 to 127 and scales (…, 1), level · scale being the nearest such number to each weight.
 
     >>> levels, scales = quantise(torch.tensor([[0.5, -1.27, 0.004]]))
     >>> levels.tolist(), round(scales.item(), 4)
@@ -190,7 +190,7 @@ def _row_levels(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.T
 
 
 def _reduced() -> bool:
-    """Whether inputs get 128 levels: without VNNI, pairs of products are summed in 16 bits, which 256 would overflow."""
+    """Whether inputs get 128 levels: without VNNI, pairs of products are summed in 16 bits, and 256 would overflow."""
     return not _has_vnni()
 
 

@@ -114,7 +114,10 @@ def build(page: Page) -> Desk:
             ids, notes = read_prompt(page, checkpoint, values[prompt])
             n = controls.amount(values)[1]
             empty: list[list] = [[] for _ in range(n)]
-            return checkpoint, Written(model_id, checkpoint.name, ids, empty, [[] for _ in range(n)], sampling), notes
+            written = Written(
+                model_id, checkpoint.name, ids, empty, [[] for _ in range(n)], sampling, controls.precision(values)
+            )
+            return checkpoint, written, notes
 
         yield from written_out(values, begin)
 
@@ -123,7 +126,8 @@ def build(page: Page) -> Desk:
             checkpoint, before = kept_text(values[page.visitor], values[record])
             place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
             ids, begun, chances = branch(checkpoint, before, *place, values[instead])
-            return checkpoint, Written(before.model_id, before.name, ids, [begun], [chances], sampling), []
+            way = controls.precision(values)
+            return checkpoint, Written(before.model_id, before.name, ids, [begun], [chances], sampling, way), []
 
         yield from written_out(values, begin)
 
@@ -236,7 +240,7 @@ def _write(
     began, due, rebuilt, step = time.perf_counter(), 0.0, 0, None
     streamed = stream(
         model, tokenizer, [*written.prompt, *written.samples[0]], new_tokens, written.sampling,
-        n_samples=n_samples, stop=stops, shared=True,
+        n_samples=n_samples, stop=stops, shared=True, precision=written.precision,
     )  # fmt: skip
     for step, new in streamed:
         for i, token in enumerate(new):
