@@ -173,6 +173,7 @@ def test_a_record_survives_the_page_and_nonsense_does_not():
         good | {"probabilities": [[float("nan")] * 25]},
         good | {"prompt": [float("inf")]},
         good | {"sampling": {"os": "system"}},
+        good | {"precision": "int1"},
     ):
         with pytest.raises(ValueError, match="press Generate"):
             Written.from_dict(bad, PUBLIC, CHECKPOINT.model)

@@ -145,12 +145,15 @@ class Levels(Product):
     """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        if not weight.isfinite().all():
+            raise ValueError("int8 has no level for weights that are no numbers: this model can be read in fp32 only")
         self.bias, self.outputs = bias, weight.shape[0]
         levels, scales = quantise(weight)
         self.size = levels.numel() + 4 * len(scales)
         self.sums = levels.sum(dim=-1, dtype=torch.float32) * scales[:, 0]  # (m,) what a zero that is not 0 adds
         self.blocks = None
-        if _packs_int8():
+        self.top = _fbgemm_levels() or 255
+        if _fbgemm_levels():
             self.blocks = _fbgemm_blocks(levels, scales[:, 0], bias)
         else:
             self.levels, self.scales = levels, scales[:, 0]
@@ -162,13 +165,13 @@ class Levels(Product):
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         one = x.numel() == x.shape[-1]
         if one and self.blocks is not None:
-            return torch.ops.quantized.linear_dynamic(x, self.blocks, _reduced())
-        rows, scale, zero = _row_levels(x.reshape(-1, x.shape[-1]))
+            return torch.ops.quantized.linear_dynamic(x, self.blocks, self.top < 255)
+        rows, scale, zero = _row_levels(x.reshape(-1, x.shape[-1]), self.top)
         if self.blocks is not None:
             # the kernel has one scale for all rows: with this row among them it is 1, and every level stays itself
             edge = rows.new_zeros(1, rows.shape[1])
-            edge[0, 0] = _top()
-            sums = torch.ops.quantized.linear_dynamic(torch.cat((rows, edge)), self.blocks, _reduced())[:-1]
+            edge[0, 0] = self.top
+            sums = torch.ops.quantized.linear_dynamic(torch.cat((rows, edge)), self.blocks, self.top < 255)[:-1]
             sums = sums if self.bias is None else sums - self.bias  # it was packed with the weights
         else:
             sums = (rows @ self.levels.to(rows.dtype).t()) * self.scales
@@ -177,30 +180,16 @@ class Levels(Product):
         return y.view(*x.shape[:-1], self.outputs)
 
 
-def _row_levels(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Inputs (R, n) as whole numbers from 0 to 255 (R, n), with each row's scale (R, 1) and its zero's level (R, 1).
+def _row_levels(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Inputs (R, n) as whole numbers from 0 to `top` (R, n), with each row's scale (R, 1) and its zero's level (R, 1).
 
     The range always holds 0, which is a level itself: as fbgemm chooses them for one row alone.
     """
     least, most = rows.amin(dim=-1, keepdim=True).clamp_(max=0), rows.amax(dim=-1, keepdim=True).clamp_(min=0)
-    scale = (most - least) / _top()
+    scale = (most - least) / top
     scale = scale.where(scale > 0, 1.0)
-    zero = (-least / scale).round_().clamp_(0, _top())
-    return torch.addcdiv(zero, rows, scale).round_().clamp_(0, _top()), scale, zero
-
-
-def _reduced() -> bool:
-    """Whether inputs get 128 levels: without VNNI, pairs of products are summed in 16 bits, and 256 would overflow."""
-    return not _has_vnni()
-
-
-def _top() -> int:
-    return 127 if _reduced() else 255
-
-
-@functools.cache
-def _has_vnni() -> bool:
-    return bool(torch.cpu._is_vnni_supported())
+    zero = (-least / scale).round_().clamp_(0, top)
+    return torch.addcdiv(zero, rows, scale).round_().clamp_(0, top), scale, zero
 
 
 @functools.cache
@@ -222,16 +211,23 @@ def _packs(dtype: torch.dtype) -> bool:
 
 
 @functools.cache
-def _packs_int8() -> bool:
-    """Whether fbgemm multiplies int8 here, as it does on x86."""
+def _fbgemm_levels() -> int:
+    """Up to which level an input may go for fbgemm to sum right here, 255 or 127; 0 where there is no fbgemm.
 
-    def correct() -> bool:
-        levels = torch.tensor([[127, -127, 3, 0]] * 4, dtype=torch.int8)
-        blocks = _fbgemm_blocks(levels, torch.full((4,), 0.5), None)
-        x = torch.tensor([[float(_top()), 0.0, 1.0, 2.0]])
-        return torch.equal(torch.ops.quantized.linear_dynamic(x, blocks, _reduced()), (x @ levels.float().t()) * 0.5)
+    Processors without VNNI sum pairs of products in 16 bits, which 255 · 127 · 2 overflows: so it is tried.
+    """
 
-    return torch.backends.quantized.engine in ("x86", "fbgemm") and _works(correct)
+    def sums_right(top: int) -> bool:
+        levels = torch.tensor([[127] * 64, [-127] * 64, [127, -127] * 32], dtype=torch.int8)
+        blocks = _fbgemm_blocks(levels, torch.ones(3), None)
+        x = torch.full((2, 64), float(top))
+        x[1, :32] = 0.0
+        found = torch.ops.quantized.linear_dynamic(x, blocks, top < 255)
+        return torch.equal(found, x @ levels.float().t())
+
+    if torch.backends.quantized.engine not in ("x86", "fbgemm"):
+        return 0
+    return next((top for top in (255, 127) if _works(lambda top=top: sums_right(top))), 0)
 
 
 def _works(attempt: Callable[[], bool]) -> bool:
