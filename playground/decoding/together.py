@@ -117,19 +117,19 @@ class Together:
 
     def _read_windows(self, continuations: list[Continuation]) -> None:
         """Windows that are read anew: for the first time, or because the context slides."""
-        alike: dict[int, list[Continuation]] = {}
+        alike: dict[tuple[int, bool], list[Continuation]] = {}  # those of one length are one batch
         for continuation in continuations:
-            if continuation.cached and not continuation.rereads:
-                cache = KVCache.allocate(self._config, continuation.n_samples, device=self._device)
-                continuation.has_read_window(self._read.window(continuation.window, cache))
-                self._cache.join(cache)
-                self._owners += [(continuation, sample) for sample in range(continuation.n_samples)]
-            else:
-                alike.setdefault(continuation.window.shape[1], []).append(continuation)
-        for members in alike.values():  # those read anew for every token need no cache, and are one batch
-            logits = self._read.window(torch.cat([continuation.window for continuation in members]))
-            for continuation, part in zip(members, logits.split([continuation.n_samples for continuation in members])):
+            keeps = continuation.cached and not continuation.rereads  # what is read anew for every token needs no cache
+            alike.setdefault((continuation.window.shape[1], keeps), []).append(continuation)
+        for (length, keeps), members in alike.items():
+            sizes = [continuation.n_samples for continuation in members]
+            cache = KVCache.allocate(self._config, sum(sizes), length, device=self._device) if keeps else None
+            logits = self._read.window(torch.cat([continuation.window for continuation in members]), cache)
+            for continuation, part in zip(members, logits.split(sizes)):
                 continuation.has_read_window(part)
+            if cache is not None:
+                self._cache.join(cache)
+                self._owners += [(member, sample) for member in members for sample in range(member.n_samples)]
 
     def _read_newest(self, going: list[Continuation]) -> None:
         """The tokens just chosen, of all that have rows in the cache."""
