@@ -9,6 +9,8 @@ from playground.inspection.edits import SwitchOff, to_dict
 from playground.links import View
 from playground.ui.tabs.inspect.pictures import HEIGHT
 
+from .measuring import figures
+
 BOX = """id => {
   const { top, bottom, left, right } = document.getElementById(id).getBoundingClientRect();
   return { top, bottom, left, right };
@@ -66,14 +68,18 @@ def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone
     opened(page, address)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator("#inspect-how").evaluate("box => box.scrollIntoView()")
-    for _ in range(6):
-        before = step_number(page)
+    count = int(page.locator(".step-number").inner_text().split()[-1])
+    found = figures(page)
+    for before in range(1, count):
         where = page.evaluate(BOX, "inspect-next")
         assert 0 <= where["top"] < 60 and where["right"] <= 390
         page.locator("#inspect-next").tap()
         page.wait_for_function(
             "n => document.querySelector('.step-number').textContent.startsWith(`Step ${n} `)", arg=before + 1
         )
+        page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
+        found += [f"step {before + 1}, {problem}" for problem in figures(page)]
+    assert not found, "\n".join(found)
     assert page.evaluate(BOX, "inspect-next")["top"] == where["top"]
     page.wait_for_function(IN_SIGHT)
 
