@@ -8,6 +8,7 @@ import numpy as np
 
 from . import palette
 from .shapes import Figure, axis, bar, figure, note, rule
+from .wire import signed
 
 
 def level_counts(counts: Sequence[int], chosen: int, *, height: int = 260) -> Figure:
@@ -15,10 +16,14 @@ def level_counts(counts: Sequence[int], chosen: int, *, height: int = 260) -> Fi
     levels = list(range(-127, 128))
     hover = "level %{x}: %{y:,} weights<extra></extra>"
     words = note(
-        f" level {chosen} of the receipt", x=chosen, xref="x", y=1.0, xanchor="left" if chosen < 40 else "right"
+        f" level {signed(chosen, 0)} of the receipt ",
+        x=chosen,
+        xref="x",
+        y=1.0,
+        xanchor="left" if chosen < 40 else "right",
     )
     return figure(
-        [bar(list(counts), levels, palette.VALUE, hover)],
+        [bar(list(counts), levels, palette.MUTED, hover)],
         height,
         margin={"l": 56, "r": 12, "t": 30, "b": 44},
         bargap=0.1,
@@ -37,4 +42,5 @@ def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int]
         f"{name}: {rows:,} × {columns:,} weights, each row with 255 levels of its own, from minus its largest weight "
         f"to plus. Half of all weights lie between levels −{middle_half} and {middle_half}"
     )
-    return f"{words}; {empty} of the levels hold none." if empty else f"{words}; no level is empty."
+    words += f"; {empty} of the levels hold none." if empty else "; no level is empty."
+    return f"{words} The bars at both ends are the rows' largest weights."

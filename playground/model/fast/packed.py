@@ -8,7 +8,9 @@ counts is how fast the weights arrive: in which order they lie in memory, and ho
     int8  a whole number from −127 to 127 for each weight and a scale for each output; a row of inputs gets 256 levels
           of its own (the vector-wise products of Dettmers et al. 2022, "LLM.int8()", section 2)
 
-A product takes and gives fp32 whatever its weights are, and no row's answer depends on the rows beside it.
+Matrices of fewer than `LARGE` numbers are rounded alike and multiplied in fp32, where that is quickest: so no precision
+makes a small model slower. A product takes and gives fp32 whatever its weights are, and no row's answer depends on the
+rows beside it.
 """
 
 from __future__ import annotations
@@ -56,6 +58,8 @@ def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     >>> levels.tolist(), round(scales.item(), 4)
     ([[50, -127, 0]], 0.01)
     """
+    if not weight.isfinite().all():
+        raise ValueError("int8 has no level for weights that are no numbers: this model can be read in fp32 only")
     scales = weight.abs().amax(dim=-1, keepdim=True) / 127
     scales = scales.where(scales > 0, 1.0)
     return (weight / scales).round_().to(torch.int8), scales
@@ -64,6 +68,8 @@ def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def product(weight: torch.Tensor, bias: torch.Tensor | None, precision: str) -> Product:
     """x (…, n) → x·weightᵀ + bias (…, m), of weight (m, n), in the order and precision asked for."""
     weight = weight.detach()
+    if precision != "fp32" and weight.numel() < LARGE:
+        return Rounded(weight, bias, precision)
     if precision == "bf16":
         return Half(weight, bias)
     if precision == "int8":
@@ -87,6 +93,14 @@ class Product:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         return x @ self.turned if self.bias is None else F.linear(x, self.weight, self.bias)
+
+
+class Rounded(Product):
+    """The weights as they come back from a precision, multiplied in fp32: a small matrix stays in the caches anyway."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, precision: str):
+        super().__init__(rounded(weight, precision), bias)
+        self.own = (self.weight,)
 
 
 class Turned(Product):
@@ -145,8 +159,6 @@ class Levels(Product):
     """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
-        if not weight.isfinite().all():
-            raise ValueError("int8 has no level for weights that are no numbers: this model can be read in fp32 only")
         self.bias, self.outputs = bias, weight.shape[0]
         levels, scales = quantise(weight)
         self.size = levels.numel() + 4 * len(scales)

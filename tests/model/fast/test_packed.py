@@ -91,6 +91,15 @@ def coarse(model: Transformer, precision: str) -> Transformer:
     return other
 
 
+@pytest.fixture(params=["large", "small"])
+def size(request, monkeypatch):
+    """As matrices are multiplied that are worth a kernel of their own, and as those that are not."""
+    if request.param == "large":
+        monkeypatch.setattr(packed, "LARGE", 0)
+        monkeypatch.setattr(packed, "quickest_order", lambda weight: "packed")
+
+
+@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
 def test_one_token_after_the_other_gives_the_logits_of_the_whole_window(config):
     model, ids = Transformer(config, seed=1), torch.arange(24).view(2, 12) % config.vocab_size
@@ -107,6 +116,7 @@ def test_one_token_after_the_other_gives_the_logits_of_the_whole_window(config):
         assert (whole - expected).abs().mean() <= off * spread
 
 
+@pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("more", [{}, {"n_experts": 4}], ids=["dense", "experts"])
 def test_streams_together_write_what_each_writes_alone_in_every_precision(precision, more):

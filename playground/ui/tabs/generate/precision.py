@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 
 from ....figures.precision import describe_level_counts, level_counts
-from ....figures.wire import bytes_text
+from ....figures.wire import bytes_text, signed
 from ....inspection.precision import InPrecision, PrecisionCost, precision_cost
 from ....service.kept import Kept
 from ....service.limits import PRECISION_TOKENS, PRECISION_WRITTEN
@@ -23,7 +23,8 @@ from ..inspect.validation import of_run
 WHY = """
 A weight is held as 32 bits (**fp32**), as the upper 16 of them (**bf16**), or as a whole number from −127 to 127 with
 one scale for its whole row (**int8**). A token's way through a large model takes as long as reading the weights from
-memory, so fewer bytes mean more tokens a second. The model itself is left as it is.
+memory, so fewer bytes mean more tokens a second; small matrices stay in the processor's caches, and are rounded but
+multiplied in fp32. The model itself is left as it is.
 """
 _kept = Kept(entries=64, megabytes=4)
 _HEAD = (
@@ -85,8 +86,8 @@ def _measured(page: Page, checkpoint: Checkpoint) -> tuple[PrecisionCost, str]:
 
 def _table(cost: PrecisionCost, words: str) -> str:
     rows = [_row(way) for way in cost.ways]
-    caption = f"Judged by {cost.tokens:,} tokens, {words}; {cost.written} tokens written. ± is a 95 % interval."
-    return theme.table(_HEAD, rows, save="precision", caption=caption)
+    by = f"Judged by {cost.tokens:,} tokens, {words}; {cost.written} tokens written. ± is a 95 % interval."
+    return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
 
 
 def _row(way: InPrecision) -> list[Any]:
@@ -99,7 +100,9 @@ def _row(way: InPrecision) -> list[Any]:
         theme.Cell(bytes_text(way.nbytes), way.nbytes),
         theme.Cell(f"{way.tokens_per_second:,.0f}", way.tokens_per_second),
         theme.Cell(f"{way.loss:.4f} ± {way.margin:.4f}", way.loss),
-        "–" if way.name == "fp32" else theme.Cell(f"{way.more:+.5f} ± {way.more_margin:.5f}", way.more),
+        "–"
+        if way.name == "fp32"
+        else theme.Cell(f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}", way.more),
         theme.Cell(f"{way.logit_difference:.3g}", way.logit_difference),
         parts,
     ]
@@ -108,14 +111,18 @@ def _row(way: InPrecision) -> list[Any]:
 def _receipt(cost: PrecisionCost) -> str:
     one = cost.matrix.worst
     rows = [
-        ("the weight, in fp32", f"{one.value!r}"),
-        ("the largest of its row", f"{one.largest!r}"),
-        ("the row's scale: that ÷ 127", f"{one.scale!r}"),
-        ("weight ÷ scale", f"{one.value / one.scale:.4f}"),
-        ("its level: rounded", f"{one.level}"),
-        ("what comes back: level · scale", f"{one.back!r}"),
-        ("off by", f"{one.back - one.value:+.3g}, {abs(one.back - one.value) / one.scale:.2f} of a level"),
-        ("what comes back from bf16", f"{one.back_bf16!r}"),
+        ("the weight, in fp32", _exact(one.value)),
+        ("the largest of its row", _exact(one.largest)),
+        ("the row's scale: that ÷ 127", _exact(one.scale)),
+        ("weight ÷ scale", signed(one.value / one.scale, 4)),
+        ("its level: rounded", signed(one.level, 0)),
+        ("what comes back: level · scale", _exact(one.back)),
+        ("off by", f"{abs(one.back - one.value):.3g}, {abs(one.back - one.value) / one.scale:.2f} of a level"),
+        ("what comes back from bf16", _exact(one.back_bf16)),
     ]
-    caption = f"Receipt of one number: row {one.row}, column {one.column} of {cost.matrix.name}, the one furthest off"
-    return theme.table((), rows, save="precision-receipt", caption=caption)
+    which = f"Row {one.row}, column {one.column} of {cost.matrix.name}: of all its weights the one furthest off."
+    return theme.heading("The receipt of one number", which) + theme.table((), rows, save="precision-receipt")
+
+
+def _exact(number: float) -> str:
+    return repr(number).replace("-", "−", 1) if number < 0 else repr(number)
