@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
         stop=options.stop,
         use_cache=not options.no_cache,
         precision=options.precision,
+        shared=True,  # with nobody; but a small model then computes in one thread, which other work slows far less
     )
     written = ""
     if not options.json:

@@ -109,6 +109,7 @@ class PrecisionCost:
             size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
             if abs(way.more) > way.more_margin:
                 loss = f"loses {abs(way.more):.5f} ± {way.more_margin:.5f} nats {'more' if way.more > 0 else 'less'}"
+                loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
             elif math.isfinite(way.more_margin):
                 more = f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}"
                 loss = f"what it costs in loss cannot be told from this text ({more})"
