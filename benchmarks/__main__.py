@@ -9,7 +9,7 @@ from playground.model.fast.process import settle
 
 NAMES = (
     "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed",
-    "chance",
+    "chance", "first_story",
 )  # fmt: skip
 
 

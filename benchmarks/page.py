@@ -1,4 +1,4 @@
-"""The page: start to first answer, press to first point, training and comparing beside an open page, memory.
+"""The page: start to first answer, press to first point, training and comparing beside an open page.
 
 Needs a Chromium. Everything is measured from outside, on `python app.py` in a process of its own.
 """
@@ -9,29 +9,19 @@ import argparse
 import contextlib
 import json
 import re
-import secrets
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO
 
-from tests.ui.raw import RawCaller
-
-ROOT = Path(__file__).resolve().parents[1]
-CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+from .serving import CHROMIUM, ROOT, served
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
-    parser.add_argument("--visits", type=int, default=200, help="for the memory row; 0 leaves it out")
     parser.add_argument("--steps", type=int, default=300, help="of the run that page and shell both make")
     parser.add_argument("--rounds", type=int, default=3)
 
@@ -56,34 +46,6 @@ def run(options: argparse.Namespace) -> None:
             first, last = (statistics.median(seconds) for seconds in zip(*pairs))
             spread = ", ".join(f"{seconds:.0f}" for _, seconds in pairs)
             print(f"| Train both → first verdict; on three pairs | {first:.0f} s; {last:.0f} s ({spread}) |")
-    if options.visits:
-        with served() as (address, _, process):
-            marks = memory_over_visits(address, process, options.visits)
-            shown = ", ".join(f"{n}: {mb:.0f}" for n, mb in marks)
-            print(f"| resident memory in MB after n visits (train and generate) | {shown} |")
-
-
-@contextlib.contextmanager
-def served(*options: str, log: IO[str] | None = None) -> Iterator[tuple[str, float, subprocess.Popen]]:
-    """`python app.py` on a free port: its address, seconds to its first answer, its process; its words go to log."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    address, began = f"http://127.0.0.1:{port}", time.perf_counter()
-    command = [sys.executable, "app.py", "--port", str(port), *options]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=log or subprocess.DEVNULL, stderr=log)
-    try:
-        while True:
-            try:
-                urllib.request.urlopen(address, timeout=1).close()
-                break
-            except (urllib.error.URLError, OSError):
-                assert process.poll() is None and time.perf_counter() - began < 120, "the app did not start"
-                time.sleep(0.02)
-        yield address, time.perf_counter() - began, process
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @contextlib.contextmanager
@@ -153,48 +115,3 @@ def comparison_seconds(address: str) -> tuple[float, float]:
         page.wait_for_selector("#moe-verdict:has-text('over 3 seeds')")
         last = time.perf_counter() - began
     return first, last
-
-
-def memory_over_visits(address: str, process: subprocess.Popen, visits: int) -> list[tuple[int, float]]:
-    """Resident megabytes after 10, 50, 100 … visits; each is a new visitor who trains a tiny run and generates."""
-    marks = []
-    for visit in range(1, visits + 1):
-        urllib.request.urlopen(address, timeout=30).read()
-        visitor = secrets.token_urlsafe(18)
-        caller = RawCaller(address, secrets.token_hex(8))
-        status, answer = caller.call(
-            "train-button", browserstate=visitor, source="text", text="The sea is wide and deep. " * 60, size="tiny",
-            Context=16, Layers=1, Steps=20, prompt="The ",
-        )  # fmt: skip
-        assert status == 200, answer
-        for _ in range(200):
-            _, answer = caller.call("timer", "tick", browserstate=visitor)
-            if "All 20 steps" in answer or "finished" in answer:
-                break
-            time.sleep(0.05)
-        generate(caller, visitor)
-        if visit in (10, 50) or visit % 100 == 0:
-            marks.append((visit, resident_mb(process.pid)))
-    return marks
-
-
-def generate(caller: RawCaller, visitor: str) -> None:
-    """Press Generate through the queue, and read the stream to its end."""
-    endpoint = caller.endpoint("generate-start")
-    data = [caller.components[n]["props"].get("value") for n in endpoint["inputs"]]
-    data[endpoint["inputs"].index(caller.component("browserstate"))] = visitor  # the page's first browser state
-    body = json.dumps({"data": data, "fn_index": endpoint["id"], "session_hash": caller.session}).encode()
-    join = urllib.request.Request(f"{caller.address}/gradio_api/queue/join", body, {"Content-Type": "application/json"})
-    urllib.request.urlopen(join, timeout=30).read()
-    stream = f"{caller.address}/gradio_api/queue/data?session_hash={caller.session}"
-    with urllib.request.urlopen(stream, timeout=120) as answers:
-        for line in answers:
-            if b"process_completed" in line:
-                assert b'"success":true' in line.replace(b" ", b""), line[:300]
-                return
-
-
-def resident_mb(pid: int) -> float:
-    """Resident memory of a process, in megabytes."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1)) / 1000

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 
-from . import classroom, flat, fuzz, heads, lecture, opening, training, writing
+from . import classroom, flat, fuzz, heads, joining, lecture, opening, training, writing
 
 SCENES = {
     scene.__name__.rpartition(".")[2]: scene
-    for scene in (opening, writing, heads, training, lecture, classroom, flat, fuzz)
+    for scene in (opening, writing, heads, training, lecture, classroom, joining, flat, fuzz)
 }
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from tests.ui.raw import RawCaller
 
-from ..page import CHROMIUM, served
+from ..serving import CHROMIUM, served
 from .learner import TEXT, train, words
 from .visitor import Visitor, connected
 

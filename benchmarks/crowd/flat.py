@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.ui.raw import RawCaller
 
-from ..page import resident_mb, served
+from ..serving import resident_mb, served
 from .learner import TEXT, train
 from .visitor import Visitor, connected
 

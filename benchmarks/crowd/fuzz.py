@@ -15,7 +15,7 @@ import httpx
 
 from tests.ui.raw import RawCaller
 
-from ..page import served
+from ..serving import served
 from .visitor import Visitor, connected
 
 SEED = 20

@@ -12,7 +12,7 @@ import httpx
 
 from tests.ui.raw import RawCaller
 
-from ..page import served
+from ..serving import served
 from .learner import TEXT, train
 from .visitor import Visitor, connected
 from .writing import TOKENS

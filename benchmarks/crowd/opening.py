@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tests.ui.raw import RawCaller
 
-from ..page import served
+from ..serving import served
 from .visitor import Visitor, connected
 
 

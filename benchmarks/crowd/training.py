@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from tests.ui.raw import RawCaller
 
-from ..page import served, shell_rate
+from ..page import shell_rate
+from ..serving import served
 from .learner import train
 from .visitor import Visitor, connected
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from ..page import served
+from ..serving import served
 from .visitor import connected
 
 TOKENS = 100

@@ -7,7 +7,7 @@ import json
 import math
 
 from ..data import LANGUAGES, Ladder
-from ..data.judging import Share
+from ..data.judging import Share, right_in_words
 from ..data.left import standing
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.card import shape_in_words
@@ -16,6 +16,7 @@ from ..storage.values import finite
 from ..training import History
 from ..training.events import changed_in_words
 from ..training.states import DIVERGED, UNMASKED, state_of
+from .moments import tell_best
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,10 +68,9 @@ def run(options: argparse.Namespace) -> int:
         print(state.in_words)
         share = [record for record in history.judged if record["of"]][-1:]
         if share and about.get("language") in LANGUAGES:
-            language, found = LANGUAGES[about["language"]], Share(share[0]["right"], share[0]["of"])
-            print(f"{language.units[1].capitalize()} {language.right}: {found.in_words()}.")
-    if best := checkpoint.best:
-        print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
+            found = Share(share[0]["right"], share[0]["of"])
+            print(f"{right_in_words(LANGUAGES[about['language']], found).capitalize()}.")
+    tell_best(checkpoint)
     for change in history.changes:
         print(changed_in_words(change["step"], change["settings"]))
     return 0

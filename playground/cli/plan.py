@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
@@ -35,6 +35,8 @@ class Plan:
     config: TrainConfig
     about: dict
     """What its checkpoint says of how it was made, enough to make it again."""
+    history: History = field(default_factory=History)
+    """Of a run that goes on: what came before."""
     resume: bool = False
     """Whether the folder holds a state to go on from."""
     notice: str = ""
@@ -114,9 +116,11 @@ def resumed(options: argparse.Namespace) -> Plan:
     corpus = _corpus(source, tokenizer, vocab_size, about["seed"])
     shape = checkpoint.config.replace(**model_changes)
     saved.changes(shape, config, corpus)
+    history = saved.history  # what was judged beside the training stands in the model's record only
+    history.judged = [record for record in checkpoint.history.judged if record["step"] <= saved.step]
     if _ended(saved, config) and not begins and checkpoint.history.last_step < saved.step:
         notice = "This run was over, but killed before its model was written: it is written now."
-        return Plan(corpus, _as_saved(out, shape), config, about, resume=True, notice=notice, over=True)
+        return Plan(corpus, _as_saved(out, shape), config, about, history, True, notice, over=True)
     if saved.step > config.steps:
         raise ValueError(
             f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
@@ -134,7 +138,7 @@ def resumed(options: argparse.Namespace) -> Plan:
         )
     about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
     notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
-    return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, resume=not begins, notice=notice)
+    return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, history, not begins, notice)
 
 
 def _ended(saved: SavedRun, config: TrainConfig) -> bool:

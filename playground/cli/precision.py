@@ -10,7 +10,7 @@ from ..data import corpus_from_text, read_file
 from ..figures.precision import describe_level_counts
 from ..figures.wire import bytes_text
 from ..inspection.precision import PrecisionCost, precision_cost
-from ..service.unseen import unseen_text
+from ..service.unseen import unseen
 from ..storage.values import finite
 from . import moments
 
@@ -34,8 +34,8 @@ def run(options: argparse.Namespace) -> int:
             corpus_from_text(read_file(options.text), checkpoint.tokenizer),
             f"the last tenth of {options.text}",
         )
-    elif (found := unseen_text(checkpoint)) is not None:
-        corpus, words = found
+    elif (found := unseen(None, checkpoint)) is not None:
+        corpus, words = found.corpus, found.words
     else:
         raise ValueError("the text this model was judged by is not here: give one with --text FILE")
     context = checkpoint.config.context_length

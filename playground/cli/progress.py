@@ -8,7 +8,7 @@ import os
 import sys
 
 from ..data import Corpus, Ladder
-from ..data.judging import Share
+from ..data.judging import Share, right_in_words
 from ..service.verdicts import verdict
 from ..storage.values import finite
 from ..training import Judged, Sampled, TrainEvent
@@ -69,6 +69,5 @@ class Progress:
     def _judged(self, event: Judged) -> str:
         words = [event.left.replace("*", "")]
         if event.of:
-            language = self.corpus.language
-            words.insert(0, f"{language.units[1]} {language.right}: {Share(event.right, event.of).in_words()}")
+            words.insert(0, right_in_words(self.corpus.language, Share(event.right, event.of)))
         return "; ".join(filter(None, words))

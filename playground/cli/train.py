@@ -12,15 +12,15 @@ from pathlib import Path
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
 from ..model.fast.process import alone_if_small
-from ..storage import load, save
-from ..storage.snapshots import drop_after, drop_best, keep_best, keep_snapshot
+from ..storage import Checkpoint, save
+from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.lock import owned
-from ..training.resume import SavedRun
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from . import remote
+from .moments import tell_best
 from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
@@ -80,23 +80,23 @@ def run(options: argparse.Namespace) -> int:
         )  # fmt: skip
         if not together.first:
             return _follow(events, out)
-        reason = _watch(events, plan, out, as_json=options.json)
+        history = _watch(events, plan, out, as_json=options.json)
+    reason = history.finished["reason"]
     if not options.json:
-        if best := load(out).best:
-            print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
+        kept = find_snapshots(out, plan.model.config)
+        tell_best(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept))
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)
 
 
-def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool) -> str:
-    """Show the events, save what is learned while the folder is this run's, and say why it ended."""
-    model, corpus, about = plan.model, plan.corpus, plan.about
+def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool) -> History:
+    """Show the events, save what is learned while the folder is this run's, and return all that happened."""
+    model, corpus, about, history = plan.model, plan.corpus, plan.about, plan.history
 
     def keep() -> None:
         save(out, model, corpus.tokenizer, history, name=out.name, about=about)
 
-    history = SavedRun.of(out).history if plan.resume else History()
     if not plan.resume:
         keep()
     ladder = corpus.ladder(model.config.context_length, plan.config.eval_windows)
@@ -137,12 +137,12 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
             keep_snapshot(out, event.step, event.state, tied=model.config.tie_embeddings)
         elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
             keep()
-    return event.reason
+    return history
 
 
 def _write_out(plan: Plan, out: Path, *, as_json: bool) -> int:
     """Save the model of a run that is over but was killed before it could."""
-    history, corpus = SavedRun.of(out).history, plan.corpus
+    history, corpus = plan.history, plan.corpus
     plan.about["ladder"] = corpus.ladder(plan.model.config.context_length, plan.config.eval_windows).to_dict()
     lock = owned(out)
     try:

@@ -21,7 +21,7 @@ from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .left import Partition, partitions_of_text
 from .overlap import SNIPPET, overlap, overlap_in_words
-from .sentences import HELD_OUT, SENTENCES
+from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
 MIN_TOKENS = 64
@@ -266,7 +266,7 @@ def corpus_from_language(
 
 
 def corpus_from_sentences(
-    sentences: Sequence[str] = SENTENCES, held_out: Sequence[str] = HELD_OUT, *, name: str = "Twenty sentences"
+    sentences: Sequence[str] = SENTENCES, held_out: Sequence[str] = HELD_OUT, *, name: str = NAME
 ) -> Corpus:
     """Each sentence a document of its own, in words; those that are `held_out` judge what is learned from the others.
 

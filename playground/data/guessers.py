@@ -10,6 +10,7 @@ k tokens and the token after it, among the pairs of k-token contexts that occur.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -86,6 +87,17 @@ class Guesser:
             contexts = self.orders[i - 1].longer(contexts, inputs) if i else inputs
             probability = order.probability(contexts, targets, probability)
         return np.where(counted, -np.log(probability), 0.0)
+
+    def next_token(self, before: Sequence[int]) -> np.ndarray:
+        """Probabilities (V,) of what follows these tokens; of more than n − 1 only the last count."""
+        probability, tokens = self.unigram, np.array(before[max(len(before) - len(self.orders), 0) :], dtype=np.int64)
+        contexts = tokens
+        for i, order in enumerate(self.orders[: len(tokens)]):
+            contexts = self.orders[i - 1].longer(contexts, tokens) if i else tokens
+            if contexts[-1] < 0:
+                break
+            probability = order.following(int(contexts[-1]), probability)
+        return probability
 
     def write(self, n_tokens: int, seed: int, after: int | None = None, without: tuple[int, ...] = ()) -> list[int]:
         """So many tokens, each drawn from its probabilities, the first after `after`; never one of `without`."""

@@ -49,6 +49,11 @@ class Share:
         return Share(self.right + other.right, self.of + other.of)
 
 
+def right_in_words(language: Language, share: Share) -> str:
+    """As "sums right: 6 of 13 (22 to 70 %)"."""
+    return f"{language.judged}: {share.in_words()}"
+
+
 @dataclass(frozen=True)
 class Judged:
     """A text of one of our languages, parsed."""
@@ -64,11 +69,10 @@ class Judged:
         from .languages import LANGUAGES
 
         language = LANGUAGES[self.language]
-        one, several = language.units
         if not self.share.of:
-            words = f"No whole {one} yet."
+            words = f"No whole {language.units[0]} yet."
         else:
-            words = f"{several.capitalize()} {language.right}: {self.share.in_words()}."
+            words = f"{right_in_words(language, self.share).capitalize()}."
         if self.fault is not None:
             shown = self.fault.word if self.fault.word != "\n" else "line break"
             words += f" The first mistake, “{shown}”: {self.fault.rule}."

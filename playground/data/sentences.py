@@ -5,6 +5,11 @@ a sentence built like theirs, so that whoever has learned how the words are used
 sentences by heart cannot.
 """
 
+NAME = "Twenty sentences"
+"""What models that learned them call their text."""
+END = "."
+"""Ends each of them, and of what follows nobody learns anything."""
+
 SENTENCES: tuple[str, ...] = (
     "the cat sees the dog .",
     "the dog sees the cat .",

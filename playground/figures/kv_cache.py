@@ -82,9 +82,9 @@ def describe_token_times(
 
 
 def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> Figure:
-    """The cache's size in KiB or MiB against the length of the text."""
+    """The cache's size in kB or MB against the length of the text."""
     top = max([*nbytes, 1])
-    unit, divisor = ("MiB", 2**20) if top >= 2**20 else ("KiB", 2**10)
+    unit, divisor = ("MB", 1e6) if top >= 1e6 else ("kB", 1e3)
     sizes = np.asarray(nbytes, dtype=np.float64) / divisor
     hover = f"%{{x:,.0f}} tokens: %{{y:.4~g}} {unit}<extra></extra>"
     area = line(lengths, sizes, "the cache", palette.VALUE, hover=hover)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import palette
 from .attention import written
-from .shapes import UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, note, reach
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, note, reach
 from .wire import escaped, numbers, shortened
 
 MOST_NUMBERS = 128
@@ -96,7 +96,7 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         ]  # fmt: skip
     places = _beside(np.asarray(after[:pairs], dtype=np.float64), reach_)
     known = {"xref": "x", "yref": "y", "xanchor": "center", "yanchor": "middle", "size": 10}
-    span = {"range": [-reach_, reach_], "zeroline": True, "zerolinecolor": palette.GRID}
+    span = {"range": [-reach_, reach_], "zeroline": True, "zerolinecolor": palette.GRID, **FIXED}
     return figure(
         traces,
         380,

@@ -53,12 +53,10 @@ def shortened(text: str, length: int = 14) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def percent(value: float) -> str:
-    """A share (0 … 1) for reading: what is there, but less than half a tenth, is not called nothing."""
-    share = 100 * value
-    if 0 < share < 0.05:
-        return "<0.1 %"
-    return f"{share:.1f} %"
+def percent(value: float, digits: int = 1) -> str:
+    """A share (0 … 1) for reading: what is there, but would be rounded to nothing, is not called nothing."""
+    share, least = 100 * value, 10**-digits
+    return f"<{least:g} %" if 0 < share < least / 2 else f"{share:.{digits}f} %"
 
 
 def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:
@@ -76,8 +74,8 @@ def size(count: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """Bytes in B, KiB, MiB or GiB."""
-    for unit, suffix in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+    """Bytes in B, kB, MB or GB, each a thousand of the one before."""
+    for unit, suffix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if abs(count) >= unit:
             return f"{count / unit:.4g} {suffix}"
     return f"{count:.0f} B"

@@ -140,9 +140,9 @@ class HeadTests:
             )
         place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(self.weights[name].mean[at], nan=-1.0))
         return (
-            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}; a role takes more "
-            f"than {MOST:.2f} for sure, or {GIVEN_UP:.2f} that goes with the repetition, or {MATTERS:g} nats that the "
-            "model loses without it."
+            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}; a role takes, for "
+            f"sure, more than {MOST:.2f}, or {GIVEN_UP:.2f} that goes with the repetition, or {MATTERS:g} nats that "
+            "are lost without it."
         )
 
     def ranking(self) -> list[tuple[int, int]]:

@@ -119,12 +119,6 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
     return RoutedText(layers, *(_gathered(parts, name, layers) for name in NAMES))
 
 
-def routing_in(trace: Trace, config: ModelConfig) -> RoutedText:
-    """The routing of a forward pass that was traced already."""
-    layers = expert_layers(config)
-    return RoutedText(layers, *(_gathered([trace], name, layers) for name in NAMES))
-
-
 def expert_layers(config: ModelConfig) -> tuple[int, ...]:
     """The blocks that have experts. Raises ValueError where none has."""
     layers = tuple(layer for layer in range(config.n_layers) if config.has_experts(layer))

@@ -17,7 +17,7 @@ class View:
 
     tab: str
     model: str | None = None
-    """A shipped model's name."""
+    """A shipped model's name, or the id of one of the visitor's own."""
     prompt: str | None = None
     layer: int | None = None
     """From 0."""
@@ -33,14 +33,6 @@ class View:
     """A worked example instead of the model."""
     edits: tuple[str, ...] | None = None
     """Changes in force, each the JSON of an edit."""
-
-    def to_query(self) -> dict[str, str]:
-        """The words of the URL's query."""
-        words = {"tab": self.tab, "model": self.model, "prompt": self.prompt, "layer": self.layer, "head": self.head}
-        words |= {"view": self.view, "step": self.step, "subject": self.subject}
-        words["edits"] = f"[{','.join(self.edits)}]" if self.edits else None
-        words["cell"] = None if self.cell is None else f"{self.cell[0]},{self.cell[1]}"
-        return {name: str(value) for name, value in words.items() if value is not None}
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], tabs: Sequence[str]) -> View:

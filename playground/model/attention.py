@@ -15,8 +15,11 @@ from .cache import KVCache
 from .config import ModelConfig
 from .dropout import dropout
 from .fast.attend import attend
+from .fast.bare import does_more
+from .fast.halves import LONGEST, Blend, in_halves
 from .fast.layers import Linear
-from .norms import RMSNorm
+from .fast.quicker import quicker
+from .norms import RMSNorm, rms_norm
 from .positions import rotate
 from .trace import Tap, no_tap
 
@@ -50,6 +53,9 @@ class Attention(nn.Module):
         layer: int,
         rng: torch.Generator | None,
     ) -> torch.Tensor:
+        if self.quick(x, cache, tap, rng):
+            gains = (self.q_norm.weight, self.k_norm.weight) if self.config.qk_norm else (None, None)
+            return self.out(blend(self.qkv(x), self.config, *gains, *(rotary or (None, None))))
         q, k, v = self.project(x)  # (B, T, H, D), (B, T, Hkv, D), (B, T, Hkv, D)
         if self.config.qk_norm:
             q, k = self.q_norm(q), self.k_norm(k)
@@ -69,6 +75,14 @@ class Attention(nn.Module):
             z = self.explicit(q, k, v, tap, layer, rng, seen)
         z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
         return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
+
+    def quick(self, x: torch.Tensor, cache: KVCache | None, tap: Tap, rng: torch.Generator | None) -> bool:
+        """Whether all between the projections is to be one function: nobody watches, and it is the quicker way."""
+        config = self.config
+        plain = tap is no_tap and cache is None and (rng is None or config.dropout == 0)
+        alike = config.attention_layout == "fused" and config.kv_heads == config.n_heads
+        quick = plain and alike and x.shape[1] <= LONGEST and in_halves(x)
+        return quick and not (config.qk_norm and (does_more(self.q_norm) or does_more(self.k_norm)))
 
     def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries (B, T, H, D), keys and values (B, T, Hkv, D) of x (B, T, d)."""
@@ -126,6 +140,32 @@ class Head(nn.Module):
 
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         return self.q(x), self.k(x), self.v(x)
+
+
+@quicker(by=Blend)
+def blend(
+    qkv: torch.Tensor,
+    config: ModelConfig,
+    q_gain: torch.Tensor | None,
+    k_gain: torch.Tensor | None,
+    cosines: torch.Tensor | None,
+    sines: torch.Tensor | None,
+) -> torch.Tensor:
+    """What the heads read, side by side (B, T, H·D), of all queries, keys and values (B, T, 3·H·D).
+
+    `q_gain` and `k_gain` (D,) are those of QK-norm, cosines and sines (T, 1, D) turn by position; None is without.
+    """
+    B, T, H = *qkv.shape[:2], config.n_heads
+    q, k, v = qkv.view(B, T, 3 * H, config.d_head).split(H, dim=2)  # (B, T, H, D)
+    if q_gain is not None:
+        q, k = rms_norm(q, q_gain, config.norm_eps), rms_norm(k, k_gain, config.norm_eps)
+    if cosines is not None:
+        q, k = rotate(q, cosines, sines), rotate(k, cosines, sines)
+    q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
+    scores = q @ k.mT / math.sqrt(config.d_head)  # (B, H, T, T)
+    if config.causal:
+        scores = scores.masked_fill(~causal_mask(T, T, q.device), -math.inf)
+    return (scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(2)
 
 
 def causal_mask(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:

@@ -46,6 +46,8 @@ class Board:
         self._turns: dict[str, tuple[int, int]] = {}  # id → round, and when it was asked for: who is less begins first
         self._round, self._clock = 0, itertools.count()
         self._names: dict[tuple[str, str], int] = {}  # visitor and kind → how many so far, for their names
+        self.told: Callable[[RunJob], None] | None = None
+        """Hears of every run: see `RunJob.told`."""
         self._folders = tempfile.TemporaryDirectory(prefix="playground-runs-", ignore_cleanup_errors=True)
 
     # ---- what visitors ask for ---------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ class Board:
             training = spec.training.replace(max_seconds=self.limits.seconds)
             name = f"Run {number} · {spec.source.title}"
             job = RunJob(job_id, visitor, name, replace(spec, training=training), self.limits, folder, repeats)
-            job.by_program = by_program
+            job.by_program, job.told = by_program, self.told
             self._queue(job, partial(job.start, self.registry, self.runner, left=partial(self._left, job)))
         return job
 

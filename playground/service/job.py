@@ -106,7 +106,7 @@ class Job:
 
     def seen_as(self) -> dict[str, Any]:
         """What every view of it holds: the fields of `View`."""
-        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version")
+        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy")
         return {name: getattr(self, name) for name in names}
 
     # ---- its life ----------------------------------------------------------------------------------------------------

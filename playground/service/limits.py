@@ -52,10 +52,52 @@ PRECISION_TOKENS = 2048
 """Predictions that a model is judged by in each precision."""
 PRECISION_WRITTEN = 64
 """Tokens that it writes in each."""
+GAMES = 500
+"""Visitors whose bets on the next token are remembered; one that was forgotten begins anew."""
+STAKES = 20
+"""Tokens that one of these bets may name."""
+TYPED = 60
+"""Characters of a token that is typed."""
 CANDIDATES = 20
 """Next tokens that a program may ask for."""
+LESSON_RUNS = 24
+"""Runs that a browser remembers as older than a lesson."""
+LESSON_WORDS = 1200
+"""Characters of a sentence of a lesson that a browser keeps."""
 TRAININGS_WITHOUT_PAGE = 2
 """Runs that programs train at once, so that pages find a place, too."""
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+
+CLASSES = 200
+"""Classes of a house at once, those that have ended and are still to be read included."""
+CLASSES_PER_HOUR = 20
+"""Classes that one address may make in an hour."""
+CLASS_DAYS = 31
+"""The longest that a class may last."""
+CLASS_BYTES = 500_000_000
+"""Of the file of all classes: beyond it nothing more is taken in."""
+CLASS_ALONE_DAYS = 2
+"""After so long a class that nobody has joined makes room where there are too many."""
+CLASS_KEPT_DAYS = 7
+"""So long after its end a class can still be read by its teacher; then it is deleted."""
+CLASS_TEXT = 200_000
+"""Characters of a text that a class brings along."""
+CLASS_TITLE, STUDENT_NAME, MODEL_SENTENCE, ANSWER = 80, 40, 160, 300
+"""Characters of a class's title, a student's name, what a student's model wrote, and an answer."""
+STUDENTS = 200
+"""Students of one class."""
+CLASS_RUNS = 12
+"""Runs of one student that a class remembers; the oldest leaves first."""
+CLASS_ANSWERS = 400
+"""Answers of one student that a class remembers."""
+CURVE_POINTS = 80
+"""Points of a run's curve that a class remembers."""
+ENTRIES = 6
+"""Runs that one student may have waiting for the speedrun board, or on it."""
+WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS = 60, 1000, 600.0
+"""Codes and teacher's links that one address, and all together, may get wrong within so many seconds."""
 
 
 class LimitError(ValueError):

@@ -155,9 +155,10 @@ class Registry:
             return list(self._departed.get(visitor, ())) if isinstance(visitor, str) else []
 
     def news(self, visitor: str | None) -> tuple:
-        """Something that is another one whenever this visitor's models have changed."""
+        """Something that is another one whenever this visitor's models have changed; empty where there is none."""
         with self._lock:
-            return tuple((e.id, e.name) for e in self._entries.values() if e.owner == visitor), *self.departed(visitor)
+            own = [(e.id, e.name) for e in self._entries.values() if e.owner == visitor]
+            return *own, *self.departed(visitor)
 
     def rename(self, model_id: str, visitor: str, name: str) -> Checkpoint:
         """Call a visitor's own model something else; the checkpoint with its new name. Raises ValueError."""

@@ -60,6 +60,8 @@ class RunJob(Job):
         self._now: torch.Tensor | None = None
         self._notices: list[str] = []
         self.repeats = repeats
+        self.told: Callable[[RunJob], None] | None = None
+        """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
         self._planned_first = spec.training.steps
         self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self.checkpoint: Checkpoint | None = None
@@ -220,6 +222,8 @@ class RunJob(Job):
                 elif isinstance(event, Finished):
                     self._message = event.message
             self._version += 1
+        if self.told is not None and isinstance(event, (Evaluated, Laddered)):
+            self.told(self)
 
     def _keep_moment(self, event: Snapshotted | BestKept | Started) -> None:
         """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
@@ -253,6 +257,8 @@ class RunJob(Job):
         self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
         registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
         self._set(state="finished")
+        if self.told is not None:
+            self.told(self)
 
     def use_best(self, registry: Registry, left: Callable[[str], None]) -> None:
         """Let the kept weights of the lowest validation loss be the model from now on; its record ends with them.

@@ -1,7 +1,8 @@
-"""Unseen text to judge a model by, by what its checkpoint remembers: its language's, or the end of one of our texts."""
+"""Unseen text to judge a model by: what its run held out, as far as that is known here, else its language's."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -9,22 +10,38 @@ import torch
 
 from ..data import LANGUAGES, Corpus, corpus_from_sentences, corpus_from_text, read_file
 from ..storage import Checkpoint
+from .runs import OWN_TEXT, RunSpec
 
 TEXTS = Path(__file__).resolve().parents[1] / "data" / "texts"
 _CHARACTERS = 20_000
 
 
-def unseen_text(checkpoint: Checkpoint) -> tuple[Corpus, str] | None:
-    """A corpus whose validation text the model never trained on, and what that is, in words; None if nobody knows."""
+@dataclass(frozen=True)
+class Unseen:
+    """A corpus whose validation part a model never trained on, and what that is, in words."""
+
+    corpus: Corpus
+    words: str
+
+
+def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
+    """What the run of this spec held out, else what the checkpoint remembers; None where nobody knows it any more.
+
+    Of a language there is the validation part alone: for its training part there is the language.
+    """
+    if spec is not None and spec.source.kind == OWN_TEXT:
+        corpus = corpus_from_text(spec.source.text, checkpoint.tokenizer)
+        return Unseen(corpus, "the last tenth of your text, which it never trained on")
     about, tokenizer = checkpoint.about, checkpoint.tokenizer
     language = about.get("language")
     if isinstance(language, str) and language in LANGUAGES:
+        known = LANGUAGES[language]
         ids = torch.tensor(tokenizer.encode(_sample(language)), dtype=torch.long)
-        corpus = Corpus(LANGUAGES[language].title, tokenizer, ids, ids, "")
-        return corpus, f"text of the language “{LANGUAGES[language].title}” that it never trained on"
-    for corpus, words in _ours():
-        if about.get("text_sha256") == corpus.sha256 and corpus.tokenizer.to_dict() == tokenizer.to_dict():
-            return corpus, words
+        words = f"text of the language “{known.title}” that it never trained on"
+        return Unseen(Corpus(known.title, tokenizer, ids[:0], ids, "", known), words)
+    for ours in _ours():
+        if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
+            return ours
     return None
 
 
@@ -35,10 +52,9 @@ def _sample(language: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _ours() -> list[tuple[Corpus, str]]:
-    sentences = corpus_from_sentences()
+def _ours() -> list[Unseen]:
     texts = [corpus_from_text(read_file(path), name=path.stem) for path in sorted(TEXTS.glob("*.txt"))]
     return [
-        (sentences, "the four of the twenty sentences that it never trained on"),
-        *((corpus, f"the last tenth of “{corpus.name}”, which it never trained on") for corpus in texts),
+        Unseen(corpus_from_sentences(), "the four of the twenty sentences that it never trained on"),
+        *(Unseen(corpus, f"the last tenth of “{corpus.name}”, which it never trained on") for corpus in texts),
     ]

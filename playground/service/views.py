@@ -40,6 +40,8 @@ class View:
     """Seconds until there should be a place for it."""
     version: int = 0
     """Grows whenever anything changed."""
+    busy: bool = False
+    """Whether its thread still works: of one that is over, to judge and to put away what it brought forth."""
 
     @property
     def active(self) -> bool:
@@ -195,14 +197,19 @@ class PairView(View):
 # ---- two finished models ---------------------------------------------------------------------------------------------
 
 
-def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, recorded: bool) -> PairView:
-    """Two models that remember how they were trained, judged on fresh text of their language where there is one."""
+def pair_of(
+    dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, recorded: bool, judged: bool = True
+) -> PairView:
+    """Two models that remember how they were trained, judged on fresh text of their language where there is one.
+
+    `judged`: False leaves them unjudged, since that takes a moment, unless it was done before.
+    """
     sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
     ladder = moe.about.get("ladder") or dense.about.get("ladder")
     known = _verdicts.setdefault(moe.model, weakref.WeakKeyDictionary())
-    if dense.model not in known:
+    if judged and dense.model not in known:
         known[dense.model] = _judged(dense, moe)
-    verdict, withheld = known[dense.model]
+    verdict, withheld = known.get(dense.model, (None, ""))
     return PairView(
         id=f"{dense_id} {moe_id}",
         name=f"{dense.name} and {moe.name}",

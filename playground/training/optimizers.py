@@ -42,31 +42,38 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self, closure=None):
         for group in self.param_groups:
-            alike: dict[tuple[int, int], list[tuple[torch.Tensor, torch.Tensor]]] = defaultdict(list)
-            for parameter, parts in zip(group["params"], group["parts"]):
-                if parameter.grad is None:
-                    continue
+            learning = [(p, parts) for p, parts in zip(group["params"], group["parts"]) if p.grad is not None]
+            if not learning:
+                continue
+            gradients, momenta = [p.grad for p, _ in learning], []
+            for parameter, _ in learning:
                 state = self.state[parameter]
                 if "momentum" not in state:
                     state["momentum"] = torch.zeros_like(parameter)
-                momentum = state["momentum"]
-                momentum.lerp_(parameter.grad, 1 - group["momentum"])
-                update = parameter.grad.lerp(momentum, group["momentum"])  # Nesterov
+                momenta.append(state["momentum"])
+            torch._foreach_lerp_(momenta, gradients, 1 - group["momentum"])
+            updates = torch._foreach_lerp(gradients, momenta, group["momentum"])  # Nesterov
+            torch._foreach_mul_([p for p, _ in learning], 1 - group["lr"] * group["weight_decay"])
+            alike: dict[tuple[int, int], list[tuple[torch.Tensor, torch.Tensor]]] = defaultdict(list)
+            for (parameter, parts), update in zip(learning, updates):
                 update = update if update.ndim == 3 else update.unflatten(0, (parts, -1))
                 alike[tuple(sorted(update.shape[1:]))].append((parameter, update))
             for members in alike.values():
-                self._update(members, group["lr"], group["weight_decay"])
+                self._update(members, group["lr"])
 
     @staticmethod
-    def _update(members: list[tuple[torch.Tensor, torch.Tensor]], lr: float, weight_decay: float) -> None:
+    def _update(members: list[tuple[torch.Tensor, torch.Tensor]], lr: float) -> None:
         wide = [u.mT if u.shape[1] > u.shape[2] else u for _, u in members]
-        done = orthogonalise(torch.cat(wide)).split([len(u) for u in wide])  # of (matrices, n, m), n ≤ m
+        lengths = [len(u) for u in wide]
+        stack = wide[0].new_empty(sum(lengths), *wide[0].shape[1:], dtype=_dtype_on(wide[0].device))
+        for place, u in zip(stack.split(lengths), wide):
+            place.copy_(u)  # turned and cast in one pass
+        done = orthogonalise(stack).split(lengths)  # of (matrices, n, m), n ≤ m
         for (parameter, update), turned in zip(members, done):
             n, m = update.shape[1:]
             # torch keeps weights as (out, in); stacks of experts are (in, out)
             out_features, in_features = (n, m) if parameter.ndim == 2 else (m, n)
             turned = (turned.mT if n > m else turned).reshape(parameter.shape)
-            parameter.mul_(1 - lr * weight_decay)
             parameter.add_(turned, alpha=-lr * math.sqrt(max(1.0, out_features / in_features)))
 
 
@@ -78,12 +85,16 @@ def orthogonalise(
     Computed in `dtype`; None is bfloat16 where the device has it in hardware, else fp32. In bfloat16, directions weaker
     than its rounding of the strongest come out as noise.
     """
-    x = stack.to(dtype or (torch.bfloat16 if has_fast_bf16(stack.device) else torch.float32))
+    x = stack.to(dtype or _dtype_on(stack.device))
     x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     wide = x.shape[-1] >= 2 * x.shape[-2]
     # bfloat16 has too few digits for the square of a matrix to stand for it
     x = _orthogonalise_wide(x, steps) if wide and x.dtype != torch.bfloat16 else _orthogonalise(x, steps)
     return x.to(stack.dtype)
+
+
+def _dtype_on(device: torch.device) -> torch.dtype:
+    return torch.bfloat16 if has_fast_bf16(device) else torch.float32
 
 
 def _orthogonalise(x: torch.Tensor, steps: int) -> torch.Tensor:

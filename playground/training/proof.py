@@ -66,7 +66,7 @@ def _fault(device: torch.device, dtype: torch.dtype) -> str | None:
                 tolerance = STEP_TOLERANCE if part == "the optimizer's steps" else TOLERANCE[dtype]
                 off = _distance(got, right[part])
                 if not off <= tolerance:
-                    return f"{name} computes {part} of {kind} in {precision} wrongly ({off:.1%} off)."
+                    return f"{name} computes {part} of {kind} in {precision} wrongly ({100 * off:.1f} % off)."
         except Exception as problem:  # a missing kernel, a broken driver, no memory: each in its own words
             first_line = (str(problem).strip().splitlines() or [""])[0] or type(problem).__name__
             return f"{name} cannot train {kind} in {precision} ({first_line})."

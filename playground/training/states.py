@@ -176,8 +176,10 @@ def _course(history: History, *, over: bool) -> State:
         words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
         words += f"changed by {abs(fell):.4f} nats."
         return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)
-    words = f"It is not clear whether it still falls: since step {since:,} the validation loss went "
+    words = f"It is not clear whether it still falls or rises: since step {since:,} the validation loss went "
     words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, of which its jumps may explain {error:.4f}."
+    if (learned := history.evaluations["train_loss"][-1]) < validation[-1] / 2:
+        lower += f" On the text it learns from it loses {learned:.4f} only: that it knows by far the better."
     return State(UNCLEAR, words + lower)
 
 

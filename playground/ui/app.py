@@ -10,13 +10,15 @@ import gradio as gr
 
 from ..devices import on_zerogpu
 from ..service.board import Board
+from ..service.classes import Classes
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry, new_id
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
-from . import api, chart, links, theme
+from . import api, chart, classroom, glossary, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .lessons.strip import Strip
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
@@ -28,7 +30,12 @@ STORAGE_KEY = "transformer-playground-visitor"
 STORAGE_SECRET = "transformer-playground"
 
 
-def build_app(limits: Limits | None = None, registry: Registry | None = None, jobs: Board | None = None) -> gr.Blocks:
+def build_app(
+    limits: Limits | None = None,
+    registry: Registry | None = None,
+    jobs: Board | None = None,
+    classes: Classes | None = None,
+) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     limits = limits or limits_here()
     registry = registry or Registry(limits)
@@ -40,22 +47,28 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
         with gr.Row(elem_id="page-head", equal_height=False):
             gr.HTML(
                 '<div class="masthead"><h1>Transformer Playground</h1>'
-                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number.</p></div>",
+                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number. "
+                f"{glossary.BUTTON}</p></div>",
                 padding=False,
             )
             model = model_dropdown(
                 registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
             )
+        strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
+        above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
         api.build(page)
+        strip.build(page)
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
                     page.tab.select(None, None, page.opened, js=f"() => {name!r}", api_visibility="private")
+        with above_tabs:
+            classroom.build(page, classes or Classes())
 
         def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""
@@ -67,8 +80,8 @@ def build_app(limits: Limits | None = None, registry: Registry | None = None, jo
 
         page.finish()
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
-        for handler, inputs, outputs in page.on_load_handlers:
-            loaded.then(handler, inputs, outputs, **QUIETLY)
+        strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
+        loaded.then(None, None, None, js=classroom.OPEN, api_visibility="private")
     app.page = page
     return app
 
@@ -81,7 +94,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "share": share,
         "theme": theme.theme(),
         "css": theme.css(),
-        "head": chart.head_html(),
+        "head": chart.head_html() + glossary.head_html(),
         "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
         "footer_links": [],
         "max_threads": THREADS,

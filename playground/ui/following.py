@@ -68,8 +68,8 @@ class Following:
 
     def follow(self, job: Job, request: gr.Request, *who: Any) -> dict:
         """Show a job from now on."""
-        follower = self.renew(request, job)
-        return self.draw(job.view(), job.visitor, follower, *who, whole=True)
+        self.renew(request, job)
+        return self.look(request, job.visitor, *who)
 
     def renew(self, request: gr.Request, job: Job | None = None, news: Any = None) -> Follower:
         """The follower of a page to which everything is sent anew."""
@@ -105,7 +105,8 @@ class Following:
             out = {} if view is None else self.draw(view, visitor, follower, *who)
             _, models = news
             return out if before is not None and before[1] == models else out | self.renewed(visitor, *who)
-        settled, view = job.settled, job.view()  # asked in this order, so that the last view holds everything
+        # asked in this order, so that the last view holds everything
+        settled, view = job.settled or job.state == "failed", job.view()
         follower.following = None if settled else job.id
         if settled and not job.has_result:  # nothing came of it: what was there before, with the reason above it
             view = self.chosen(visitor, *who) or view
@@ -147,4 +148,4 @@ class Following:
 
     def pause(self, view: Any) -> float:
         """Seconds until the next look."""
-        return tick(view.time_left, waits=view.state == "waiting") if view.active else IDLE_TICK
+        return tick(view.time_left, waits=view.state == "waiting") if view.active or view.busy else IDLE_TICK

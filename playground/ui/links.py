@@ -33,7 +33,10 @@ _COPY = """(...values) => {
   if (!only_run) words.set('tab', found.tab || 'train');
   if (only_run) words.set('run', found.run);
   else if (model.startsWith('shipped-')) words.set('model', model.slice(8));
-  else if (found.run) words.set('run', found.run);
+  else {
+    if (found.run) words.set('run', found.run);
+    if (model) words.set('model', model);
+  }
   for (const name of ['view', 'step', 'subject', 'prompt', 'layer', 'head'])
     if (found[name] !== undefined && found[name] !== null && found[name] !== '') words.set(name, found[name]);
   if (Number.isInteger(found.query) && Number.isInteger(found.key)) words.set('cell', found.query + ',' + found.key);
@@ -75,8 +78,11 @@ def build(page: Page, note: gr.HTML) -> None:
             if "tab" not in query:
                 return {note: ""} if "run" not in query else gr.skip()
             try:
-                view = View.from_query(query, page.tab_ids)
-                return _opened(page, view, shared, note, visitor, waiting="run" in query)
+                view, waiting = (
+                    View.from_query(query, page.tab_ids),
+                    "run" in query and not is_here(page, query, visitor),
+                )
+                return _opened(page, view, shared, note, visitor, waiting=waiting)
             except ValueError as problem:
                 return {note: broken(problem)}
 
@@ -95,10 +101,13 @@ def _opened(
     out: dict[Any, Any] = {note: ""}
     if not waiting:
         out[page.tabs] = page.open(view.tab)
-    if view.model is not None:
-        model_id = f"shipped-{view.model}"
-        if not page.registry.has(model_id, None):
-            raise LinkError(f"the model {view.model} is not among those that ship with this page")
+    if view.model is not None and not waiting:
+        model_id = next((m for m in (f"shipped-{view.model}", view.model) if page.registry.has(m, visitor)), None)
+        if model_id is None:
+            raise LinkError(
+                "its model neither ships with this page nor is among yours. A model of one's own opens only in the "
+                "browser that trained it or took it in, as long as the server keeps it"
+            )
         out[page.model] = page.model_list(visitor, model_id)
     query, key = view.cell or (None, None)
     values = {"prompt": view.prompt, "layer": view.layer, "head": view.head, "query": query, "key": key}
@@ -110,6 +119,11 @@ def _opened(
     if view.view is not None and f"{view.tab}.views" in shared:
         out[shared[f"{view.tab}.views"]] = gr.Tabs(selected=view.view)
     return out
+
+
+def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
+    """Whether the address names a model of this visitor's own that is here still: its run need not be repeated."""
+    return "model" in query and page.registry.has(query["model"], visitor)
 
 
 def _holding(component: Any, value: Any) -> Any:
@@ -169,7 +183,7 @@ def _linked_view(request: gr.Request | None, tab: str, model_id: str | None) -> 
         view = View.from_query(query, (tab,))
     except LinkError:
         return None
-    return view if view.model is None or model_id == f"shipped-{view.model}" else None
+    return view if view.model in (None, model_id) or "run" in query or model_id == f"shipped-{view.model}" else None
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

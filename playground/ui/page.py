@@ -29,6 +29,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import gradio as gr
 
@@ -62,7 +63,9 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
-    _shared: dict[str, gr.components.Component] = field(default_factory=dict)
+    weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
+    """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
+    _shared: dict[str, Any] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
@@ -76,6 +79,10 @@ class Page:
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
 
+    def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
+        """The step whose weights are the model now; None where it is not here."""
+        return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None
+
     def recall(self, visitor: str | None) -> gr.Dropdown:
         """The list as it opens: with the visitor's newest run chosen, if there is one."""
         own = [entry.id for entry in self.registry.models(visitor) if not entry.shipped]
@@ -88,12 +95,12 @@ class Page:
         self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
-    def share(self, name: str, component: gr.components.Component) -> None:
-        """Let other tabs output to this component, under a name such as `generate.prompt`."""
+    def share(self, name: str, component: Any) -> None:
+        """Let others use this part of a tab, commonly a component, under a name such as `generate.prompt`."""
         self._shared[name] = component
 
-    def shared(self, name: str) -> gr.components.Component | None:
-        """Another tab's component, or None if this page lacks that tab; call it from within `later`."""
+    def shared(self, name: str) -> Any:
+        """Another tab's part, or None if this page lacks that tab; call it from within `later`."""
         return self._shared.get(name)
 
     def later(self, wire: Callable[[], None]) -> None:

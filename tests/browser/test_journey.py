@@ -28,6 +28,10 @@ def set_number(page, label: str, value: int) -> None:
     box.press("Tab")
 
 
+LOOKED_AT = """() => document.querySelector('#inspect-step-card')?.innerText.includes(
+  `ids (${document.querySelector('#inspect-prompt textarea')?.value.length},)`)"""
+
+
 def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page = open_page()
     page.goto(address)
@@ -39,15 +43,16 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#source label:has-text('My own text')")
     page.fill("#text textarea", TEXT)
     page.click("#size label:has-text('Tiny')")
-    page.wait_for_function("document.querySelector('#outlook').innerText.includes('600 steps')")
+    page.wait_for_selector("#outlook:has-text(' 36 steps'):has-text('chosen for about')")  # it was pasted, not typed
     page.fill("#prompt textarea", "The keeper ")
     page.click("#advanced > button")
     page.click("#advanced .settings:has-text('Learning') > button")
     set_number(page, "Steps", 3000)
     set_number(page, "Steps between evaluations", 20)
+    set_number(page, "Patience", 0)
     set_number(page, "Steps between samples", 40)
     page.wait_for_function("document.querySelector('#outlook').innerText.includes('3,000 steps')")
-    assert "600 → 3,000" in page.inner_text("#advanced")
+    assert "36 → 3,000" in page.inner_text("#advanced")
     page.click("#train-button")
     page.wait_for_selector("#status .badge:has-text('live')")
     wait_for_points(page, "validation", 3)
@@ -68,6 +73,9 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     second.wait_for_selector("#status .badge:has-text('live')")
     second.close()
 
+    page.get_by_role("tab", name="Inspect QKV").click()
+    page.wait_for_function(LOOKED_AT)
+    page.get_by_role("tab", name="Train tiny model").click()
     page.click("#stop-button")
     page.wait_for_selector("#status .notice:has-text('Stopped after')")
     page.wait_for_function("document.querySelector('#curve .chart-plot').layout.shapes?.length >= 3")  # the ladder
@@ -82,6 +90,11 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.wait_for_function("document.querySelector('#generate-text .written').innerText.trim().length > 30")
     words = set(re.findall(r"[a-z]+", page.inner_text("#generate-text .written").lower()))
     assert words & {"lamp", "lit", "night", "keeper", "old", "long", "each"}, words
+
+    # what another model made of another prompt has left the tab that showed it
+    page.get_by_role("tab", name="Inspect QKV").click()
+    page.wait_for_function(f"({LOOKED_AT})() && document.querySelector('#inspect-prompt textarea').value.length != 37")
+    assert page.input_value("#model input").startswith("Run 1")
 
 
 def test_two_visitors_do_not_see_each_others_runs(address, open_page):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from playground.links import RunCard, View
+from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 
 from ..ui.runs import until
@@ -50,7 +50,7 @@ def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
     page = open_page()
     page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
     page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
-    query = View("generate", model="prose", prompt="Mara <b>went</b> ").to_query()
-    page.goto(f"{address}?{urlencode(query)}")
+    query = urlencode({"tab": "generate", "model": "prose", "prompt": "Mara <b>went</b> "})
+    page.goto(f"{address}?{query}")
     page.wait_for_function("document.querySelector('#generate-prompt textarea')?.value === 'Mara <b>went</b> '")
     page.wait_for_function("document.querySelector('#model input').value.startsWith('The lighthouse')")

@@ -87,8 +87,8 @@ def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone
 def test_a_link_carries_step_and_changes_and_an_empty_prompt_leaves_nothing_to_press(address, open_page):
     page = open_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
     edit = json.dumps(to_dict(SwitchOff(3, "head", 2)), sort_keys=True)
-    asked = View("inspect", "stories", "Mia had a red kite. Then Tom has the ", step="softmax", edits=(edit,))
-    opened(page, address, urlencode(asked.to_query()))
+    asked = {"tab": "inspect", "model": "stories", "prompt": "Mia had a red kite. Then Tom has the "}
+    opened(page, address, urlencode({**asked, "step": "softmax", "edits": f"[{edit}]"}))
     expect(page.locator("#inspect-step h3")).to_have_text("Softmax: scores become shares")
     page.get_by_role("tab", name="Change it").click()
     expect(page.locator("#edit-list")).to_contain_text("head 2 of layer 3 switched off")

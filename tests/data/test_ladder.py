@@ -44,6 +44,9 @@ def test_guessers_agree_with_counting_by_hand():
                     assert loss == pytest.approx(-math.log(unigram[wanted] if n == 1 else bigram(x[t], wanted)))
     everything = guesser.losses(np.array([[train[0], train[1]]] * V), np.stack([np.full(V, -1), np.arange(V)], axis=1))
     assert np.exp(-everything[:, 1]).sum() == pytest.approx(1.0)
+    assert guesser.next_token([0, *train[:2]]) == pytest.approx(np.exp(-everything[:, 1]))
+    assert guesser.next_token([V - 1, V - 1]) == pytest.approx(guesser.shorter(2).next_token([V - 1]))
+    assert guesser.next_token([]) == pytest.approx(unigram)
 
 
 @pytest.mark.parametrize("name", ["stories", "copy", "brackets", "addition", "dialects"])

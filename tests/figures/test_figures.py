@@ -22,6 +22,7 @@ from playground.figures import (
     wire,
 )
 from playground.figures.candidates import describe_next_tokens
+from playground.figures.game import bits_curve, describe_bits
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
@@ -74,6 +75,7 @@ FIGURES = {
     "token times": kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1, 2], [1.0, 2.0]),
     "cache growth": kv_cache.cache_growth([1, 2], [4096, 8192]),
     "projections": kv_cache.projection_bars(24, 54),
+    "game": bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "perfect")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
@@ -257,7 +259,7 @@ def test_cache_pictures_show_what_was_measured():
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
     assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
     assert "99.6 %" in kv_cache.describe_projections(1515, 381750)
-    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1024, 2048])["data"][0]["y"]).tolist() == [1, 2]
+    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1000, 2000])["data"][0]["y"]).tolist() == [1, 2]
 
 
 def test_masked_cells_are_blank_and_the_others_are_the_weights():
@@ -322,3 +324,12 @@ def test_what_the_cache_saves_is_told_of_the_stretch_where_it_can():
     assert "shapes" not in kv_cache.token_times(lengths, cached, without_cache=plain, context=11)["layout"]
     words = kv_cache.describe_cache_growth(lengths, [64 * min(n, 8) for n in lengths], held=8)
     assert words == "512 B for 8 tokens: 64 B for each token, whatever stands in it. It holds no more than the context."
+
+
+def test_the_lines_of_a_game_are_what_was_paid_so_far():
+    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
+    drawn = bits_curve(bits)
+    totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
+    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
+    assert "in 2 bets, the least first: model 0.8, you 4.0" in describe_bits(bits)
+    assert describe_bits({}) == "" and bits_curve({"you": np.array([])})["data"]

@@ -9,7 +9,7 @@ import torch
 
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
-from playground.service.unseen import unseen_text
+from playground.service.unseen import unseen
 from playground.storage import load
 from playground.training import evaluate
 from tests.model.configs import TINY
@@ -21,7 +21,8 @@ CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 def test_the_cost_of_a_shipped_model(name):
     checkpoint = load(CHECKPOINTS / name)
     model = checkpoint.model
-    corpus, words = unseen_text(checkpoint)
+    found = unseen(None, checkpoint)
+    corpus, words = found.corpus, found.words
     before = [weight.clone() for weight in model.parameters()]
     inputs, targets = corpus.windows("val", model.config.context_length, 8)
     cost = precision_cost(model, inputs, targets, 12)

@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from playground.figures.wire import percent
 from playground.inspection.walk import step, step_names
 from playground.model import ModelConfig, no_tap
 from tests.inspection.test_receipts import IDS, by_loops, look_at
@@ -187,8 +188,8 @@ def test_a_share_of_the_blend_is_no_attention_weight():
                 z = parts.sum(axis=0)
                 share = parts[row.argmax()] @ z / (z @ z)
                 said = step(seen, "blend", layer, head, query, 0).sentence
-                assert f"{row.argmax()} “{seen.tokens[row.argmax()]}” has {row.max():.0%} of the weight" in said
-                assert f"makes {share:.0%} of the blend" in said
+                assert f"{row.argmax()} “{seen.tokens[row.argmax()]}” has {percent(row.max(), 0)} of the weight" in said
+                assert f"makes {percent(share, 0)} of the blend" in said
                 apart += abs(share - row.max()) > 0.1
     assert apart > 10  # the two are seldom the same
 

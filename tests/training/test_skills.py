@@ -1,5 +1,6 @@
 """What a model writes while it learns is judged fairly, cheaply, and without changing what it learns."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -32,7 +33,7 @@ def test_the_language_itself_is_judged_right_and_a_random_model_wrong(name, unit
         for index in range(n):
             tokens = []
             for i, belief in enumerate(beliefs):
-                chances = torch.tensor(exact.next_token(belief))
+                chances = torch.tensor(np.bincount(exact.tokens[belief.places], belief.weights))
                 tokens.append(int(torch.multinomial(chances, 1, generator=rng)))
                 beliefs[i] = exact.read(belief, tokens[i])[1]
             yield type("Step", (), {"index": index, "tokens": tuple(tokens)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -19,27 +20,35 @@ class RawCaller:
 
     def component(self, name: str) -> int:
         """The id of the first component with this elem_id, label or type."""
+        return self._named(name)[0]
+
+    def _named(self, name: str) -> list[int]:
+        found = []
         for number, component in self.components.items():
             props = component["props"]
             if name in (props.get("elem_id"), props.get("label"), component["type"]):
-                return number
-        raise KeyError(name)
+                found.append(number)
+        return found
 
     def endpoint(self, name: str, event: str = "click") -> dict[str, Any]:
-        """The dependency with a handler in Python that this component's event calls."""
-        target = [self.component(name), event]
-        return next(
-            d for d in self.config["dependencies"] if target in [list(t) for t in d["targets"]] and d["backend_fn"]
-        )
+        """The first dependency with a handler in Python that this event of a component of this name calls."""
+        return next(self._endpoints(name, event))
+
+    def _endpoints(self, name: str, event: str) -> Iterator[dict[str, Any]]:
+        targets = [[number, event] for number in self._named(name)]
+        for dependency in self.config["dependencies"]:
+            if dependency["backend_fn"] and any(list(target) in targets for target in dependency["targets"]):
+                yield dependency
 
     def call(self, name: str, event: str = "click", **changes: Any) -> tuple[int, str]:
         """Call it with the page's first values, some changed (by elem_id or label); (status, answer as text)."""
-        endpoint = self.endpoint(name, event)
+        wanted = {changed: set(self._named(changed)) for changed in changes}
+        fits = (one for one in self._endpoints(name, event) if all(ids & {*one["inputs"]} for ids in wanted.values()))
+        endpoint = self.called = next(fits, None)
+        assert endpoint, f"{name} has nothing that takes {', '.join(changes)}"
         data = {number: self.components[number]["props"].get("value") for number in endpoint["inputs"]}
         for changed, value in changes.items():
-            number = self.component(changed)
-            assert number in data, f"{changed} is no input of {name}"
-            data[number] = value
+            data[next(number for number in data if number in wanted[changed])] = value
         return self.post(endpoint["id"], list(data.values()))
 
     def post(self, function: int, data: list[Any]) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 import urllib.request
@@ -13,8 +14,10 @@ from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
 from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
+from playground.service.views import RunView
 from playground.ui.app import build_app, launch
 from playground.ui.followers import LONG, ordinal, tick
+from playground.ui.following import Following
 from tests.service.test_comparisons import TRAINING, spec
 
 from .raw import RawCaller
@@ -42,9 +45,9 @@ class Visit:
         self.caller = RawCaller(address, f"{visitor}{name}")
         self.visitor, self.model, self.beside, self.stands = visitor, None, [], {}
 
-    def take(self, name: str, event: str, answer: tuple[int, str]) -> int:
+    def take(self, answer: tuple[int, str]) -> int:
         status, text = answer
-        outputs = self.caller.endpoint(name, event)["outputs"]
+        outputs = self.caller.called["outputs"]
         for number, value in zip(outputs, json.loads(text).get("data") or []):
             if value != {"__type__": "update"}:
                 named = self.caller.components[number]["props"].get("elem_id") or number
@@ -61,10 +64,11 @@ class Visit:
             "Model on all tabs": self.model or "shipped-stories",
             "beside": self.beside,
         }
-        return self.take(name, event, self.caller.call(name, event, **who, **changes))
+        return self.take(self.caller.call(name, event, **who, **changes))
 
     def train(self, **changes) -> int:
-        return self.take("train-button", "click", press_train(self.caller, self.visitor, beside=self.beside, **changes))
+        here = {"beside": self.beside, "Model on all tabs": self.model or "shipped-stories"}
+        return self.take(press_train(self.caller, self.visitor, **here, **changes))
 
     def tick(self, seconds: float = 0.0) -> None:
         """Look as a page does, for so long."""
@@ -218,6 +222,12 @@ def test_the_train_tab_says_that_a_comparison_goes_on_elsewhere(served):
 
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
     assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
+
+
+def test_what_is_over_is_looked_at_soon_until_its_model_is_there():
+    over = RunView("a", "a", "finished", busy=True)
+    assert Following.pause(None, over) < 0.5
+    assert Following.pause(None, dataclasses.replace(over, busy=False)) > 2
 
 
 @pytest.mark.parametrize(

@@ -33,13 +33,13 @@ def written(n: int = 25, sampling: SamplingConfig | None = None) -> Written:
     sampling = sampling or SamplingConfig(temperature=1.3, top_k=5, seed=2)
     steps = list(generate(CHECKPOINT.model, PROMPT, n, sampling))
     tokens, chances = [s.tokens[0] for s in steps], [s.model_probability[0] for s in steps]
-    return Written("some-model", "Stories <b>", PROMPT, [tokens], [chances], sampling)
+    return Written("some-model", "Stories <b>", PROMPT, [tokens], [chances], sampling, 0)
 
 
 def streamed(n: int, press, n_samples: int = 1, stops: list[str] | None = None) -> tuple[Written, list]:
     """What `_write` fills in, and all that it would show."""
     empty: tuple[list, list] = [[] for _ in range(n_samples)], [[] for _ in range(n_samples)]
-    text = Written("some-model", "Stories <b>", PROMPT, *empty, SamplingConfig(seed=2))
+    text = Written("some-model", "Stories <b>", PROMPT, *empty, SamplingConfig(seed=2), 0)
     return text, list(_write(CHECKPOINT, text, "a-page-of-mine.1", n, stops or [], press))
 
 
@@ -79,7 +79,7 @@ def test_a_text_is_streamed_with_its_writer_and_ends_token_by_token():
 def test_stop_ends_a_text_at_its_next_token():
     presses = Presses()
     press = presses.begin("a-page-of-mine.1")
-    text = Written("some-model", "Stories", PROMPT, [[]], [[]], SamplingConfig())
+    text = Written("some-model", "Stories", PROMPT, [[]], [[]], SamplingConfig(), 0)
     shown = _write(CHECKPOINT, text, "a-page-of-mine.1", 4000, [], press)
     next(shown)
     presses.stop("a-page-of-mine.1")
@@ -157,7 +157,7 @@ def test_an_opened_choice_names_its_token_harmlessly():
 
 def test_a_record_survives_the_page_and_nonsense_does_not():
     text = written()
-    again = Written.from_dict(text.to_dict(), LOCAL, CHECKPOINT.model)
+    again = Written.from_dict(text.to_dict(), LOCAL, CHECKPOINT)
     assert again == text
     good = text.to_dict()
     for bad in (
@@ -172,11 +172,12 @@ def test_a_record_survives_the_page_and_nonsense_does_not():
         good | {"sampling": {"temperature": -1}},
         good | {"probabilities": [[float("nan")] * 25]},
         good | {"prompt": [float("inf")]},
+        good | {"step": 7},  # it has other weights by now
         good | {"sampling": {"os": "system"}},
         good | {"precision": "int1"},
     ):
         with pytest.raises(ValueError, match="press Generate"):
-            Written.from_dict(bad, PUBLIC, CHECKPOINT.model)
+            Written.from_dict(bad, PUBLIC, CHECKPOINT)
 
 
 def test_a_model_without_a_mask_is_announced(tmp_path):

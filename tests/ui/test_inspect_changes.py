@@ -15,6 +15,7 @@ from playground.figures.wire import numbers_of
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.model import Transformer
 from playground.service.limits import LOCAL
+from playground.service.unseen import unseen
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
@@ -261,13 +262,7 @@ def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(
     until(lambda: job.settled)
     steps = registry.get(job.id, ANNA).snapshots.steps
     assert steps[-1] == 30 and set(made.snapshots.steps) <= set(steps)
-    assert "the last tenth of your text" in validation.of_run(_page(registry, jobs), job.checkpoint)[1]
-
-
-def _page(registry, jobs):
-    from types import SimpleNamespace
-
-    return SimpleNamespace(registry=registry, board=jobs)
+    assert "the last tenth of your text" in unseen(jobs.spec_of(job.checkpoint), job.checkpoint).words
 
 
 def test_fewer_moments_are_kept_of_larger_models():

@@ -6,15 +6,19 @@ import html
 import json
 import re
 
+import gradio as gr
 import pytest
 
+from playground.data.tokenizers import CharTokenizer
 from playground.links import LinkError, RunCard, letters, text_hash
-from playground.model import PRESETS
+from playground.model import PRESETS, Transformer
 from playground.service.board import Board
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.runs import HUB_FILE, OWN_TEXT, Source
-from playground.training import RECIPES
+from playground.storage import Checkpoint
+from playground.training import RECIPES, History
+from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
@@ -28,6 +32,7 @@ from playground.ui.tabs.train.linked import (
     spec_of,
 )
 
+from ..model.configs import TINY
 from .runs import ANNA, TEXT, small_limits, small_spec, until
 
 
@@ -203,3 +208,20 @@ def test_what_is_wrong_with_a_link_is_escaped_and_begins_as_a_sentence():
 def test_the_copying_script_names_its_button_and_its_inputs():
     script = copying("copy-x", ["model", "run", "prompt"], "generate")
     assert "#copy-x" in script and '"prompt"' in script and not re.search(r"NAMES|'#ID'", script)
+
+
+def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_so_when_not(tmp_path):
+    page = build_app(LOCAL, Registry(LOCAL, shipped=tmp_path / "none")).page
+    mine = page.registry.add(ANNA, Checkpoint(Transformer(TINY), CharTokenizer("abc "), History(), "mine"))
+    handlers = {handler.__name__: handler for handler, *_ in page.on_load_handlers}
+    for query in ({"model": mine}, {"model": mine, "run": "letters"}):
+        asked = Asked(tab="generate", prompt="ab", **query)
+        out = handlers["open_view"](ANNA, asked)
+        assert out[page.model].value == mine and out[page.tabs].selected == "generate"
+        assert handlers["open"](ANNA, asked) == gr.skip()
+    said = handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine))[
+        page.shared("links.note")
+    ]
+    assert "opens only in the browser that trained it" in said
+    waiting = handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine, run="letters"))
+    assert page.model not in waiting and page.tabs not in waiting

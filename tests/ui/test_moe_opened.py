@@ -6,8 +6,11 @@ import gradio as gr
 import pytest
 import torch
 
+from playground.service import views
+from playground.service.models import new_id
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.ui.app import build_app
 from playground.ui.tabs.moe import measured, table
 from tests.ui.test_moe_experts import ANNA, Tab, mixture
 
@@ -38,6 +41,16 @@ def test_nothing_is_worked_out_before_the_tab_is_opened_nor_for_a_folded_part(ta
     assert parts_of(tab.happens(tab.page.tab, "select", opened="train", **looked_at(tab))) == {"routing"}
     assert parts_of(tab.happens(accordion(tab, "experts"), "expand", opened="moe", **looked_at(tab))) == {"experts"}
     assert parts_of(tab.happens(accordion(tab, "breaking"), "expand", opened="moe", **looked_at(tab))) == {"breaking"}
+
+
+def test_the_page_is_made_before_anything_is_judged_or_timed_and_a_new_visitor_is_sent_nothing_else(monkeypatch):
+    def not_yet(*_):
+        raise AssertionError("nobody sees it yet")
+
+    monkeypatch.setattr(views, "_judged", not_yet)
+    monkeypatch.setattr(table, "_once", not_yet)
+    page = build_app().page
+    assert not any(page.board.news(new_id()))
 
 
 def test_what_is_worked_out_for_one_visitor_is_there_for_all(tab, monkeypatch):

@@ -91,7 +91,7 @@ def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
-    written = Written("a", "a", [1], [[1, 2, 3]], [[0.5, 0.5, 0.5]], SamplingConfig())
+    written = Written("a", "a", [1], [[1, 2, 3]], [[0.5, 0.5, 0.5]], SamplingConfig(), 0)
     found = [Verdict("", ((1, 3, "why"),))]
     assert finished("", {}, written, [["a", "bc", "d"]], found)["faults"] == [[(1, 1, "why")]]
     assert finished("", {}, written, [["ab", "c", "d"]], found)["faults"] == [[(0, 1, "why")]]

@@ -75,7 +75,6 @@ class Language:
     build: Callable[[], Graph]
     sources: tuple[str, ...] = ()
     """Names of the hidden sources, where a state is (source, …) and a text has a true source everywhere."""
-    default_tokenizer: str = "char"
     units: tuple[str, str] = ("line", "lines")
     """What ends with a line break and is right or wrong as a whole: one, and several."""
     spelled: bool = False
@@ -86,6 +85,11 @@ class Language:
     """The parts of an edge's text that a rule decides, given the state that it leaves."""
     broken: Callable[[str, str, tuple[str, ...]], str] = lambda kind, word, possible: f"the rule of {kind} is broken"
     """Why a word cannot stand where it does: the kind of what should, the word, and the few that could (or none)."""
+
+    @property
+    def judged(self) -> str:
+        """As "sums right": what is counted."""
+        return f"{self.units[1]} {self.right}"
 
     @cached_property
     def graph(self) -> Graph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...figures.wire import percent
 from .step import TOP, At, Step, cosine, double, norm
 
 
@@ -58,8 +59,8 @@ def mask(at: At) -> Step:
         )
         later = _softmax(scores[query])[query + 1 :].sum()
         sentence = (
-            f"It sees the future: {at.asks} is about to give {later:.0%} of its weight to tokens that come after it. "
-            "In training they held the answer: its loss says nothing about how it writes."
+            f"It sees the future: {at.asks} is about to give {percent(later, 0)} of its weight to tokens that come "
+            "after it. In training they held the answer: its loss says nothing about how it writes."
         )
         return Step("mask", "The mask: none", why, formula, code, sentence, {"scores": scores}, drawn)
     hidden = np.triu(np.ones((T, T), dtype=bool), 1)
@@ -143,16 +144,18 @@ def _share_of_blend(at: At, row: np.ndarray, parts: np.ndarray, z: np.ndarray) -
     """Weight is not share: what counts is how far a part reaches along the blend."""
     first, length = int(row.argmax()), norm(z)
     if length < 1e-9:
-        return f"{at.placed(first)} has most of the weight ({row[first]:.0%}), but the blend is 0: nothing is taken."
+        weight = percent(row[first], 0)
+        return f"{at.placed(first)} has most of the weight ({weight}), but the blend is 0: nothing is taken."
     shares = parts @ z / length**2  # sums to 1
     most = int(shares.argmax())
     told = (
-        f"{at.placed(first)} has {row[first]:.0%} of the weight and makes {shares[first]:.0%} of the blend, measured "
-        f"along it (cosine {cosine(parts[first], z):.2f}). "
+        f"{at.placed(first)} has {percent(row[first], 0)} of the weight and makes {percent(shares[first], 0)} of the "
+        f"blend, measured along it (cosine {cosine(parts[first], z):.2f}). "
     )
     if most != first:
-        told += f"The largest share, {shares[most]:.0%}, is that of {at.placed(most)} with {row[most]:.0%} of weight. "
+        told += f"The largest share, {percent(shares[most], 0)}, is that of {at.placed(most)} with "
+        told += f"{percent(row[most], 0)} of weight. "
     if shares.min() < -0.02:
         against = int(shares.argmin())
-        told += f"{at.placed(against)} points against it ({shares[against]:.0%}). "
+        told += f"{at.placed(against)} points against it ({percent(shares[against], 0)}). "
     return f"{told}The blend has length {length:.2f}."

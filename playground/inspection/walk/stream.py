@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...figures.wire import percent
 from .step import TOP, At, Step, cosine, double, linear, norm, norm_formula, normalise
 
 BENDS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
@@ -119,8 +120,8 @@ def _neurons(at: At) -> Step:
     share = at.config.parameters_by_component()["feed-forward"] / at.config.n_parameters
     why = (
         "Attention only mixes what tokens have. Here each token is worked on alone: a number that is bent "
-        f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. {share:.0%} of "
-        "this model's weights stand here."
+        f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. "
+        f"{percent(share, 0)} of this model's weights stand here."
     )
     told = f"None of {width} neurons answers to {at.asks}. "
     if active:
@@ -216,12 +217,12 @@ def predict(at: At) -> Step:
         true = look.ids[query + 1]
         rank = int((logits > logits[true]).sum()) + 1
         what = (
-            f"What really follows, {at.named(query + 1)}, has {float(probabilities[true]):.1%} and rank {rank}: "
+            f"What really follows, {at.named(query + 1)}, has {percent(float(probabilities[true]))} and rank {rank}: "
             f"a loss of {-float(probabilities[true].log()):.4f} nats here."
         )
     else:
         what = "This is the model's guess for the token after the prompt."
-    sentence = f"After {at.asks} the model expects “{labels[0]}” ({float(probabilities[best[0]]):.1%}). {what}"
+    sentence = f"After {at.asks} the model expects “{labels[0]}” ({percent(float(probabilities[best[0]]))}). {what}"
     arrays = {
         "probabilities": double(probabilities[best]),
         "logits": double(logits[best]),

@@ -12,7 +12,7 @@ def embed(at: At) -> Step:
     config, T, d = at.config, at.T, at.d
     stream = at.rows("resid_pre", 0)
     shown = ", ".join(map(str, at.look.ids[:12])) + (", …" if T > 12 else "")
-    code = f"# given: model, and ids = [{shown}], the {T} tokens\nx = model.embedding(torch.tensor([ids]))"
+    code = f"# given: model, and ids = [{shown}], {T} token{'s' * (T != 1)}\nx = model.embedding(torch.tensor([ids]))"
     scale = ""
     if config.scale_embeddings:
         scale, code = " · √d", code + f" * math.sqrt({d})"

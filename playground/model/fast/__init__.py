@@ -4,6 +4,7 @@ Nothing here has to be read to understand the model. Without each, on one core, 
 
     formulas.py  RMSNorm, squared ReLU and rotation, the backward written out: a training step takes 15 to 25 % longer
     grouped.py   all experts' visitors in few matrix products: with 8 experts, a step takes 40 to 60 % longer
+    halves.py    mixed precision on a CPU: each weight cast once, attention in bfloat16 both ways, a layer in one piece
     attend.py    torch's fused attention, in fp32 where a CPU's bfloat16 backward takes five times as long
     layers.py    torch's layers, undrawn and without detours: seconds of start, twice the time of a decoded LayerNorm
     bare.py      decoding without nn.Module's bookkeeping: a token takes 25 to 65 % longer

@@ -11,6 +11,7 @@ from torch import nn
 
 from ..activations import activate
 from ..config import ModelConfig
+from .layers import Linear
 from .packed import Product, product, rounded
 
 FEW = 16
@@ -27,7 +28,7 @@ def bare(module: nn.Module, precision: str = "fp32") -> Any:
     order, and with another precision all do. Parts replaced in the module later stay unknown to it. A module that does
     more than its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
     """
-    if any(map(_does_more, module.modules())):
+    if any(map(does_more, module.modules())):
         if precision != "fp32":
             raise ValueError(f"a model that something was hung into is decoded in fp32 only, not in {precision}")
         return module
@@ -52,7 +53,7 @@ def products_of(twin: Any) -> list[Product]:
     return found
 
 
-def _does_more(module: nn.Module) -> bool:
+def does_more(module: nn.Module) -> bool:
     """Whether a call of the module would run anything besides its class's `forward`."""
     everywhere = torch.nn.modules.module
     hooks = (module._forward_hooks, module._forward_pre_hooks)
@@ -63,7 +64,7 @@ def _does_more(module: nn.Module) -> bool:
 def _twin(module: nn.Module, precision: str) -> Any:
     if isinstance(module, nn.ModuleList):
         return [_twin(part, precision) for part in module]
-    if isinstance(module, nn.Linear) and type(module).forward is nn.Linear.forward:
+    if type(module).forward in (nn.Linear.forward, Linear.forward):
         return product(module.weight, module.bias, precision)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))

@@ -1,10 +1,14 @@
 """What the experts do to the tokens that visit them, in few and large matrix products.
 
-N = tokens, E = experts, K = experts per token, R = N·K visits, d = d_model, f = width of one expert.
+N = tokens, E = experts, K = experts per token, R = rows, d = d_model, f = width of one expert.
 
 Visits are sorted by expert, so that each expert is one product over its own run of rows: a token costs K experts,
 however many there are. The whole way of a token is one function with its backward written out: left to autograd, the
 many small steps between the products make a pass on a CPU 4 % longer.
+
+There is a row for each of the N·K visits. A CPU's bfloat16 products write themselves code for every new number of
+rows, which takes longer than the product: there, each expert's run is filled up to a multiple of `RUN`, with rows of
+weight 0.
 """
 
 from __future__ import annotations
@@ -18,26 +22,33 @@ from ..activations import activate, gelu_formula
 from ..config import ModelConfig
 from .quicker import HandWritten
 
+RUN = 32
+
 
 class Visits:
-    """Who visits whom: the R visits of N tokens, as rows sorted by expert.
+    """Who visits whom: the visits of N tokens, as rows sorted by expert.
 
-    order   (R,)  which visit each row is, visits counted token by token
-    tokens  (R,)  whose visit each row is
-    rows    (R,)  where the first token's K visits stand, then the second's, …
-    starts  (N,)  where each token's part of `rows` begins
-    ends    (E,)  where each expert's run of rows ends
+    tokens  (R,)    whose visit each row is; a row that fills up is token 0's
+    rows    (N·K,)  where the first token's K visits stand, then the second's, …
+    starts  (N,)    where each token's part of `rows` begins
+    ends    (E,)    where each expert's run of rows ends
     """
 
-    def __init__(self, experts: torch.Tensor, n_experts: int):
-        """`experts` (N, K): which ones each token visits."""
+    def __init__(self, experts: torch.Tensor, n_experts: int, run: int = 1):
+        """`experts` (N, K): which ones each token visits; an expert's rows are a multiple of `run`."""
         K, device = experts.shape[-1], experts.device
-        whose, self.order = experts.reshape(-1).sort()  # whichever comes first among the visits of one expert
-        self.tokens = self.order // K
-        visits = torch.arange(len(whose), device=device)
-        self.rows = torch.empty_like(self.order).scatter_(0, self.order, visits)
-        self.starts = visits[::K]
+        whose, order = experts.reshape(-1).sort()  # whichever comes first among the visits of one expert
+        self.tokens, at = order // K, torch.arange(len(whose), device=device)
+        self.starts = at[::K]
         self.ends = torch.searchsorted(whose, torch.arange(n_experts, device=device), right=True, out_int32=True)
+        if run > 1:
+            counts = self.ends.diff(prepend=self.ends.new_zeros(1))
+            filled = ((counts + run - 1) // run * run).cumsum(0, dtype=torch.int32)
+            before = F.pad(filled - self.ends, (1, -1))  # rows that fill up, before each expert's
+            at = at + before.index_select(0, whose)
+            self.tokens = order.new_zeros(int(filled[-1])).index_copy_(0, at, self.tokens)
+            self.ends = filled
+        self.rows = torch.empty_like(order).scatter_(0, order, at)
 
     @functools.cached_property
     def counts(self) -> list[int]:
@@ -57,8 +68,8 @@ class Visits:
         return torch.embedding_bag(rows, self.rows, self.starts, False, 0, False, weights)[0]
 
     def sorted(self, weights: torch.Tensor) -> torch.Tensor:
-        """`weights` (N, K) → (R, 1), in the order of the rows."""
-        return weights.reshape(-1).index_select(0, self.order).unsqueeze(1)
+        """`weights` (N, K) → (R, 1), in the order of the rows; 0 for those that fill up."""
+        return weights.new_zeros(len(self.tokens)).index_copy_(0, self.rows, weights.reshape(-1)).unsqueeze(1)
 
     def unsorted(self, numbers: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
         """Numbers (R,) of the rows → in the shape (N, K) of `like`."""
@@ -74,7 +85,7 @@ class Experts(HandWritten):
 
     @staticmethod
     def forward(ctx, x, weights, experts, config, up, gate, down, up_bias, gate_bias, down_bias):
-        visits = Visits(experts, config.n_experts)
+        visits = Visits(experts, config.n_experts, _run(x))
         rows = visits.spread(x)  # (R, d)
         lifted = _product(rows, up, up_bias, visits)  # (R, f)
         gates = None if gate is None else _product(rows, gate, gate_bias, visits)
@@ -98,7 +109,7 @@ class Experts(HandWritten):
         # a product that reads what was just written comes before one that needs something else
         to_down = _outer(hidden, to_answers, visits)
         to_hidden = _product(to_answers, down.mT, None, visits)
-        to_lifted, to_gates = _through_activation(ctx.config, to_hidden, lifted, gates)
+        to_lifted, to_gates = through_activation(ctx.config, to_hidden, lifted, gates)
         to_up = _outer(rows, to_lifted, visits)
         to_rows = _product(to_lifted, up.mT, None, visits)
         if gate is not None:
@@ -109,7 +120,7 @@ class Experts(HandWritten):
         return visits.collect(to_rows), to_weights, None, None, to_up, to_gate, to_down, *to_biases
 
 
-def _through_activation(
+def through_activation(
     config: ModelConfig, grad: torch.Tensor, x: torch.Tensor, gate: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """What `grad`, the gradient of `activate`'s result, is for x and for the gate. Writes over `grad`."""
@@ -145,6 +156,11 @@ def _outer(rows: torch.Tensor, grad: torch.Tensor, visits: Visits) -> torch.Tens
 def _sums(rows: torch.Tensor, visits: Visits) -> torch.Tensor:
     """(R, m) → (E, m): each expert's rows summed."""
     return torch.stack([each.sum(dim=0) for each in rows.split(visits.counts)])
+
+
+def _run(rows: torch.Tensor) -> int:
+    """What the number of an expert's rows is to be a multiple of."""
+    return RUN if rows.is_cpu and rows.dtype is torch.bfloat16 else 1
 
 
 def _fits(rows: torch.Tensor, *sizes: int) -> bool:

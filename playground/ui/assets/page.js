@@ -10,17 +10,43 @@
     });
   }, true);
 
-  // What Inspect's notice says is an attribute of its tab. A rule with :has() would do, but then the browser styles every
-  // element of the page anew for each letter of a figure (40 ms each, where this takes none).
-  const told = { unread: ".unread", refused: ".notice-error" };
+  // Style sheets ask the body what is open: `data-shows` names what of this there is. Rules with :has() would do, but then
+  // the browser styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
+  const shown = {
+    unread: "#inspect-notice .unread", refused: "#inspect-notice .notice-error",
+    lesson: "#lessons .lesson header", board: "#class-head .class-head",
+  };
   new MutationObserver(() => {
-    const tab = document.getElementById("tab-inspect"), notice = document.getElementById("inspect-notice");
-    const says = notice && Object.keys(told).find((name) => notice.querySelector(told[name]));
-    if (tab && tab.dataset.notice !== says) {
-      if (says) tab.dataset.notice = says;
-      else delete tab.dataset.notice;
-    }
+    const names = Object.keys(shown).filter((name) => document.querySelector(shown[name])).join(" ");
+    if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
   }).observe(document, { childList: true, subtree: true });
+
+  // A text whose tokens ([data-place="sample:index"]) answer a click: one stop of the tab key, arrows inside.
+  window.playgroundTokens = (text, trigger) => {
+    const tokenOf = (target) => target.closest?.("[data-place]");
+    const placeOf = (node) => node.dataset.place.split(":").map(Number);
+    function pick(node) {
+      if (!node) return;
+      text.querySelectorAll("[data-place].open").forEach((other) => other.classList.remove("open"));
+      node.classList.add("open");
+      trigger("select", { index: placeOf(node), value: node.textContent });
+    }
+    text.addEventListener("click", (event) => pick(tokenOf(event.target)));
+    text.addEventListener("keydown", (event) => {
+      const node = tokenOf(event.target);
+      if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+      const [sample, index] = placeOf(node), last = text.querySelectorAll(`[data-place^="${sample}:"]`).length - 1;
+      const { key } = event;
+      const to = { ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - 10, ArrowDown: index + 10, Home: 0, End: last }[key];
+      if (to !== undefined) {
+        const next = text.querySelector(`[data-place="${sample}:${Math.min(Math.max(to, 0), last)}"]`);
+        [node.tabIndex, next.tabIndex] = [-1, 0];
+        next.focus();
+      } else if (key === "Enter" || key === " ") pick(node);
+      else return;
+      event.preventDefault();
+    });
+  };
 
   // A pasted text that no run has taken yet would be gone with the page: the browser asks first.
   const drafts = { text: "train-button", "moe-text": "moe-train" };

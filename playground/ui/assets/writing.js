@@ -96,8 +96,12 @@ function named() {
   by.hidden = !value?.by;
   if (!value?.by) return;
   const elsewhere = writing.model !== undefined && writing.model !== value.model;
-  element.querySelector(".written-desk").classList.toggle("elsewhere", elsewhere);
-  by.textContent = value.by + (elsewhere ? " Another model is chosen by now: Generate asks that one." : "");
+  const [model, step] = (writing.weights || "").split(" ");
+  const otherwise = model === value.model && Number(step) !== value.step;
+  element.querySelector(".written-desk").classList.toggle("elsewhere", elsewhere || otherwise);
+  const now = elsewhere ? " Another model is chosen by now: Generate asks that one."
+    : otherwise ? ` That was after ${value.step} steps; it has the weights of step ${step} now, which Generate asks.` : "";
+  by.textContent = value.by + now;
 }
 
 function accept(value) {
@@ -143,36 +147,10 @@ Object.assign(writing, {
 
 // ---- what a visitor does to a token -------------------------------------------------------------------------------------
 
-const tokenOf = (target) => target.closest?.("[data-place]");
-function pick(node) {
-  if (!node) return;
-  box.querySelectorAll("[data-place].open").forEach((other) => other.classList.remove("open"));
-  node.classList.add("open");
-  const [sample, index] = node.dataset.place.split(":").map(Number);
-  trigger("select", { index: [sample, index], value: node.textContent });
-}
-function goTo(from, sample, index) {
-  const to = box.querySelector(`[data-place="${sample}:${index}"]`);
-  if (!to) return;
-  from.tabIndex = -1;
-  to.tabIndex = 0;
-  to.focus();
-}
-box.addEventListener("click", (event) => pick(tokenOf(event.target)));
-box.addEventListener("keydown", (event) => {
-  const node = tokenOf(event.target);
-  if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
-  const [sample, index] = node.dataset.place.split(":").map(Number);
-  const last = chances[sample].length - 1;
-  const to = { ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - 10, ArrowDown: index + 10, Home: 0, End: last }[event.key];
-  if (to !== undefined) goTo(node, sample, Math.min(Math.max(to, 0), last));
-  else if (event.key === "Enter" || event.key === " ") pick(node);
-  else return;
-  event.preventDefault();
-});
+window.playgroundTokens(box, trigger);
 for (const come of ["mouseover", "focusin"])
   box.addEventListener(come, (event) => {
-    const node = tokenOf(event.target);
+    const node = event.target.closest?.("[data-place]");
     if (!node || node.title) return;
     const [sample, index] = node.dataset.place.split(":").map(Number);
     node.title = percent(chances[sample][index]);

@@ -110,6 +110,8 @@ SYSTEMS = ("s1", "s2", "s3", "s4", "s5", "gpt2-small", "nanogpt-cpu")
 _TWIN = {"n_layers": 4, "d_model": 128, "n_heads": 4, "context_length": 64, "d_ff": None}
 
 EVALUATION_TOKENS = 8192
+SAMPLES = 20
+"""Texts of a run, as many as points of its curve: the first ones come while the words are still being learned."""
 
 
 # ---- sizes and presets: values by field name -------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def size_values(size: str, source: str) -> dict[str, Any]:
         "tokenizer": tokenizer,
         "vocab_size": 512,
         "eval_every": max(values["steps"] // 20, 5),
-        "sample_every": max(values["steps"] // 8, 1),
+        "sample_every": max(values["steps"] // SAMPLES, 1),
         "seed": 0,
     }
 
@@ -156,7 +158,7 @@ def preset_values(preset: Preset, limits: Limits) -> tuple[dict[str, Any], bool]
     if too_large:
         config = config.replace(**_TWIN)
     tokenizer = "word" if preset.name == "s5" else "char"
-    values = _values_of(config, training) | {"tokenizer": tokenizer, "sample_every": max(training.steps // 8, 1)}
+    values = _values_of(config, training) | {"tokenizer": tokenizer, "sample_every": max(training.steps // SAMPLES, 1)}
     return values, too_large
 
 
@@ -181,7 +183,7 @@ def base_values(base: Any, source: str, limits: Limits, own: tuple[int, str] = (
     if source == OWN_TEXT and tokens and base not in SYSTEMS:
         suits = suited(base if base in SIZES else "small", tokens, tokenizer)
         values = size_values(suits.size, source) | {name: getattr(suits.training, name) for name in _TRAIN_NAMES}
-        sampled = max(suits.training.steps // 8, 1)
+        sampled = max(suits.training.steps // SAMPLES, 1)
         return values | {"context_length": suits.context_length, "sample_every": sampled, "tokenizer": tokenizer}
     if base in SYSTEMS:
         return size_values("small", source) | preset_values(PRESETS[base], limits)[0]

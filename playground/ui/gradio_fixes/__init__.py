@@ -7,6 +7,7 @@ slow_queue.py      a queue that looks for work a thousand times a second, and tu
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
+no_pyplot.py       pyplot, imported for the first handler
 lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start

@@ -126,5 +126,5 @@ def arithmetic() -> str:
         "Counted as textbooks do: with the cache, the last new token has already put its own vectors away for the next "
         "step; the measurement above stops one token earlier.\n\n"
         f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
-        f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB."
+        f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB)."
     )

@@ -78,11 +78,11 @@ def build(limits: Limits) -> Controls:
         for name in names:
             # side by side where there is room for their boxes, one below the other on a phone
             wide = {} if form.BY_NAME[name].is_switch else {"min_width": 200}
-            made[name] = form.BY_NAME[name].build(limits, first[name], **wide)
+            made[name] = form.BY_NAME[name].build(limits, first[name], elem_id=f"generate-{name}", **wide)
 
     with gr.Row():
         draw("temperature", "new_tokens")
-    with gr.Accordion("Advanced", open=False):
+    with gr.Accordion("Advanced", open=False, elem_id="sampling-advanced"):
         for pair in (("top_k", "top_p"), ("min_p", "repetition_penalty"), ("samples", "seed")):
             with gr.Row():
                 draw(*pair)

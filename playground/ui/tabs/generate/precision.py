@@ -12,13 +12,12 @@ from ....figures.wire import bytes_text, signed
 from ....inspection.precision import InPrecision, PrecisionCost, precision_cost
 from ....service.kept import Kept
 from ....service.limits import PRECISION_TOKENS, PRECISION_WRITTEN
-from ....service.unseen import unseen_text
+from ....service.unseen import unseen
 from ....storage import Checkpoint
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
 from ...quoted import model_facts, quoted
-from ..inspect.validation import of_run
 
 WHY = """
 A weight is held as 32 bits (**fp32**), as the upper 16 of them (**bf16**), or as a whole number from −127 to 127 with
@@ -52,9 +51,10 @@ def build(page: Page) -> None:
     def measure(visitor: Any, model_id: Any) -> Iterator[tuple]:
         try:
             checkpoint = page.registry.get(model_id, visitor)
-            if _kept.peek("cost", owner=checkpoint.model) is None:
+            step = checkpoint.history.last_step  # which its best weights may have taken back
+            if _kept.peek(step, owner=checkpoint.model) is None:
                 yield theme.quiet("Measuring: three times the same text, then a text from each …"), "", None, ""
-            cost, words = _kept.get("cost", lambda: _measured(page, checkpoint), owner=checkpoint.model)
+            cost, words = _kept.get(step, lambda: _measured(page, checkpoint), owner=checkpoint.model)
         except ValueError as problem:
             yield theme.notice(sentence(str(problem)), "error"), "", None, ""
             return
@@ -75,13 +75,14 @@ def build(page: Page) -> None:
 
 
 def _measured(page: Page, checkpoint: Checkpoint) -> tuple[PrecisionCost, str]:
-    found = of_run(page, checkpoint) or unseen_text(checkpoint)
+    found = unseen(page.board.spec_of(checkpoint), checkpoint)
     if found is None:
         raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-    corpus, words = found
     context = checkpoint.config.context_length
-    inputs, targets = corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
-    return precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, page.limits.new_tokens)), words
+    inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
+    return precision_cost(
+        checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, page.limits.new_tokens)
+    ), found.words
 
 
 def _table(cost: PrecisionCost, words: str) -> str:

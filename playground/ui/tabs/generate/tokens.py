@@ -36,6 +36,8 @@ CHOSEN = """(model) => {
   writing.named?.();
 }"""
 
+WEIGHTS = CHOSEN.replace("model", "weights")
+
 
 def buttons(writing: bool) -> str:
     """The script whose answers put [Generate, Stop] into the state of this moment: one of both sleeps."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import gradio as gr
 
+from ....data import sentences
 from ....decoding import SamplingConfig, stream
 from ....service.limits import WRITERS
 from ....service.verdicts import in_words as in_words_of
@@ -29,7 +30,7 @@ from . import controls as sampling_controls
 from .choice import branch, opened, rows_of
 from .controls import Controls
 from .presses import Press, Presses
-from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, TokenText, buttons, finished, growing
+from .tokens import BEGIN, CHOSEN, STOP, UNLESS_WRITTEN, WEIGHTS, TokenText, buttons, finished, growing
 from .written import Written
 
 CHARACTERS_PER_UPDATE = 1000
@@ -104,6 +105,9 @@ def build(page: Page) -> Desk:
     record = gr.BrowserState(None, storage_key="playground-written", secret="playground-written")
     press_name = gr.Textbox("", visible=False)  # the last input of its events: the browser fills it in
     page.share("generate.prompt", prompt)
+    for name, component in controls.components.items():
+        page.share(f"generate.{name}", component)
+    page.share("generate.same_again", controls.again)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
@@ -113,11 +117,9 @@ def build(page: Page) -> Desk:
             checkpoint = page.registry.get(model_id, values[page.visitor])
             ids, notes = read_prompt(page, checkpoint, values[prompt])
             n = controls.amount(values)[1]
-            empty: list[list] = [[] for _ in range(n)]
-            written = Written(
-                model_id, checkpoint.name, ids, empty, [[] for _ in range(n)], sampling, controls.precision(values)
-            )
-            return checkpoint, written, notes
+            blank, step = ([[] for _ in range(n)] for _ in range(2)), checkpoint.history.last_step
+            way = controls.precision(values)
+            return checkpoint, Written(model_id, checkpoint.name, ids, *blank, sampling, step, way), notes
 
         yield from written_out(values, begin)
 
@@ -127,7 +129,8 @@ def build(page: Page) -> Desk:
             place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
             ids, begun, chances = branch(checkpoint, before, *place, values[instead])
             way = controls.precision(values)
-            return checkpoint, Written(before.model_id, before.name, ids, [begun], [chances], sampling, way), []
+            written = Written(before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way)
+            return checkpoint, written, []
 
         yield from written_out(values, begin)
 
@@ -147,6 +150,9 @@ def build(page: Page) -> Desk:
                 sampling = sampling.replace(seed=_next_seed(sampling.seed, values[record]))
             checkpoint, written, notes = begin(sampling)
             stops, name = controls.stops(values), str(values[press_name] or "")
+            if not stops and checkpoint.about.get("corpus") == sentences.NAME:
+                stops = [sentences.END]
+                notes.append("Of what follows a sentence it has learned nothing; “Stop at” ends the text elsewhere.")
             if not checkpoint.config.causal:
                 notes.append(NO_MASK)
             for shown, words in _write(checkpoint, written, name, new_tokens, stops, press):
@@ -174,7 +180,7 @@ def build(page: Page) -> Desk:
         """The text on the screen, and the model that wrote it, whichever is chosen by now."""
         model_id = Written.from_dict(kept, page.limits).model_id
         checkpoint = page.registry.get(model_id, visitor)
-        return checkpoint, Written.from_dict(kept, page.limits, checkpoint.model)
+        return checkpoint, Written.from_dict(kept, page.limits, checkpoint)
 
     @in_words()
     def clicked(visitor, kept, event: gr.EventData):
@@ -210,7 +216,8 @@ def build(page: Page) -> Desk:
         return linked or known[0], gr.Dataset(**chips(known)), _no_mask(page, model_id, visitor)
 
     page.model.change(follow_model, [page.visitor, page.model], [prompt, ideas, mask], **QUIETLY)
-    page.model.change(None, page.model, None, js=CHOSEN, api_visibility="private")
+    for sign, noted in ((page.model, CHOSEN), (page.weights, WEIGHTS)):
+        sign.change(None, sign, None, js=noted, api_visibility="private")
     ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
     def recall(visitor, kept) -> Any:

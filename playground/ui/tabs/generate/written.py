@@ -7,8 +7,8 @@ from typing import Any
 
 from ....data import Tokenizer
 from ....decoding import PRECISIONS, SamplingConfig, Spelling
-from ....model import Transformer
 from ....service.limits import Limits
+from ....storage import Checkpoint
 
 
 @dataclass
@@ -23,6 +23,8 @@ class Written:
     probabilities: list[list[float]]
     """The model's own, of each token of each sample."""
     sampling: SamplingConfig
+    step: int
+    """Of the model's training, when it wrote this."""
     precision: str = "fp32"
     """In which its weights were read."""
 
@@ -42,15 +44,16 @@ class Written:
             spelled.append([spelling.add(token, last=i == last) for i, token in enumerate(sample)])
         return spelled
 
-    def head(self, tokenizer: Tokenizer) -> dict[str, str]:
+    def head(self, tokenizer: Tokenizer) -> dict[str, Any]:
         """What stands above the text, and before it."""
-        return {"model": self.model_id, "by": self.by, "given": tokenizer.decode(self.prompt)}
+        given = tokenizer.decode(self.prompt)
+        return {"model": self.model_id, "step": self.step, "by": self.by, "given": given}
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"sampling": self.sampling.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: Any, limits: Limits, model: Transformer | None = None) -> Written:
+    def from_dict(cls, values: Any, limits: Limits, checkpoint: Checkpoint | None = None) -> Written:
         """From what the page sent back, which anybody may have written. Raises ValueError."""
         try:
             written = cls(
@@ -60,6 +63,7 @@ class Written:
                 [[int(t) for t in sample] for sample in values["samples"]],
                 [[float(p) for p in sample] for sample in values["probabilities"]],
                 SamplingConfig(**values["sampling"]),
+                int(values["step"]),
                 str(values.get("precision", "fp32")),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
@@ -75,8 +79,13 @@ class Written:
             raise ValueError("This text's record is damaged: press Generate again")
         if written.precision not in PRECISIONS:
             raise ValueError("This text's record is damaged: press Generate again")
-        if model is not None:
-            known = range(model.config.vocab_size)
+        if checkpoint is not None:
+            if written.step != (now := checkpoint.history.last_step):
+                raise ValueError(
+                    f"{written.name} wrote this after {written.step:,} steps, and has the weights of step {now:,} now: "
+                    "press Generate again"
+                )
+            known = range(checkpoint.config.vocab_size)
             if any(t not in known for ids in (written.prompt, *written.samples) for t in ids):
                 raise ValueError("This text was written by another model: press Generate again")
         return written

@@ -133,7 +133,11 @@ def step_cards(look: Look, step: WalkStep, steps: list[WalkStep]) -> str:
             ("step", f"{step.index} of {len(steps) - 1}", f"reads {read}"),
             ("made now", f"{3 * len(step.read)}", "Q, K and V vectors per layer"),
             ("reused", f"{2 * step.held_before}", "K and V vectors per layer"),
-            ("held", bytes_text(step.nbytes), f"{step.held} tokens in {look.config.n_layers} layers"),
+            (
+                "held",
+                bytes_text(step.nbytes),
+                f"{step.held} token{'s' * (step.held != 1)} in {look.config.n_layers} layers",
+            ),
             (
                 "saved so far",
                 f"{saved:.0f} %",

@@ -54,6 +54,7 @@ Draw = Callable[..., dict[Any, Any]]
 """draw(look, place, *extra) → updates by component."""
 
 
+WHEN_DRAWN = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))"
 LISTS = "the choices of the pickers"
 
 
@@ -177,6 +178,18 @@ class Frame:
             unseen = not question.values[self.view] or (question.values[page.opened] or "inspect") != "inspect"
             return {"changed": ""} if unseen else {"where": self._rule(question.values)}
 
+        def returned(question: Question) -> dict:
+            # model, prompt or weights may have become others elsewhere
+            same = not question.values[self.view] or question.values[self.seen] == self._name(question.values)
+            return {"changed": ""} if same else {"where": self._rule(question.values)}
+
+        def retrained(question: Question) -> dict:
+            drawn, now = str(question.values[self.seen] or ""), self._name(question.values)
+            return renewed(question) if drawn.rpartition("\n")[0] == now.rpartition("\n")[0] else {"changed": ""}
+
+        # what became of a prompt while the tab was away is among the page's values only when it stands there again
+        on(page.tab.select(None, None, None, js=WHEN_DRAWN, api_visibility="private").then, returned)
+        on(page.weights.change, retrained)
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
             on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q.values, q.request)})
         # `change`, because `input` says nothing when a text is pasted with the mouse
@@ -203,15 +216,17 @@ class Frame:
 
     def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
         """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
-        before, now = str(values[self.seen] or "").split("\n", 1), self._name(values).split("\n", 1)
-        if before[0] != now[0]:
-            linked = before == [""] and query_of(request).keys() & {"layer", "head", "cell"}
+        before, now = str(values[self.seen] or ""), self._name(values)
+        if before.split("\n")[0] != now.split("\n")[0]:
+            linked = not before and query_of(request).keys() & {"layer", "head", "cell"}
             return None if linked else best
-        return last if before != now or values[self.query] is None else None  # nothing could be read in between
+        same = before.rpartition("\n")[0] == now.rpartition("\n")[0]
+        return None if same and values[self.query] is not None else last  # nothing could be read in between
 
     def _name(self, values: dict) -> str:
-        """Model and subject, a line break, the prompt."""
-        return f"{values[self.page.model]} {values[self.subject]}\n{values[self.prompt]}"
+        """Model and subject, the prompt, the step of the weights: with line breaks in between."""
+        step = self.page.step_of(values[self.page.visitor], values[self.page.model])
+        return f"{values[self.page.model]} {values[self.subject]}\n{values[self.prompt]}\n{step}"
 
     def _clicked(self, question: Question, view: str, where: Callable[..., Place], extra: tuple[Any, ...]) -> dict:
         more = [question.values[component] for component in extra]

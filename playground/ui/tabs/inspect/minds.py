@@ -168,7 +168,7 @@ def receipt_table(look: Look, found: Attribution) -> str:
     rows += [
         ("sum of all parts", theme.Cell(_plus(found.total), found.total)),
         (f"the model's own score of {shown}{against}", theme.Cell(_plus(found.logit), found.logit)),
-        ("difference (rounding)", theme.Cell(f"{found.difference:.1e}", found.difference)),
+        ("difference (rounding)", theme.Cell(f"{found.difference:.1e}".replace("-", "−"), found.difference)),
     ]
     note = (
         "Every norm on the way is held at the scale it had in this pass, which makes the way from each part to the "

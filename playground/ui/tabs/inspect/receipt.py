@@ -63,11 +63,12 @@ def receipt_html(r: Receipt, look: Look) -> str:
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
         (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _full(r.score)),
     ]
+    largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
         lines += [
             ("mask: this key stands before the query or is the query itself", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
-            (f"exp(score − {_full(r.row_maximum)}, the row's largest)", _full(r.exponential)),
+            (f"exp(score − {largest}, the row's largest)", _full(r.exponential)),
             (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
         ]  # fmt: skip
     else:
@@ -77,10 +78,11 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("the <b class=s>weight</b>", _full(r.weight)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
+    parts = "the part of the one visible token" if seen == 1 else f"the parts of all {seen} visible tokens added"
     most = int(np.argmax(np.abs(r.part_out)))
     lines += [
         ("weight × <b class=v>v</b>: length of this cell's part", _full(_norm(r.part))),
-        (f"z, the parts of all {seen} visible tokens added: length", _full(_norm(r.z))),
+        (f"z, {parts}: length", _full(_norm(r.z))),
         (f"part · W_o: what this cell adds to “{asks}” in the residual stream: length", _full(_norm(r.part_out))),
         (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip

@@ -57,6 +57,8 @@ def build(frame: Frame) -> None:
             with gr.Column(scale=2, min_width=300, elem_classes="card"):
                 bars = Chart(height=300, save_name="prediction-then", elem_id="replay-bars")
 
+    frame.page.share("inspect.moment", slider)
+
     def fits(look: Look, place: Place) -> dict[Any, Any]:
         """Neither empty frames nor another model's pictures where nothing was kept; `draw` says why."""
         try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 
+from ....figures.wire import percent
 from ....inspection import Look
 from ....inspection.sizes import COMPARED, activations, compute
 from ....model import PRESETS, ModelConfig
@@ -68,7 +69,7 @@ def memory(*models: tuple[str, ModelConfig, int]) -> str:
     words = []
     for (name, _, _), each in zip(models, kept):
         most = max(each, key=each.__getitem__)
-        words.append(f"In {name}, {most} take {each[most] / sum(each.values()):.0%}.")
+        words.append(f"In {name}, {most} take {percent(each[most] / sum(each.values()), 0)}.")
     return theme.table(head, rows, total=True, save="memory") + theme.quiet(
         f"{' '.join(words)} Scores grow with the square of the tokens, all else with their number; a fused kernel "
         "never stores them."
@@ -85,7 +86,13 @@ def operations(*models: tuple[str, ModelConfig, int]) -> str:
     names = list(dict.fromkeys(name for each in shares for name in each))
     names.sort(key=lambda name: name == "output layer")
     rows = [
-        [name, *(f"{each[name]:,} · {each[name] / sum(each.values()):.0%}" if name in each else "–" for each in shares)]
+        [
+            name,
+            *(
+                f"{each[name]:,} · {percent(each[name] / sum(each.values()), 0)}" if name in each else "–"
+                for each in shares
+            ),
+        ]
         for name in names
     ]
     rows.append(["in all", *(f"{sum(each.values()):,}" for each in shares)])

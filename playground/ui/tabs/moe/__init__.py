@@ -35,12 +35,13 @@ def build(page: Page) -> None:
         with gr.Row(elem_id="moe-pair", equal_height=False):
             frame = build_frame(page)
         table = gr.HTML(
-            # speeds take seconds to measure: they come when the tab is opened
-            pair_table(compare.view_of(None, frame.dense.value, frame.moe.value)),
+            # speeds take seconds to measure: they come when the tab is opened, as does the verdict
+            pair_table(compare.view_of(None, frame.dense.value, frame.moe.value, judged=False)),
             padding=False,
             elem_id="moe-table",
         )
     compare.connect(frame, table)
+    page.share("moe.pair", (compare.view_of, frame.looked_at))
     with frame.part(sidebyside.TITLE, "sidebyside", open=False):
         sidebyside.build(frame)
     for name in PARTS:

@@ -32,7 +32,7 @@ class Compare(Following):
 
     def __init__(self, page: Page):
         super().__init__(page)
-        opening = self._shipped()
+        opening = self.view_of(None, *(first_choice(page, experts) for experts in (False, True)), judged=False)
         with gr.Row(equal_height=False):
             with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
                 self.c = controls(page.limits)
@@ -66,7 +66,8 @@ class Compare(Following):
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.timer.tick(self.look, who, followed, **QUIETLY)
         page.on_load(self.attach, who, [*followed, *chosen])
-        Turns("moe-table").calls(page.tab.select, self.timed, [page.visitor, frame.looked_at], [table], slow=True)
+        late = [r["verdict"], r["verdict_chart"], table]
+        Turns("moe-table").calls(page.tab.select, self.opened, [page.visitor, frame.looked_at], late, slow=True)
         self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
         for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later
@@ -132,12 +133,17 @@ class Compare(Following):
         out.pop(self.made, None)  # what was just chosen stays chosen
         return out
 
-    def timed(self, visitor: str, looked_at: str) -> Any:
-        """The tab was opened: the table with its speeds, which take seconds to measure the first time."""
+    def opened(self, visitor: str, looked_at: str) -> Any:
+        """The tab was opened: the verdict, and the table with its speeds, which take seconds the first time."""
         view = self.view_of(visitor, *each(looked_at))
         if view is None or view.active or self.board.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
-        return quoted(self.table_of(view, visitor), model=view.name)
+        shown = {
+            self.r["verdict"]: watch.verdict(view),
+            self.r["verdict_chart"]: show(*watch.verdict_chart(view)),
+            self.table: self.table_of(view, visitor),
+        }
+        return quoted(shown, model=view.name)
 
     def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
         """A comparison has brought forth its pair: the parts below turn to it."""
@@ -146,7 +152,9 @@ class Compare(Following):
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
-    def view_of(self, visitor: str | None, dense: str | None, moe: str | None) -> PairView | None:
+    def view_of(
+        self, visitor: str | None, dense: str | None, moe: str | None, *, judged: bool = True
+    ) -> PairView | None:
         """The comparison that made these two, else the two as they are; None where one is missing."""
         for job in self.board.of(visitor, kind=ComparisonJob):
             if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.checkpoints) == 2:
@@ -157,10 +165,7 @@ class Compare(Following):
         except ValueError:
             return None
         recorded = all(str(model_id).startswith("shipped-") for model_id in (dense, moe))
-        return pair_of(dense, pair[0], moe, pair[1], recorded=recorded)
-
-    def _shipped(self) -> PairView | None:
-        return self.view_of(None, *(first_choice(self.page, experts) for experts in (False, True)))
+        return pair_of(dense, pair[0], moe, pair[1], recorded=recorded, judged=judged)
 
     def chosen(self, visitor: str | None, dense: str | None, moe: str | None, *axes: str) -> PairView | None:
         """See `Following.chosen`."""

@@ -10,27 +10,8 @@ import gradio as gr
 from ....figures import palette
 from ....figures.routing import expert_color
 
-# 'select' is named for gr.HTML, which looks up the events of a component in this text.
-_ON_LOAD = """
-const pick = (target) => {
-  const token = target.closest && target.closest("[data-token]");
-  if (token) trigger("select", {index: [0, Number(token.dataset.token)], value: token.textContent});
-};
-element.addEventListener("click", (event) => pick(event.target));
-element.addEventListener("keydown", (event) => {
-  const token = event.target.closest && event.target.closest("[data-token]");
-  if (!token || event.ctrlKey || event.metaKey || event.altKey) return;
-  const all = Array.from(element.querySelectorAll("[data-token]")), at = all.indexOf(token), last = all.length - 1;
-  const steps = { ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last };
-  const to = steps[event.key];
-  if (to !== undefined) {
-    const next = all[Math.min(Math.max(to, 0), last)];
-    token.tabIndex = -1; next.tabIndex = 0; next.focus();
-  } else if (event.key === "Enter" || event.key === " ") pick(token);
-  else return;
-  event.preventDefault();
-});
-"""
+# 'select' is named for gr.HTML, which looks up the events of a component in this text
+_ON_LOAD = "window.playgroundTokens(element, trigger); /* 'select' */"
 
 
 def ExpertText(*, elem_id: str) -> gr.HTML:
@@ -54,7 +35,7 @@ def expert_text(
         )
         mark = ' class="followed" aria-current="true"' if t == followed else ""
         spans.append(
-            f'<span data-token="{t}"{mark} tabindex="{-(t != stop)}" role="button" '
+            f'<span data-token="{t}" data-place="0:{t}"{mark} tabindex="{-(t != stop)}" role="button" '
             f'style="{expert_style(first[shown][t])}" '
             f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</span>'
         )

@@ -73,11 +73,14 @@ class Frame:
 
         def renew(question: Question, *sure: gr.Textbox) -> Callable[[], dict]:
             values = question.values
-            pair = values[self.looked_at]
+            steps = (page.step_of(values[inputs[0]], model_id) for model_id in each(values[self.looked_at]))
+            pair = f"{values[self.looked_at]} {' '.join(map(str, steps))}"  # and whose weights they have
             seen = {page.opened: "moe", unfolded: UNFOLDED}
             if values[shown] == pair or any(values[c] != seen[c] for c in seen if c and c not in sure):
                 return dict
-            now = dict(zip((self.dense, self.moe), each(pair)))  # the pickers may hold them a moment later
+            now = dict(
+                zip((self.dense, self.moe), each(values[self.looked_at]))
+            )  # the pickers may hold them a moment later
             arguments = [now.get(component, values[component]) for component in inputs]
             more = [question.request] if linked else []
             about = model_facts(page.registry, arguments[0], *arguments[1:])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 
 from ....decoding import SamplingConfig, generate
-from ....figures.wire import bytes_text, signed
+from ....figures.wire import signed
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
 from ....service.limits import training_memory
@@ -59,9 +59,9 @@ def pair_table(
     rows += [
         took,
         _compared("FLOPs of training", spent(dense), spent(moe), lambda v: f"{v:.3g}"),
-        _compared("memory of the weights", weights(dense.config), weights(moe.config), bytes_text),
-        _compared("… read for one token", active_bytes(dense.config), active_bytes(moe.config), bytes_text),
-        _compared("memory of a training step, about", _step_memory(dense), _step_memory(moe), bytes_text),
+        _compared("memory of the weights", weights(dense.config), weights(moe.config), _megabytes),
+        _compared("… read for one token", active_bytes(dense.config), active_bytes(moe.config), _megabytes),
+        _compared("memory of a training step, about", _step_memory(dense), _step_memory(moe), _megabytes),
     ]
     rows += _losses(view)
     whose = "" if apart else f"{view.name}, under way" if view.active else view.name
@@ -166,6 +166,10 @@ def _compared(name: str, dense: float | None, moe: float | None, written: Callab
     if dense is None or moe is None:
         return [name, *("–" if v is None else written(v) for v in (dense, moe)), ""]
     return [name, written(dense), written(moe), _times(dense, moe)]
+
+
+def _megabytes(count: float) -> str:
+    return f"{count / 1e6:,.{2 if count < 1e7 else 0}f} MB"
 
 
 def _times(dense: float, moe: float) -> str:

@@ -60,6 +60,7 @@ class Unbalanced(Following):
         self.halt.click(self.stop, [visitor], views, **QUIETLY)
         self.timer.tick(self.look, [visitor], views, **QUIETLY)
         self.page.on_load(self.attach, [visitor], views)
+        self.page.share("balance.steps", self.steps)
 
     def train(self, visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
         """Press Train all three: begin, or stand in line."""

@@ -88,6 +88,7 @@ def verdict(view: PairView | None) -> str:
         parts.append(theme.notice(view.withheld, "warning"))
     if not parts:
         waiting = "The verdict comes with the first completed pair." if view.active else "There is no verdict yet."
+        waiting = "The two are being judged on fresh text …" if view.state == "recorded" else waiting
         parts.append(quiet(waiting))
     return "".join(parts)
 

@@ -36,6 +36,7 @@ def build(page: Page) -> None:
     settings.connect()
     running = Running(page, settings, results)
     running.connect()
+    page.share("train.running", running)
     with accordion:
         takeaway.build(page, running.view_of)
         hub.build(page)

@@ -10,15 +10,16 @@ from typing import Any
 import gradio as gr
 
 from .... import links
-from ....links import SEEN_ONLY, LinkError, RunCard, chosen_losses, machine_kind, repetition
+from ....links import SEEN_ONLY, LinkError, RunCard, repetition
 from ....model import PRESETS
+from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
-from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec, Source
+from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...links import broken, copying, query_of
+from ...links import broken, copying, is_here, query_of
 from ...page import QUIETLY, Page
 from .settings import Settings
 
@@ -47,14 +48,14 @@ class LinkedRuns:
 
         def wire() -> None:
             outputs = [*self.form_parts, *note, page.tabs]
-            page.on_load(self.open, None, [*outputs, page.shared("links.note")])
+            page.on_load(self.open, [page.visitor], [*outputs, page.shared("links.note")])
 
         page.later(wire)
 
-    def open(self, request: gr.Request) -> dict:
-        """A browser opened the page: set the form up if its address holds a run."""
+    def open(self, visitor: str, request: gr.Request) -> dict:
+        """A browser opened the page: set the form up if its address holds a run whose model is not here already."""
         query, note = query_of(request), self.page.shared("links.note")
-        if "run" not in query:
+        if "run" not in query or is_here(self.page, query, visitor):
             return gr.skip()
         try:
             card = RunCard.from_letters(query["run"])
@@ -121,33 +122,6 @@ class LinkedRuns:
 # ---- a run's card ----------------------------------------------------------------------------------------------------
 
 
-def card_of(view: RunView, spec: RunSpec) -> RunCard:
-    """The card of a run: with its losses, unless its settings alone do not lead to them."""
-    source, training = spec.source, spec.training
-    losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
-    return RunCard(
-        text=source.kind,
-        model=spec.model,
-        training=training,
-        tokenizer=spec.tokenizer,
-        vocab_size=spec.vocab_size,
-        text_hash=view.corpus_key.split("/")[0][: links.HASH_LETTERS],
-        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
-        losses=losses,
-        machine=_machine_of(view),
-    )
-
-
-def run_letters(view: RunView, spec: RunSpec | None) -> str:
-    """The letters of a link to this run; empty where there is no run to link to."""
-    if spec is None or view.state != "finished" or not view.corpus_key:
-        return ""
-    try:
-        return card_of(view, spec).to_letters()
-    except LinkError:
-        return ""
-
-
 def has_link(view: RunView, spec: RunSpec | None) -> bool:
     """Whether others can be led to it: it ships with the project, or can be trained again."""
     return view.id.startswith("shipped-") or bool(run_letters(view, spec))
@@ -172,7 +146,7 @@ def match(view: RunView, spec: RunSpec | None) -> str:
         )
     if not card.losses:
         return theme.notice("The link holds no losses to compare with: its run was trained on in parts.", "info")
-    told = repetition(card, view.history.evaluations, _machine_of(view), over=not view.active)
+    told = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
     return theme.notice(told.sentence, {"matched": "good", "differs": "warning", "open": "info"}[told.kind])
 
 
@@ -186,21 +160,9 @@ def _ends(view: RunView, card: RunCard) -> str:
     )
 
 
-def _machine_of(view: RunView) -> str:
-    device, _, precision = view.device.partition(", ")
-    return machine_kind(device, precision)
-
-
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
 _SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "outlook", "changes")
-
-
-def spec_of(card: RunCard) -> RunSpec:
-    """The run that a card describes; of a visitor's own text it knows only that it is one."""
-    repo, filename, repo_type = card.hub or ("", "", "dataset")
-    source = Source(card.text, repo=repo, filename=filename, repo_type=repo_type)
-    return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:

@@ -45,7 +45,7 @@ class Running(Following):
         self.settings, self.c, self.r = settings, settings.c, results
         self.linked = LinkedRuns(page, settings)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
-        self.views = [*results.values(), *buttons, self.timer, page.model]
+        self.views = [*results.values(), *buttons, self.timer, page.model, page.weights]
 
     def connect(self) -> None:
         """Bind them."""
@@ -83,7 +83,7 @@ class Running(Following):
             spec = form.run_spec(named, source, self.page.limits)
             card, spec = self.linked.applied(values[self.c["letters"]], spec)
             job = self.board.start(visitor, spec, repeats=card)
-        return self.follow(job, request, job.id, values[self.r["beside"]])
+        return self.follow(job, request, values[self.page.model], values[self.r["beside"]])
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
         """Press Resume: go on with the run that is shown, or train a finished one for as many steps again."""
@@ -220,6 +220,9 @@ class Running(Following):
             c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
             self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
+        if own and not view.active:
+            weights = f"{view.id} {self.page.step_of(visitor, view.id)}"
+            parts[self.page.weights] = (weights, lambda: weights)
         out = follower.only_new(parts, view, whole=whole)
         drawn = [job.view() for job in alike if job.id in ticked]
         out[r["curve"]] = follower.feed.update(*watch.curve(view, drawn))

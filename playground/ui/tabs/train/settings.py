@@ -44,7 +44,7 @@ class Settings:
         c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
         own = [c[name] for name in texts.OWN]
         for listen in (
-            c["text"].input,
+            c["text"].change,  # `input` says nothing of a pasted text
             c["upload"].upload,
             c["upload"].clear,
             c["own_kind"].input,
@@ -193,6 +193,9 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
+    if 0 < training.sample_every < training.steps:
+        first = pace.seconds(config, training.replace(steps=training.sample_every))
+        words += f" Its first text comes after {training.sample_every:,} steps: {theme.duration(first)}."
     tokens, _ = suited_for(named)
     suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
     if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:

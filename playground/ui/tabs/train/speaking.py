@@ -103,8 +103,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     shares = [Share(record["right"], record["of"]) for record in found]
     steps, intervals = [record["step"] for record in found], [share.interval for share in shares]
     values = [share.right / share.of for share in shares]
-    language = LANGUAGES[view.language]
-    what = f"{language.units[1]} {language.right}"
+    what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
     words = f"{what.capitalize()}, of {shares[-1].of} that it wrote. {skill.describe_skill(steps, values, intervals)}"

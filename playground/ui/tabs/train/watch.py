@@ -12,6 +12,7 @@ import torch
 
 from ....data import visible
 from ....figures import candidates, embeddings, gradients, loss, parameters
+from ....figures.wire import bytes_text
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ....service.views import RunView
 from ... import theme
@@ -313,7 +314,7 @@ def parameter_table(config: ModelConfig | None) -> str:
     cost = (
         f'<p class="quiet-line">One token costs {forward:,} floating-point operations to read and {training:,} to '
         f"learn from; the cache of a full context of {config.context_length:,} takes "
-        f"{config.cache_bytes() / 1024:,.0f} KiB.</p>"
+        f"{bytes_text(config.cache_bytes())}.</p>"
     )
     return theme.table(("component", "parameters", "of this model", "of GPT-2 small"), rows, total=True) + cost
 

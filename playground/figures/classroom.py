@@ -1,0 +1,135 @@
+"""A class in pictures: everybody's validation curve on one ladder, and the spread of runs that differ in one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import palette
+from .loss import rung_labels, rung_line
+from .shapes import Figure, axis, figure, lines, names
+from .wire import escaped
+
+Curve = tuple[str, Sequence[tuple[int, float]]]
+"""Whose it is, and its (step, validation loss)."""
+
+
+def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (), *, height: int = 340) -> Figure:
+    """Every student's validation curve, thin, and the median of those that were measured at a step, thick."""
+    traces = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [step for step, _ in points],
+            "y": [round(loss, 4) for _, loss in points],
+            "name": escaped(name),
+            "line": {"color": palette.DENSE, "width": 1.2},
+            "opacity": 0.55,
+            "showlegend": False,
+            "hovertemplate": "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>",
+        }
+        for name, points in curves
+    ]
+    middle = medians(curves)
+    if len(curves) > 2 and middle:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "x": [step for step, _ in middle],
+                "y": [round(loss, 4) for _, loss in middle],
+                "name": "median",
+                "line": {"color": palette.INK, "width": 2.4, "dash": "dot"},
+                "hovertemplate": "median: %{y:.4f} at step %{x}<extra></extra>",
+            }
+        )
+    return lines(
+        traces,
+        height,
+        axis("optimizer steps"),
+        axis("validation, nats per token", tickformat=".2~f", **({} if curves or rungs else {"showticklabels": False})),
+        shapes=[rung_line(name, value) for name, value in rungs],
+        annotations=rung_labels(rungs, height, False),
+        margin={"l": 52, "r": 20, "t": 24, "b": 44},
+        showlegend=False,
+        hovermode="closest",
+    )
+
+
+def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
+    """(step, median loss) at the steps at which at least half of the curves, and three, were measured."""
+    at: dict[int, list[float]] = {}
+    for _, points in curves:
+        for step, loss in points:
+            at.setdefault(step, []).append(loss)
+    enough = max(3, len(curves) / 2)
+    return [(step, float(np.median(losses))) for step, losses in sorted(at.items()) if len(losses) >= enough]
+
+
+def describe_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]], left_out: int) -> str:
+    """Where the class stands."""
+    if not curves:
+        return "No run of the class has been measured yet."
+    last = [points[-1][1] for _, points in curves]
+    n = len(curves)
+    words = f"{n} run{'s' if n > 1 else ''}, the last of each student"
+    words += f": validation loss from {min(last):.4f} to {max(last):.4f}, median {float(np.median(last)):.4f}"
+    floor = dict(rungs).get("floor")
+    words += f"; the floor is {floor:.4f}." if floor is not None else "."
+    if left_out:
+        other = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
+        words += f" {other} from another text or in other tokens and cannot be drawn on this scale."
+    return words
+
+
+def class_spread(
+    groups: Sequence[tuple[str, Sequence[float], Sequence[str], float, float | None]],
+    unit: str = "nats per token",
+    *,
+    height: int = 340,
+) -> Figure:
+    """A dot for every run, the mean as a line beside them, its interval as a bar where there are enough.
+
+    Args:
+        groups: (label, losses, whose, mean, half the interval or None).
+    """
+    traces = []
+    for i, (label, losses, owners, mean, margin) in enumerate(groups):
+        # side by side in the order of their losses, so that equal ones do not hide each other
+        order = np.argsort(np.argsort(losses))
+        place = i - 0.3 + 0.3 * (order + 0.5) / max(len(losses), 1)
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [round(float(x), 3) for x in place],
+                "y": [round(float(y), 4) for y in losses],
+                "text": [escaped(name) for name in owners],
+                "name": escaped(label),
+                "marker": {"color": palette.DENSE, "size": 9, "opacity": 0.75},
+                "hovertemplate": "%{text}: %{y:.4f}<extra></extra>",
+            }
+        )
+        bar = {"type": "data", "array": [round(margin or 0, 5)], "color": palette.INK, "thickness": 2, "width": 7}
+        said = "mean %{y:.4f}" + (f" ± {margin:.4f}" if margin is not None else ", too few for an interval")
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [i + 0.2],
+                "y": [round(mean, 4)],
+                "name": escaped(f"{label}, mean"),
+                "marker": {"color": palette.INK, "size": 10, "symbol": "diamond"},
+                "hovertemplate": f"{said}<extra></extra>",
+                **({"error_y": bar} if margin is not None else {}),
+            }
+        )
+    x = names(
+        [label for label, *_ in groups],
+        length=40 if len(groups) < 4 else 20,
+        range=[-0.6, max(len(groups), 1) - 0.4],
+        fixedrange=True,
+    )
+    y = axis(unit, tickformat=".4~f", **({} if groups else {"showticklabels": False}))
+    return figure(traces, height, xaxis=x, yaxis=y, margin={"l": 62, "r": 12, "t": 16, "b": 44})

@@ -1,0 +1,273 @@
+"""Guess the next token: bets on a text that nobody learned from, scored in bits, beside who counts, learned or knows.
+
+V = vocabulary. A bet is a probability for every token, and costs −log2 of what it gave to the one that came: the only
+score by which nobody does better than by betting what he believes (Good 1952, Kelly 1956; Cover and King 1978 had
+people bet on the next letter).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from ..data import Corpus
+from ..data.guessers import Guesser
+from ..data.languages import ExactModel
+from ..model import Transformer
+from ..training.verdict import student_t
+
+CHIPS = 100
+SPREAD = 1
+"""Chips of every bet that lie evenly on all tokens: nothing that comes costs infinitely much."""
+SHOWN = {"char": 24}
+"""Tokens of a text that stand there before the first bet; of longer tokens than characters SHOWN_ELSE."""
+SHOWN_ELSE = 8
+ROUNDS = 40
+"""Bets of one text at most."""
+PART = 5000
+"""Tokens of a long held-out text in which a beginning is looked for."""
+ENOUGH = 10
+"""Bets from which on the players are compared."""
+YOU, BIGRAM, MODEL, PERFECT = "you", "bigram", "model", "perfect"
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A text to bet on. Who bets at a place has seen `ids` from the start of its window up to it, and nothing else."""
+
+    ids: tuple[int, ...]
+    asked: tuple[tuple[int, int], ...]
+    """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is asked for."""
+    begins: tuple[int, ...] = ()
+    """Where documents begin, each of which knows nothing of the one before."""
+
+    def known(self, n: int) -> tuple[int, ...]:
+        """The window before the n-th bet."""
+        start, place = self.asked[n]
+        return self.ids[start:place]
+
+
+def passage(corpus: Corpus, context: int, seed: int) -> Passage:
+    """A part of what a corpus holds out, or a new text of its language, to be read by a model of this context.
+
+    Raises ValueError where the held-out part has no two tokens.
+    """
+    rng = np.random.default_rng(seed)
+    if corpus.documents:
+        return _documents(corpus, context, rng)
+    shown = SHOWN.get(corpus.tokenizer.kind, SHOWN_ELSE)
+    if corpus.language is not None:
+        # odd seeds are never used for training text
+        tokens = corpus.tokenizer.encode(corpus.language.sample(12 * (shown + ROUNDS), seed=2 * seed + 1))
+    else:
+        part = int(rng.integers(max(len(corpus.val) - PART, 0) + 1))
+        tokens = corpus.val[part : part + PART].tolist()
+    if len(tokens) < 2:
+        raise ValueError("the part of the text that was held out is a single token: there is nothing to bet on")
+    shown = max(min(shown, len(tokens) // 3, max(context // 2, 1)), 1)
+    length = min(shown + ROUNDS, len(tokens))
+    texts = [corpus.tokenizer.token_text(token) for token in tokens[: len(tokens) - length + 1]]
+    # at the beginning of a line, with the break before it, else of a word; the players read that break, too
+    starts = [i for i, text in enumerate(texts) if "\n" in text] or [i for i, text in enumerate(texts) if " " in text]
+    start = int(rng.choice(starts or range(len(texts))))
+    ids = tuple(tokens[start : start + length])
+    return Passage(ids, tuple((max(place - context, 0), place) for place in range(shown, length)))
+
+
+def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passage:
+    """Whole documents in any order, each from its second token on."""
+    ends = [i for i, token in enumerate(corpus.val.tolist()) if token < 0]
+    documents = [corpus.val[a:b].tolist() for a, b in zip([0, *(end + 1 for end in ends)], ends)]
+    ids: list[int] = []
+    begins: list[int] = []
+    asked: list[tuple[int, int]] = []
+    for i in rng.permutation(len(documents)).tolist():
+        begun = len(ids)
+        begins.append(begun)
+        ids += documents[i]
+        asked += [(max(begun, place - context), place) for place in range(begun + 1, len(ids))]
+    if not asked:
+        raise ValueError("the texts that were held out have one token each: there is nothing to bet on")
+    return Passage(tuple(ids[: asked[:ROUNDS][-1][1] + 1]), tuple(asked[:ROUNDS]), tuple(begins))
+
+
+# ---- the visitor's bet -----------------------------------------------------------------------------------------------
+
+
+def spread(chips: Mapping[int, int], vocab_size: int) -> np.ndarray:
+    """What chips on some tokens say of all (V,): those that were not placed, at least SPREAD, lie evenly on all."""
+    placed = sum(chips.values())
+    assert all(n > 0 for n in chips.values()) and placed <= CHIPS - SPREAD, chips
+    bet = np.full(vocab_size, (CHIPS - placed) / vocab_size)
+    for token, n in chips.items():
+        bet[token] += n
+    return bet / CHIPS
+
+
+def trust(right: int, choices: int) -> float:
+    """How much the next choice of a single token counts for, after so many of which so many came true.
+
+    The estimate that loses least to whoever had known the share from the start (Krichevsky and Trofimov 1981): a half
+    at first, and never all or nothing.
+    """
+    return (right + 0.5) / (choices + 1)
+
+
+def single(token: int, trusted: float, vocab_size: int) -> np.ndarray:
+    """What the choice of one token says of all (V,): it has this probability, and all others share the rest."""
+    bet = np.full(vocab_size, (1 - trusted) / max(vocab_size - 1, 1))
+    bet[token] = trusted
+    return bet / bet.sum()
+
+
+# ---- the others' bets ------------------------------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def model_bets(model: Transformer, known: Sequence[int]) -> np.ndarray:
+    """log2 of the model's probabilities (V,) after these tokens. Raises ValueError where they are no numbers."""
+    logits = model(torch.tensor([list(known)])).logits[0, -1].double()
+    bets = (logits.log_softmax(0) / math.log(2)).numpy()
+    if np.isnan(bets).any():
+        raise ValueError("this model's scores are not numbers, so it cannot bet: choose another model")
+    return bets
+
+
+def counted_bets(bigram: Guesser, known: Sequence[int]) -> np.ndarray:
+    """log2 of the probabilities (V,) by counting what followed the last token."""
+    return np.log2(bigram.next_token(known))
+
+
+def exact_bets(exact: ExactModel, known: Sequence[int]) -> np.ndarray:
+    """log2 of the language's own probabilities (V,) after these tokens, wherever in a text they may stand."""
+    belief = exact.anywhere
+    for token in known:
+        belief = exact.read(belief, token)[1]
+    with np.errstate(divide="ignore"):
+        return np.log2(exact.next_token(belief))
+
+
+# ---- the score -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bet:
+    """What one player had bet."""
+
+    bits: float
+    """What it cost: −log2 of the probability of the token that came."""
+    favourite: int
+    """The token that had the most."""
+    share: float
+    """The favourite's probability."""
+
+
+def cost(bets: np.ndarray, token: int) -> Bet:
+    """The cost of bets (V,), given as log2 of probabilities, when this token came."""
+    favourite = int(bets.argmax())
+    return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]))
+
+
+@dataclass(frozen=True)
+class Round:
+    """One token that has come."""
+
+    token: int
+    bets: Mapping[str, Bet]
+    """By player."""
+    right: bool | None
+    """Whether the visitor's single choice came true; None where chips were spread."""
+
+
+@dataclass
+class Game:
+    """One visitor's bets on one text."""
+
+    passage: Passage
+    vocab_size: int
+    rounds: list[Round] = field(default_factory=list)
+
+    @property
+    def over(self) -> bool:
+        """Whether the text has ended."""
+        return len(self.rounds) == len(self.passage.asked)
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """The window that the next bet knows."""
+        return self.passage.known(len(self.rounds))
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """All tokens that may be shown by now."""
+        return self.passage.ids if self.over else self.passage.ids[: self.passage.asked[len(self.rounds)][1]]
+
+    @property
+    def trust(self) -> float:
+        """What a choice of a single token counts for now."""
+        choices = [each.right for each in self.rounds if each.right is not None]
+        return trust(sum(choices), len(choices))
+
+    def choose(self, token: int) -> np.ndarray:
+        """The bet (V,) of a single token."""
+        return single(token, self.trust, self.vocab_size)
+
+    def settle(self, bet: np.ndarray, others: Mapping[str, np.ndarray], chosen: int | None = None) -> Round:
+        """Show the next token: what the visitor's bet (V,) and the others' (V,), as log2, have cost."""
+        token = self.passage.ids[self.passage.asked[len(self.rounds)][1]]
+        bets = {YOU: cost(np.log2(bet), token)} | {name: cost(bets, token) for name, bets in others.items()}
+        self.rounds.append(Round(token, bets, None if chosen is None else chosen == token))
+        return self.rounds[-1]
+
+    @property
+    def players(self) -> list[str]:
+        """Who has bet."""
+        return list(self.rounds[-1].bets) if self.rounds else []
+
+    def bits(self, player: str) -> np.ndarray:
+        """What every bet of a player has cost."""
+        return np.array([each.bets[player].bits for each in self.rounds])
+
+    def behind(self, other: str) -> tuple[float, float]:
+        """How many bits per token the visitor loses more than another player, with half the width of a 95 % interval.
+
+        By the differences of the two on the same tokens, as if those were independent of each other.
+        """
+        differences = self.bits(YOU) - self.bits(other)
+        n = len(differences)
+        if n < 2:
+            return float(differences.mean()) if n else 0.0, math.inf
+        return float(differences.mean()), student_t(n - 1) * float(differences.std(ddof=1)) / math.sqrt(n)
+
+
+def in_words(game: Game) -> str:
+    """A fair summary of the bets so far; empty before there are enough."""
+    n = len(game.rounds)
+    if (n < ENOUGH and not game.over) or not n:
+        return ""
+    means = {player: float(game.bits(player).mean()) for player in game.players}
+    named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", PERFECT: "perfect"}
+    said = ", ".join(f"{name} {means[player]:.2f}" for player, name in named.items() if player in means)
+    words = f"Bits per token after {n} bets: {said}. "
+    words += f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
+    gap, margin = game.behind(MODEL)
+    if abs(gap) > margin:
+        less = "more" if gap > 0 else "less"
+        words += f"You lose {abs(gap):.2f} ± {margin:.2f} bits {less} than the model per token: "
+        words += "more than luck easily explains."
+    elif math.isfinite(margin):
+        words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
+        words += f"{n} bets are too few to say who guesses better."
+    if PERFECT in means and min(means.values()) < means[PERFECT] - 0.005:
+        words += " Who is below perfect had luck: over many bets nobody stays there."
+    return words
+
+
+def typed_text(text: str) -> str:
+    """What a visitor typed for a token, with the signs by which white space is shown read as white space."""
+    return re.sub("[␣⏎⇥]", lambda sign: {"␣": " ", "⏎": "\n", "⇥": "\t"}[sign[0]], text)

@@ -1,0 +1,504 @@
+"""Facts: what a lesson may say of the visitor's own run, model and view; a function each, named in one table.
+
+`loss` is of the lesson's own run, `chosen.loss` of the model that is chosen above all tabs, `green.loss` of the run
+that the lesson calls green. What is not there yet raises NotYet, which says what to do first.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..data.ladder import Ladder
+from ..decoding import SamplingConfig, count_projections, generate
+from ..decoding.sampling import probabilities
+from ..inspection import Look
+from ..inspection.cost import Cost, edit_cost
+from ..inspection.edits import SwitchOff
+from ..inspection.heads import EVEN, HABITS, head_scores
+from ..inspection.receipts import Receipt, receipt
+from ..inspection.replay import Appearance
+from ..inspection.roles import ROLES
+from ..inspection.slips import SLIPS, told
+from ..model import PRESETS
+from ..service.balance import KINDS, BalanceView
+from ..service.kept import Kept
+from ..service.verdicts import learned_by
+from ..service.views import PairView, RunView
+from ..storage import Checkpoint
+
+Value = float | int | str
+
+
+class NotYet(ValueError):
+    """Something that a fact is about is not there yet; the sentence says what to do."""
+
+
+def _absent(*_: Any) -> Any:
+    raise NotYet("That is not at hand here.")
+
+
+@dataclass
+class Scene:
+    """What one visitor has on the page at one moment. Each is asked for only where a fact needs it."""
+
+    run: Callable[[str], tuple[RunView, Checkpoint | None]] = _absent
+    """The run of this name, and its model once there is one; `chosen` for the model above all tabs."""
+    checkpoint: Callable[[], Checkpoint] = _absent
+    """The chosen model."""
+    look: Callable[[], Look] = _absent
+    place: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Layer, head, query and key that are chosen in Inspect."""
+    held_out: Callable[[Look], Any] = _absent
+    """Windows and targets to judge a change by."""
+    role: Callable[[Look], str] = _absent
+    """The chosen head's tested role."""
+    appeared: Callable[[Look], Appearance | None] = _absent
+    """When the habit of looking at what followed last time came up."""
+    pair: Callable[[], PairView] = _absent
+    balance: Callable[[], BalanceView] = _absent
+    generate_prompt: str = ""
+    dice: str = "thrown"
+    """none where Generate is greedy, kept where it keeps its seed."""
+    lesson_prompt: str = ""
+    _receipt: list[Receipt] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number or word, how it is found and how it is written."""
+
+    find: Callable[[Scene, str], Value]
+    """From the scene and the name of a run."""
+    digits: int = 4
+    about_run: bool = False
+    """Whether it is about a run, so that a run's name may stand before it."""
+
+
+def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
+    """Whether there is a fact of this name in a lesson with these runs."""
+    if name in FACTS:
+        return True
+    run, _, rest = name.partition(".")
+    if run == "slip":
+        slip, _, number = rest.partition(".")
+        return slip in SLIPS and (not number or f"{{{number}" in SLIPS[slip].truth)
+    return run in (*runs, "chosen") and rest in FACTS and FACTS[rest].about_run
+
+
+def value_of(scene: Scene, name: str) -> Value:
+    """The value of a fact, or of a number that stands for itself. Raises NotYet."""
+    run, _, rest = name.partition(".")
+    try:
+        if name in FACTS:
+            found = FACTS[name].find(scene, "run")
+        elif run == "slip":
+            found = _slip(rest)
+        elif rest in FACTS:
+            found = FACTS[rest].find(scene, run)
+        else:
+            found = float(name)
+    except NotYet:
+        raise
+    except ValueError as problem:  # a sentence of the rooms below
+        raise NotYet(str(problem)) from problem
+    if isinstance(found, float) and not math.isfinite(found):
+        raise NotYet("That number is not finite here.")
+    return found
+
+
+def written(name: str, value: Value) -> str:
+    """A fact's value as a sentence says it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) or float(value).is_integer():
+        return f"{int(value):,}".replace("-", "−")
+    plain = FACTS.get(name) or FACTS.get(name.partition(".")[2])
+    return f"{value:,.{plain.digits if plain else 2}f}".replace("-", "−")
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def _view(scene: Scene, run: str) -> RunView:
+    return scene.run(run)[0]
+
+
+def _ladder(scene: Scene, run: str) -> Ladder:
+    ladder = _view(scene, run).ladder
+    if ladder is None:
+        raise NotYet("The ladder is not measured yet: wait a moment.")
+    return ladder
+
+
+def _rung(name: str) -> Callable[[Scene, str], float]:
+    def find(scene: Scene, run: str) -> float:
+        value = getattr(_ladder(scene, run), name)
+        if value is None:
+            raise NotYet("This text's generator is not known, so nobody can tell its floor.")
+        return value
+
+    return find
+
+
+def _evaluation(column: str, index: int) -> Callable[[Scene, str], float]:
+    def find(scene: Scene, run: str) -> float:
+        values = _view(scene, run).history.evaluations[column]
+        if not values:
+            raise NotYet("Nothing has been measured yet: wait for the first evaluation.")
+        return values[index]
+
+    return find
+
+
+def _loss(scene: Scene, run: str) -> float:
+    return _evaluation("val_loss", -1)(scene, run)
+
+
+def _best(index: int) -> Callable[[Scene, str], Value]:
+    def find(scene: Scene, run: str) -> Value:
+        best = _view(scene, run).history.best
+        if best is None:
+            raise NotYet("Nothing has been measured yet: wait for the first evaluation.")
+        return best[index]
+
+    return find
+
+
+def _first_loss(scene: Scene, run: str) -> float:
+    view = _view(scene, run)
+    return (
+        _evaluation("val_loss", 0)(scene, run)
+        if view.history.evaluations["step"][:1] == [0]
+        else _rung("uniform")(scene, run)
+    )
+
+
+def _right(scene: Scene, run: str) -> float:
+    judged = [record for record in _view(scene, run).history.judged if record["of"]]
+    if not judged:
+        raise NotYet("Nobody has judged yet what it writes.")
+    return 100 * judged[-1]["right"] / judged[-1]["of"]
+
+
+def _passed(scene: Scene, run: str) -> str:
+    return (_ladder(scene, run).passed(_loss(scene, run)) or "none").replace(" ", "-")
+
+
+def _equally_likely(scene: Scene, run: str) -> str:
+    ladder = _ladder(scene, run)
+    return ladder.choices(_loss(scene, run))
+
+
+_said = Kept(entries=300, megabytes=4)
+SAID, WRITTEN = 48, 240
+"""Tokens of a short answer, and of a text whose copied part is measured."""
+
+
+def _answer(scene: Scene, run: str) -> str:
+    """What the run's model goes on with after the lesson's prompt, greedily, up to the end of its sentence."""
+    view, checkpoint = scene.run(run)
+    if checkpoint is None:
+        raise NotYet("Wait until the model is trained.")
+    prompt = scene.lesson_prompt or view.prompt
+    ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
+    if not ids:
+        raise NotYet("The prompt is empty.")
+
+    def write() -> str:
+        steps = generate(checkpoint.model, ids, SAID, SamplingConfig(greedy=True))
+        text = checkpoint.tokenizer.decode([step.tokens[0] for step in steps])
+        return re.split(r"(?<=[.!?])\s|\n", text.strip() + "\n", maxsplit=1)[0].strip()
+
+    return _said.get((prompt, "greedy"), write, owner=checkpoint.model)
+
+
+def _word(scene: Scene, run: str) -> str:
+    found = re.search(r"\w+", _answer(scene, run))
+    return found[0].lower() if found else "nothing"
+
+
+def _copied(scene: Scene, run: str) -> float:
+    """Percent of a longer text of the run's model that stands word for word in what it learned from."""
+    _, checkpoint = scene.run(run)
+    learned = learned_by(checkpoint.model) if checkpoint is not None else None
+    if learned is None:
+        raise NotYet("The text that this model learned from is not at hand, so nobody can compare.")
+    ids = checkpoint.tokenizer.encode(scene.lesson_prompt or "\n")[-checkpoint.config.context_length :]
+
+    def write() -> float:
+        steps = generate(checkpoint.model, ids or [0], WRITTEN, SamplingConfig(temperature=0.8, seed=1))
+        found = learned.compare(checkpoint.tokenizer.decode([step.tokens[0] for step in steps]))
+        return 100 * found.copied.right / max(found.copied.of, 1)
+
+    return _said.get((scene.lesson_prompt, "copied"), write, owner=checkpoint.model)
+
+
+# ---- the chosen model ------------------------------------------------------------------------------------------------
+
+
+def _config(name: str) -> Callable[[Scene, str], Value]:
+    return lambda scene, _: getattr(scene.checkpoint().config, name)
+
+
+def _next(scene: Scene, temperature: float = 1.0) -> tuple[str, torch.Tensor]:
+    """The likeliest token after the prompt of Generate, and all probabilities (V,) at a temperature."""
+    checkpoint = scene.checkpoint()
+    ids = checkpoint.tokenizer.encode(scene.generate_prompt or "")[-checkpoint.config.context_length :]
+    if not ids:
+        raise NotYet("The prompt is empty: type a beginning.")
+    with torch.inference_mode():
+        logits = checkpoint.model(torch.tensor([ids])).logits[:, -1].float()
+    found = probabilities(logits, torch.tensor([ids]), SamplingConfig(temperature=temperature))[0]
+    return checkpoint.tokenizer.token_text(int(found.argmax())), found
+
+
+def _share(temperature: float) -> Callable[[Scene, str], float]:
+    return lambda scene, _: 100 * _next(scene, temperature)[1].max().item()
+
+
+def _top(scene: Scene, _: str) -> str:
+    text = _next(scene)[0]
+    return {" ": "a space", "\n": "a line break"}.get(text, text.strip() or "nothing")
+
+
+# ---- what Inspect looks at -------------------------------------------------------------------------------------------
+
+
+def _looked(scene: Scene) -> tuple[Look, int, int, int, int]:
+    look = scene.look()
+    ends = (look.config.n_layers, look.config.n_heads, look.length, look.length)
+    return look, *(min(max(at, 0), end - 1) for at, end in zip(scene.place, ends))
+
+
+def _receipt(scene: Scene) -> Receipt:
+    if not scene._receipt:
+        scene._receipt.append(receipt(*_looked(scene)))
+    return scene._receipt[0]
+
+
+def _of_receipt(name: str) -> Callable[[Scene, str], float]:
+    return lambda scene, _: float(getattr(_receipt(scene), name))
+
+
+def _token(index: int) -> Callable[[Scene, str], str]:
+    def find(scene: Scene, _: str) -> str:
+        look, *place = _looked(scene)
+        return f"{place[index]} {look.tokens[place[index]]}"
+
+    return find
+
+
+def _watched(scene: Scene, _: str) -> str:
+    look, layer, head, query, _key = _looked(scene)
+    key = int(look.pattern(layer)[head, query].argmax())
+    return f"{key} {look.tokens[key]}"
+
+
+def _kind(scene: Scene, _: str) -> str:
+    """Where the chosen head's weight lies on this prompt, in one word."""
+    look, layer, head, *_place = _looked(scene)
+    scores = head_scores(look).of(layer, head)
+    if math.isnan(scores["previous"]):
+        raise NotYet("The prompt has one token only: type more.")
+    if scores["evenness"] >= EVEN:
+        return "even"
+    name = max(HABITS, key=lambda habit: -1 if math.isnan(scores[habit]) else scores[habit])
+    return name if scores[name] >= 0.4 else "elsewhere"
+
+
+_costs = Kept(entries=256, megabytes=1)
+
+
+def _cost(scene: Scene) -> Cost:
+    look, layer, head, *_place = _looked(scene)
+    judged = scene.held_out(look)
+    edit = SwitchOff(layer, "head", head)
+    key = (layer, head, look.ids if judged.stand_in else None)
+    return _costs.get(key, lambda: edit_cost(look.model, judged.inputs, judged.targets, [edit]), owner=look.model)
+
+
+def _cost_margin(scene: Scene, _: str) -> float:
+    margin = _cost(scene).margin
+    if not math.isfinite(margin):
+        raise NotYet("A single text cannot say how far this is from chance.")
+    return margin
+
+
+def _appeared(name: str) -> Callable[[Scene, str], Value]:
+    def find(scene: Scene, _: str) -> Value:
+        found = scene.appeared(scene.look())
+        if found is None:
+            raise NotYet(
+                "No head of this model looks at what followed last time, on this prompt: choose “Copying, watched”."
+            )
+        return f"layer {found.layer}, head {found.head}" if name == "head" else getattr(found, name)
+
+    return find
+
+
+def _jump(scene: Scene, _: str) -> float:
+    """Percent of a head's final habit that it gained between two neighbouring kept moments."""
+    before, after, final = (_appeared(name)(scene, "") for name in ("score_before", "score_after", "final"))
+    return 100 * (after - before) / final
+
+
+# ---- two models, and balance -----------------------------------------------------------------------------------------
+
+
+def _verdict(scene: Scene) -> Any:
+    view = scene.pair()
+    if view.verdict is None:
+        raise NotYet(view.withheld or "There is no verdict on these two yet.")
+    return view.verdict
+
+
+def _winner(scene: Scene, _: str) -> str:
+    found = _verdict(scene)
+    return "unclear" if not found.is_clear else "moe" if found.difference < 0 else "dense"
+
+
+def _side_of_zero(scene: Scene, _: str) -> str:
+    found = _verdict(scene)
+    return "outside" if abs(found.difference) > found.margin else "inside"
+
+
+def _dead(kind: str) -> Callable[[Scene, str], int]:
+    def find(scene: Scene, _: str) -> int:
+        run = scene.balance().runs.get(kind)
+        if run is None or not run.steps:
+            raise NotYet("The three runs have not been measured yet: wait a moment.")
+        return run.dead
+
+    return find
+
+
+def _entropy(kind: str) -> Callable[[Scene, str], float]:
+    def find(scene: Scene, _: str) -> float:
+        run = scene.balance().runs.get(kind)
+        if run is None or not run.entropy:
+            raise NotYet("The three runs have not been measured yet: wait a moment.")
+        return run.entropy[-1]
+
+    return find
+
+
+def _experts(scene: Scene, _: str) -> int:
+    config = scene.balance().config
+    return config.n_experts * config.n_layers
+
+
+# ---- constants of textbooks ------------------------------------------------------------------------------------------
+
+
+def _slip(rest: str) -> Value:
+    name, _, number = rest.partition(".")
+    found = told(name)
+    if found is None:
+        raise NotYet("The shipped model that this needs is not here.")
+    return SLIPS[name].numbers()[number] if number else found[1]
+
+
+def _projections(tokens: int, index: int) -> Callable[[Scene, str], int]:
+    return lambda *_: count_projections(5, tokens)[index]
+
+
+def _llama_gib(*_: Any) -> float:
+    return PRESETS["llama-7b"].config.cache_bytes(2048, bytes_per_number=2) / 2**30
+
+
+_WITH, _WITHOUT = list(KINDS)[:2]
+
+FACTS: dict[str, Fact] = {
+    # a run
+    "loss": Fact(_loss, about_run=True),
+    "training-loss": Fact(_evaluation("train_loss", -1), about_run=True),
+    "first-loss": Fact(_first_loss, about_run=True),
+    "best-loss": Fact(_best(1), about_run=True),
+    "best-step": Fact(_best(0), about_run=True),
+    "steps": Fact(lambda scene, run: _view(scene, run).history.last_step, about_run=True),
+    "risen": Fact(lambda scene, run: _loss(scene, run) - _best(1)(scene, run), about_run=True),
+    "apart": Fact(lambda scene, run: _loss(scene, run) - _evaluation("train_loss", -1)(scene, run), about_run=True),
+    "uniform": Fact(_rung("uniform"), about_run=True),
+    "unigram": Fact(_rung("unigram"), about_run=True),
+    "bigram": Fact(_rung("bigram"), about_run=True),
+    "floor": Fact(_rung("floor"), about_run=True),
+    "gap": Fact(lambda scene, run: _loss(scene, run) - _rung("floor")(scene, run), about_run=True),
+    "passed": Fact(_passed, about_run=True),
+    "choices": Fact(_equally_likely, about_run=True),
+    "tokens": Fact(lambda scene, run: round(math.exp(_rung("uniform")(scene, run))), about_run=True),
+    "unit": Fact(lambda scene, run: _ladder(scene, run).unit, about_run=True),
+    "right": Fact(_right, digits=1, about_run=True),
+    "answer": Fact(_answer, about_run=True),
+    "word": Fact(_word, about_run=True),
+    "copied": Fact(_copied, digits=0, about_run=True),
+    "name": Fact(lambda scene, run: _view(scene, run).name, about_run=True),
+    # the chosen model
+    "layers": Fact(_config("n_layers")),
+    "heads": Fact(_config("n_heads")),
+    "context": Fact(_config("context_length")),
+    "masked": Fact(lambda scene, _: "yes" if scene.checkpoint().config.causal else "no"),
+    "cache-bytes": Fact(lambda scene, _: scene.checkpoint().config.cache_bytes(1)),
+    "cache-bytes-full": Fact(lambda scene, _: scene.checkpoint().config.cache_bytes()),
+    "prompt": Fact(lambda scene, _: scene.generate_prompt.strip() or "nothing"),
+    "dice": Fact(lambda scene, _: scene.dice),
+    "likeliest": Fact(_top),
+    "likeliest-share": Fact(_share(1.0), digits=1),
+    "likeliest-cold": Fact(_share(0.5), digits=1),
+    "likeliest-hot": Fact(_share(2.0), digits=1),
+    "even-share": Fact(lambda scene, _: 100 / scene.checkpoint().config.vocab_size, digits=1),
+    # what Inspect looks at
+    "layer": Fact(lambda scene, _: _looked(scene)[1]),
+    "head": Fact(lambda scene, _: _looked(scene)[2]),
+    "asks": Fact(_token(2)),
+    "looks-at": Fact(_token(3)),
+    "watches-most": Fact(_watched),
+    "habit": Fact(_kind),
+    "score": Fact(_of_receipt("score")),
+    "exponential": Fact(_of_receipt("exponential"), digits=6),
+    "exponential-sum": Fact(_of_receipt("exponential_sum"), digits=6),
+    "weight": Fact(_of_receipt("weight"), digits=4),
+    "weight-percent": Fact(lambda scene, _: 100 * _receipt(scene).weight, digits=1),
+    "hand-difference": Fact(lambda scene, _: f"{_receipt(scene).largest_difference:.1e}"),
+    "head-cost": Fact(lambda scene, _: _cost(scene).difference),
+    "head-cost-size": Fact(lambda scene, _: abs(_cost(scene).difference)),
+    "head-cost-margin": Fact(_cost_margin),
+    "head-cost-before": Fact(lambda scene, _: _cost(scene).before),
+    "role": Fact(lambda scene, _: scene.role(scene.look())),
+    "role-words": Fact(lambda scene, _: ROLES[scene.role(scene.look())]),
+    "appeared-after": Fact(_appeared("before")),
+    "appeared-by": Fact(_appeared("after")),
+    "appeared-head": Fact(_appeared("head")),
+    "appeared-percent": Fact(
+        lambda scene, _: 100 * _appeared("after")(scene, "") / max(_view(scene, "chosen").history.last_step, 1),
+        digits=0,
+    ),
+    "appeared-jump": Fact(_jump, digits=0),
+    "appeared-score": Fact(_appeared("final"), digits=2),
+    # two models, and balance
+    "difference": Fact(lambda scene, _: _verdict(scene).difference),
+    "difference-size": Fact(lambda scene, _: abs(_verdict(scene).difference)),
+    "difference-margin": Fact(lambda scene, _: _verdict(scene).margin),
+    "seeds": Fact(lambda scene, _: _verdict(scene).seeds),
+    "winner": Fact(_winner),
+    "zero": Fact(_side_of_zero),
+    "experts": Fact(_experts),
+    "dead-with": Fact(_dead(_WITH)),
+    "dead-without": Fact(_dead(_WITHOUT)),
+    "entropy-with": Fact(_entropy(_WITH), digits=2),
+    "entropy-without": Fact(_entropy(_WITHOUT), digits=2),
+    "entropy-most": Fact(lambda scene, _: math.log2(scene.balance().config.n_experts), digits=2),
+    # constants
+    "made-3": Fact(_projections(3, 0)),
+    "made-3-cached": Fact(_projections(3, 1)),
+    "made-500": Fact(_projections(500, 0)),
+    "made-500-cached": Fact(_projections(500, 1)),
+    "times-500": Fact(lambda *_: round(_projections(500, 0)() / _projections(500, 1)())),
+    "llama-cache": Fact(_llama_gib, digits=1),
+}
+"""By the name that lesson files use; beside them `slip.NAME`, what is true of a slip, and `slip.NAME.NUMBER`."""

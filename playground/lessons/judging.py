@@ -1,0 +1,160 @@
+"""Judging: whether a step is done, which answer was right, how far off a guess was, and what is said then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .facts import NotYet, Scene, Value, value_of, written
+from .reading import Ask, Case, Condition, Step
+
+
+def holds(scene: Scene, condition: Condition | None) -> bool:
+    """Whether all comparisons hold. Raises NotYet where a fact is not there."""
+    return condition is None or all(_compared(scene, *part) for part in condition.parts)
+
+
+def _compared(scene: Scene, left: str, how: str, right: str) -> bool:
+    found = value_of(scene, left)
+    if how in ("is", "is not"):
+        try:
+            other: Value = value_of(scene, right)
+        except NotYet:
+            other = right  # a word
+        same = str(found) == str(other) or (
+            not isinstance(found, str) and not isinstance(other, str) and float(found) == float(other)
+        )
+        return same == (how == "is")
+    other = value_of(scene, right)
+    if isinstance(found, str) or isinstance(other, str):
+        return False
+    return {"<": found < other, ">": found > other, "<=": found <= other, ">=": found >= other}[how]
+
+
+def first(scene: Scene, cases: tuple[Case, ...]) -> str | None:
+    """What the first case says that holds; None where none does. Raises NotYet."""
+    return next((case.says for case in cases if holds(scene, case.when)), None)
+
+
+def filled(scene: Scene, words: str, otherwise: str | None = None) -> str:
+    """The words with every {fact} in its place, or `otherwise` for one that is not there. Raises NotYet without."""
+
+    def one(found: re.Match) -> str:
+        try:
+            return written(found[1], value_of(scene, found[1]))
+        except NotYet:
+            if otherwise is None:
+                raise
+            return otherwise
+
+    return re.sub(r"\{([^{}]*)\}", one, words)
+
+
+# ---- a guess ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A guess beside the truth."""
+
+    truth: Value
+    """A choice's name, or a number."""
+    right: bool | None
+    """None where the visitor's numbers do not decide it."""
+    words: str
+
+
+def checked(ask: Ask, guess: Any) -> Value:
+    """A guess as a page sent it. Raises ValueError for one that could not have been made."""
+    if ask.kind == "choice":
+        if guess not in ask.choices:
+            raise ValueError("Choose one of the answers")
+        return guess
+    if isinstance(guess, bool) or not isinstance(guess, (int, float)) or not ask.least <= guess <= ask.most:
+        raise ValueError(f"Choose a number from {ask.least:g} to {ask.most:g}")
+    return float(guess)
+
+
+def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
+    """The guess beside what the visitor's own numbers say. Raises NotYet where they are not there yet."""
+    answer = first(scene, ask.right)
+    if answer is None:
+        return Judged("unclear", None, "Your numbers do not decide this.")
+    if ask.kind == "choice":
+        return _judged_choice(
+            ask.choices, str(guess), answer if answer in ask.choices else str(_settled(scene, answer))
+        )
+    truth = float(value_of(scene, answer))
+    off, unit = float(guess) - truth, f" {ask.unit}" if ask.unit else ""
+    said, found = (_number(x, ask) for x in (float(guess), truth))
+    if abs(off) <= max(ask.near, 1e-9):
+        close = "Exactly" if abs(off) < 1e-9 else "Close"
+        return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
+    apart = " points" if ask.unit == "%" else unit
+    far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
+    return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
+
+
+def _settled(scene: Scene, answer: str) -> Value:
+    try:
+        return value_of(scene, answer)
+    except NotYet:
+        if answer == "unclear":
+            return answer
+        raise
+
+
+def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged:
+    if truth == guess:
+        return Judged(truth, True, f"Right: {_inside(choices[truth])}")
+    if truth not in choices:
+        return Judged(truth, None, f"You said: {_inside(choices[guess])} None of the answers fits what is found here.")
+    return Judged(truth, False, f"You said: {_inside(choices[guess])} It is: {_inside(choices[truth])}")
+
+
+def _inside(choice: str) -> str:
+    """A choice as a sentence's end."""
+    return choice if choice.endswith((".", "?", "…")) else f"{choice}."
+
+
+def _number(value: float, ask: Ask) -> str:
+    """As exactly as the scale, and to a tenth where a whole scale's value is none of its marks."""
+    digits = len(f"{ask.step:.6f}".rstrip("0").partition(".")[2])
+    shown = f"{value:,.{digits}f}" if digits else f"{value:,.1f}".removesuffix(".0")
+    return shown.replace("-", "−")
+
+
+def _times(guess: float, truth: float) -> str:
+    """How many times off, where that says something."""
+    if guess <= 0 or truth <= 0 or 0.5 < guess / truth < 2:
+        return ""
+    factor = guess / truth
+    return (
+        f", {factor:.0f} times as much"
+        if factor > 1
+        else ", a tenth of it or less"
+        if factor <= 0.1
+        else ", half of it or less"
+    )
+
+
+# ---- a step ----------------------------------------------------------------------------------------------------------
+
+
+def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
+    """What a step that is done says: of the guess first, then what it shows.
+
+    Raises NotYet where the guess cannot be judged; a sentence whose facts are not there says so instead.
+    """
+    judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
+    said = [judged.words] if judged else []
+    for group in step.show:
+        try:
+            words = first(scene, group)
+            if words is not None:
+                said.append(filled(scene, words))
+        except NotYet as problem:
+            said.append(str(problem))
+    return list(dict.fromkeys(said)), judged

@@ -1,0 +1,140 @@
+"""The words a lesson file may use: places on the page, controls it may set or ask for, and what counts as done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Something on the page that a step points at."""
+
+    selector: str
+    title: str
+    tab: str = ""
+    view: str = ""
+    """The view of Inspect that it stands in."""
+    fold: str = ""
+    """The id of the accordion that it stands in."""
+
+
+def _places(tab: str, view: str = "", fold: str = "", **known: tuple[str, str]) -> dict[str, Place]:
+    return {
+        name.replace("_", " "): Place(selector, title, tab, view, fold) for name, (selector, title) in known.items()
+    }
+
+
+PLACES: dict[str, Place] = {
+    "models": Place("#model", "the list of models"),
+    **_places(
+        "train",
+        train_button=("#train-button", "the Train button"),
+        source=("#source", "what it should learn"),
+        size=("#size", "the size"),
+        curve=("#curve", "the loss curve"),
+        run=("#status", "the run's numbers"),
+        ladder=("#rungs", "the ladder under the curve"),
+        samples=("#samples", "what it writes"),
+        talk=("#talk", "the button “Talk to it”"),
+        use_best=("#use-best", "the button “Use step …”"),
+        own_text=("#text", "your own text"),
+    ),
+    **_places(
+        "generate",
+        generate_button=("#generate-start", "the Generate button"),
+        prompt=("#generate-prompt", "the prompt"),
+        written_text=("#generate-text", "the text that was written"),
+        boldness=("#sampling-preset", "how bold it writes"),
+        temperature=("#generate-temperature", "the temperature"),
+        same_again=("#same-again", "“The same again”"),
+        choice=("#choice-chart", "the choice behind a token"),
+    ),
+    **_places(
+        "generate",
+        fold="fold-temperatures",
+        compare_temperatures=("#compare-temperatures", "the button “Compare temperatures”"),
+        four_temperatures=("#temperature-texts", "the four temperatures"),
+    ),
+    **_places(
+        "generate",
+        fold="fold-cache",
+        measure_cache=("#measure-cache", "the button “Measure with this prompt”"),
+        cache_proof=("#cache-proof", "the proof that both texts are the same"),
+        cache_times=("#cache-times", "the times with and without the cache"),
+    ),
+    **_places("inspect", head_place=("#inspect-place", "layer, head, query and key")),
+    **_places(
+        "inspect",
+        "heads",
+        pattern=("#inspect-head-chart", "the head's pattern"),
+        receipt=("#inspect-heads .receipt-paper", "the receipt"),
+    ),
+    **_places(
+        "inspect",
+        "edit",
+        change=("#edit-what", "what to change"),
+        apply=("#edit-apply", "the Apply button"),
+        effect=("#edit-bars", "the prediction before and after"),
+        measure_cost=("#edit-measure", "the button “Measure the cost”"),
+        cost=("#edit-cost", "what it costs"),
+        undo=("#edit-clear", "the button “Undo all”"),
+    ),
+    **_places(
+        "inspect",
+        "replay",
+        timeline=("#replay-timeline", "the timeline"),
+        moment=("#replay-slider", "the slider of moments"),
+        pattern_then=("#replay-pattern", "the pattern at that moment"),
+    ),
+    **_places(
+        "inspect",
+        "roles",
+        test_heads=("#inspect-habit", "what heads are tested for"),
+        roles=("#inspect-roles-chart", "the map of heads"),
+        role=("#inspect-role", "the chosen head's role"),
+    ),
+    **_places(
+        "inspect",
+        "cachewalk",
+        cache_walk=("#walk-panels", "the cache, token by token"),
+        cache_next=("#walk-next", "the button “Next”"),
+    ),
+    **_places(
+        "moe",
+        train_both=("#moe-train", "the button “Train both”"),
+        verdict=("#moe-verdict", "the verdict"),
+        difference=("#moe-difference", "the difference with its interval"),
+        routes=("#routing-text", "where each token went"),
+        followed_token=("#routing-followed", "the token that is followed"),
+    ),
+    **_places(
+        "moe",
+        fold="moe-breaking",
+        train_unbalanced=("#unbalanced-start", "the button “Train all three”"),
+        balance_run=("#unbalanced-said", "what the three runs came to"),
+        evenness=("#unbalanced-entropy", "how even the load is"),
+    ),
+}
+"""By the name that lesson files use."""
+
+TABS = ("train", "generate", "inspect", "moe")
+VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewalk", "sizes")
+
+_RUN = (
+    "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "
+    "eval_every sample_every patience batch_size"
+)
+SETS = (
+    *("tab", "view", "model", "balance.steps", "inspect.prompt"),
+    *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens")),
+    *(f"train.{name}" for name in _RUN.split()),
+)
+"""The controls that `set` may set."""
+WATCHED = (
+    *(f"generate.{name}" for name in ("prompt", "temperature", "greedy", "new_tokens", "seed", "same_again")),
+    *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "edits", "moment")),
+)
+"""The controls that a step may wait for."""
+
+DOINGS = ("run", "balance", "when", "pressed", "shown", "changed", "control")
+"""What `done` may say; see docs/lessons.md."""

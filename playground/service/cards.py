@@ -1,0 +1,62 @@
+"""From a run of this house to the card that repeats it, and back."""
+
+from __future__ import annotations
+
+from .. import links
+from ..links import LinkError, RunCard, chosen_losses, machine_kind
+from .runs import HUB_FILE, RunSpec, Source
+from .views import RunView
+
+
+def card_of(view: RunView, spec: RunSpec) -> RunCard:
+    """The card of a run: with its losses, unless its settings alone do not lead to them."""
+    source, training = spec.source, spec.training
+    losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
+    return RunCard(
+        text=source.kind,
+        model=spec.model,
+        training=training,
+        tokenizer=spec.tokenizer,
+        vocab_size=spec.vocab_size,
+        text_hash=view.corpus_key.split("/")[0][: links.HASH_LETTERS],
+        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
+        losses=losses,
+        machine=machine_of(view),
+    )
+
+
+def run_letters(view: RunView, spec: RunSpec | None) -> str:
+    """The letters of a link to this run; empty where there is no run to link to."""
+    if spec is None or view.state != "finished" or not view.corpus_key:
+        return ""
+    try:
+        return card_of(view, spec).to_letters()
+    except LinkError:
+        return ""
+
+
+def machine_of(view: RunView) -> str:
+    """The kind of machine that a run was made on."""
+    device, _, precision = view.device.partition(", ")
+    return machine_kind(device, precision)
+
+
+def spec_of(card: RunCard, text: str = "") -> RunSpec:
+    """The run that a card describes; a visitor's own text stands in no card and is given beside it."""
+    repo, filename, repo_type = card.hub or ("", "", "dataset")
+    source = Source(card.text, text=text, repo=repo, filename=filename, repo_type=repo_type)
+    return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
+
+
+def settings_card(spec: RunSpec) -> RunCard:
+    """The card of a run that nobody has trained yet."""
+    source = spec.source
+    return RunCard(
+        text=source.kind,
+        model=spec.model,
+        training=spec.training,
+        tokenizer=spec.tokenizer,
+        vocab_size=spec.vocab_size,
+        text_hash=links.text_hash(source.text) if source.text else "",
+        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
+    )

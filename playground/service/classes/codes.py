@@ -1,0 +1,118 @@
+"""Codes of four words that let students in, secrets of which only hashes are kept, and how often one may guess."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+
+from ..limits import CLASSES_PER_HOUR, WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS
+
+WORDS = re.findall(
+    r"\w+",
+    """
+acorn alarm album almond amber anchor angle ankle apple apron arrow atlas attic autumn badge bagel baker bamboo banana
+banjo barrel basil basket beach beaver bell berry bicycle birch blanket boat bonfire book boot bottle branch bread
+breeze brick bridge bronze brush bucket buffalo bulb button cabin cactus camel canal candle canoe canvas carbon carpet
+carrot castle cedar cello chalk cherry chest circle clay cliff clock cloud clover coast cobalt cocoa comet compass
+copper coral corner cotton crane crayon cricket crown crystal cube curtain daisy desert diamond dinner dolphin donkey
+dragon drum eagle easel echo elbow ember engine fabric falcon farmer feather fern ferry fiddle field finch flame
+flute forest fossil fountain fox garden garlic gate giant ginger glacier globe glove goat gravel guitar hammer harbour
+harvest hazel helmet heron hill honey horizon hotel igloo island ivory jacket jaguar jasmine jelly jewel jigsaw jungle
+kayak kettle kite kitten ladder lagoon lamp lantern laurel lemon leopard letter lily linen lion lizard lobster lotus
+magnet mango maple marble market meadow melon meteor mirror mitten monkey moon mosaic motor mountain muffin museum
+napkin nectar needle nickel noodle north nutmeg oasis ocean olive onion opal orange orchid otter owl oyster paddle
+palace panda paper parrot pasta peach peanut pearl pebble pelican pencil pepper piano picnic pigeon pillow pilot pine
+planet plum pocket pony poppy potato prairie puzzle quartz quilt rabbit radio radish raft rain raven ribbon river
+robin rocket rope rose ruby saddle sailor salmon sand satin school seal shadow shell silver sketch sloth snail snow
+sparrow spider spiral spoon spring squid stable star stone storm straw summer sunset swan table teapot temple tennis
+thread thunder tiger timber toast tomato tower train tulip tunnel turtle umbrella valley vanilla velvet village violin
+wagon walnut walrus water whale wheat willow window winter wizard yellow yogurt zebra zipper
+""",
+)
+
+_FORGOTTEN = 10_000
+"""Addresses of which wrong guesses are remembered."""
+
+
+class ClassError(ValueError):
+    """What is wrong with something asked of a class, in a sentence meant to be shown."""
+
+
+class StoreError(ClassError):
+    """The file of classes cannot be read or written at the moment."""
+
+
+def new_code() -> str:
+    """Four words, as they stand in a link."""
+    return "-".join(secrets.choice(WORDS) for _ in range(4))
+
+
+def regular(code: object) -> str:
+    """A code as somebody has typed it, in the form in which it is kept."""
+    return "-".join(re.findall(r"[a-z]+", code.lower())) if isinstance(code, str) and len(code) < 200 else ""
+
+
+def new_secret() -> str:
+    """What makes a link the teacher's."""
+    return secrets.token_urlsafe(24)
+
+
+def hashed(secret: object) -> bytes:
+    """What is kept of a secret or of a visitor's id. They cannot be guessed, so a plain hash cannot be undone."""
+    return hashlib.sha256(str(secret).encode("utf-8", errors="surrogatepass")).digest()
+
+
+def same_secret(secret: object, kept: bytes) -> bool:
+    """Whether this is the secret of which that hash is kept, in a time that tells nothing."""
+    return hmac.compare_digest(hashed(secret), kept)
+
+
+class Tries:
+    """How often something went wrong of late, from each address and altogether."""
+
+    def __init__(self, each: int, together: int, seconds: float, refusal: str, clock: Callable[[], float]):
+        self.each, self.together, self.seconds, self.refusal, self.clock = each, together, seconds, refusal, clock
+        self._lock = threading.Lock()
+        self._at: OrderedDict[str, deque[float]] = OrderedDict()
+        self._all: deque[float] = deque()
+
+    def check(self, address: str) -> None:
+        """Raise ClassError where it was too often."""
+        with self._lock:
+            mine, everyones = self._recent(self._at.get(address, deque())), self._recent(self._all)
+            over = mine if len(mine) >= self.each else everyones if len(everyones) >= self.together else None
+            if over:
+                minutes = max(round((over[0] + self.seconds - self.clock()) / 60), 1)
+                when = f"{minutes} minute{'s' if minutes > 1 else ''}"
+                raise ClassError(f"{self.refusal}: try again in {when}.")
+
+    def count(self, address: str) -> None:
+        """It was once more."""
+        with self._lock:
+            self._at.setdefault(address, deque()).append(self.clock())
+            self._at.move_to_end(address)
+            self._all.append(self.clock())
+            while len(self._at) > _FORGOTTEN:
+                self._at.popitem(last=False)
+
+    def _recent(self, times: deque[float]) -> deque[float]:
+        while times and times[0] <= self.clock() - self.seconds:
+            times.popleft()
+        return times
+
+
+def wrong_codes(clock: Callable[[], float] = time.monotonic) -> Tries:
+    """Codes and teacher's links that were wrong."""
+    refusal = "Too many wrong codes have come from your network"
+    return Tries(WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS, refusal, clock)
+
+
+def makings(clock: Callable[[], float] = time.monotonic) -> Tries:
+    """Classes that were made."""
+    return Tries(CLASSES_PER_HOUR, 10**9, 3600.0, "Many classes have been made from your network within an hour", clock)

@@ -1,0 +1,438 @@
+"""Classes: what teachers and students may do, and what is remembered of it.
+
+Whoever has the code may join; whoever has the secret beside it is the teacher; nobody else sees anything. A browser is
+known by a hash of the id that it keeps, and stands on no board and in no table.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sqlite3
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from ...links import LinkError, RunCard
+from ..cards import spec_of
+from ..limits import (
+    ANSWER,
+    CLASS_ALONE_DAYS,
+    CLASS_ANSWERS,
+    CLASS_DAYS,
+    CLASS_KEPT_DAYS,
+    CLASS_RUNS,
+    CLASS_TEXT,
+    CLASS_TITLE,
+    CLASSES,
+    STUDENT_NAME,
+    STUDENTS,
+)
+from ..run_job import RunJob
+from ..runs import OWN_TEXT, RunSpec
+from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
+from .reports import Report, report
+from .store import FILE, Store, data_folder
+
+logger = logging.getLogger(__name__)
+
+CHANGES = ("", "seed", "size", "text")
+"""What each student is asked to change: nothing, or one thing."""
+SILENT_SECONDS = 180.0
+"""After so long without a word a run is taken to be over."""
+
+
+@dataclass(frozen=True)
+class Klass:
+    """One class."""
+
+    id: int
+    code: str
+    title: str
+    lesson: str
+    """The lesson that it does; empty for none."""
+    letters: str
+    """The card of the run that everybody's controls are set to; empty for none."""
+    text: str
+    """The run's own text, where it learns from one."""
+    changes: str
+    """One of CHANGES."""
+    target: float | None
+    """The validation loss of the speedrun; None where there is none."""
+    made: float
+    ends: float
+    version: int
+    """Grows with everything that a board shows."""
+    ended: bool
+
+    @property
+    def card(self) -> RunCard | None:
+        """The run's card. Raises LinkError where another version of the page made it."""
+        return RunCard.from_letters(self.letters) if self.letters else None
+
+    def spec(self, number: int = 0) -> RunSpec | None:
+        """The run that the controls of the student with this number are set to."""
+        if self.card is None:
+            return None
+        spec = spec_of(self.card, self.text)
+        own = spec.training.seed + (number if self.changes == "seed" else 0)
+        return replace(spec, training=spec.training.replace(seed=own))
+
+
+@dataclass(frozen=True)
+class Member:
+    """One student, as the student's own page knows it."""
+
+    klass: Klass
+    id: int
+    number: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A student's run, when it was last heard of, and the letters of its card (empty where it has none)."""
+
+    letters: str
+    report: Report
+    at: float
+
+
+@dataclass(frozen=True)
+class Student:
+    """One student, as the board knows it."""
+
+    id: int
+    number: int
+    """In the order of joining, from 1."""
+    name: str
+    joined: float
+    lesson: str
+    step: int
+    steps: int
+    runs: tuple[Run, ...]
+    """The oldest first."""
+
+    @property
+    def latest(self) -> Run | None:
+        """The run heard of last."""
+        return self.runs[-1] if self.runs else None
+
+
+class Classes:
+    """All classes of a house, in one file."""
+
+    def __init__(self, path: Path | None = None, clock: Callable[[], float] = time.time):
+        self.store, self.clock = Store(path or data_folder() / FILE), clock
+        self.wrong, self.makings = wrong_codes(clock), makings(clock)
+        self._lock = threading.Lock()
+        self._boards: dict[int, tuple[int, tuple[Student, ...]]] = {}
+        self._swept = 0.0
+
+    # ---- the teacher -------------------------------------------------------------------------------------------------
+
+    def make(
+        self,
+        title: object,
+        hours: float,
+        *,
+        lesson: str = "",
+        letters: str = "",
+        text: str = "",
+        changes: str = "",
+        target: float | None = None,
+        address: str = "",
+    ) -> tuple[Klass, str]:
+        """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
+        title = one_line(title, CLASS_TITLE, "title") or "A class"
+        if not 0 < hours <= 24 * CLASS_DAYS:
+            raise ClassError(f"A class lasts at most {CLASS_DAYS} days: choose a sooner end.")
+        if not lesson and not letters:
+            raise ClassError("A class needs something to do: choose a lesson, a run, or both.")
+        if changes not in CHANGES:
+            raise ClassError("Students can change the seed, the size, the text, or nothing.")
+        card = RunCard.from_letters(letters) if letters else None
+        if len(text) > CLASS_TEXT:
+            raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
+        if card is not None and card.text == OWN_TEXT and not text.strip():
+            raise ClassError("There is no text yet: paste one for the class, or choose a language.")
+        if target is not None and (card is None or not 0 < target < 100):
+            raise ClassError("A speedrun needs a run to set its text, and a target loss above 0.")
+        self.makings.check(address)
+        self.sweep()
+        now, secret = self.clock(), new_secret()
+        with self.store.change() as db:
+            db.execute(
+                "DELETE FROM classes WHERE made < ? AND NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id) "
+                "AND (SELECT count(*) FROM classes) >= ?",
+                (now - CLASS_ALONE_DAYS * 86_400, CLASSES),
+            )
+            if db.execute("SELECT count(*) FROM classes").fetchone()[0] >= CLASSES:
+                raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
+            values = (hashed(secret), title, lesson, letters, text, changes, target, now, now + 3600 * hours)
+            code = new_code()
+            while db.execute("SELECT 1 FROM classes WHERE code = ?", (code,)).fetchone():
+                code = new_code()
+            db.execute(
+                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, target, made, ends) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (code, *values),
+            )
+        self.makings.count(address)
+        return self._of_code(code), secret
+
+    def taught(self, code: object, secret: object, address: str = "") -> Klass:
+        """The class of which this is the teacher's link. Raises ClassError."""
+        self.sweep()
+        found = self.store.rows("SELECT * FROM classes WHERE code = ?", regular(code))
+        if found and same_secret(secret, found[0]["secret"]):
+            return self._klass(found[0])  # however often others guessed from the same network
+        self._guessed(bool(found), address)
+        raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
+
+    def end(self, klass: Klass) -> None:
+        """Let it end now: nobody joins any more, and no further run counts."""
+        with self.store.change() as db:
+            db.execute("UPDATE classes SET ends = min(ends, ?) WHERE id = ?", (self.clock(), klass.id))
+            _touch(db, klass.id)
+
+    def delete(self, klass: Klass) -> None:
+        """Let go of a class and of all that its students did. Of two who do so at once both succeed."""
+        with self.store.change() as db:
+            db.execute("DELETE FROM classes WHERE id = ?", (klass.id,))
+        self._boards.pop(klass.id, None)
+        self.store.wipe()
+
+    def students(self, klass: Klass) -> tuple[Student, ...]:
+        """What the board knows, in the order of joining."""
+        with self._lock:
+            version, known = self._boards.get(klass.id, (-1, ()))
+            if version == klass.version:
+                return known
+        runs: dict[int, list[Run]] = {}
+        for row in self.store.rows(
+            "SELECT runs.* FROM runs JOIN students ON students.id = student WHERE class = ? ORDER BY at, runs.id",
+            klass.id,
+        ):
+            runs.setdefault(row["student"], []).append(Run(row["letters"], _read(row["report"]), row["at"]))
+        names = ("id", "number", "name", "joined", "lesson", "step", "steps")
+        found = tuple(
+            Student(**{name: row[name] for name in names}, runs=tuple(runs.get(row["id"], ())))
+            for row in self.store.rows("SELECT * FROM students WHERE class = ? ORDER BY number", klass.id)
+        )
+        with self._lock:
+            self._boards[klass.id] = klass.version, found
+            while len(self._boards) > 16:
+                self._boards.pop(next(iter(self._boards)))
+        return found
+
+    def answers(self, klass: Klass) -> list[sqlite3.Row]:
+        """Every answer with its student's number and name."""
+        return self.store.rows(
+            "SELECT number, name, answers.* FROM answers JOIN students ON students.id = student "
+            "WHERE class = ? ORDER BY number, answers.lesson, answers.step",
+            klass.id,
+        )
+
+    # ---- students ----------------------------------------------------------------------------------------------------
+
+    def invited(self, code: object, address: str = "") -> Klass:
+        """The class that this code lets in, while it goes on. Raises ClassError."""
+        self.wrong.check(address)
+        klass = self._of_code(regular(code))
+        if klass is None:
+            self._guessed(False, address)
+        if klass.ended:
+            raise ClassError(f"The class “{klass.title}” has ended: ask for the code of another one.")
+        return klass
+
+    def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
+        """Become a student of a class, or go by another name there. Raises ClassError."""
+        klass = self.invited(code, address)
+        name = one_line(name, STUDENT_NAME, "name")
+        if not name:
+            raise ClassError("Choose a name first: it stands on your teacher's board.")
+        with self.store.change() as db:
+            mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
+            mine = mine.fetchone()
+            others = db.execute("SELECT id, name FROM students WHERE class = ?", (klass.id,)).fetchall()
+            taken = {row["name"].casefold() for row in others if mine is None or row["id"] != mine["id"]}
+            name = _free(name, taken)
+            if mine is not None:
+                db.execute("UPDATE students SET name = ?, joined = ? WHERE id = ?", (name, self.clock(), mine["id"]))
+            elif len(others) >= STUDENTS:
+                raise ClassError(f"This class is full: it has {STUDENTS} students.")
+            else:
+                db.execute("UPDATE classes SET numbers = numbers + 1 WHERE id = ?", (klass.id,))
+                db.execute(
+                    "INSERT INTO students (class, number, name, visitor, joined) "
+                    "SELECT id, numbers, ?, ?, ? FROM classes WHERE id = ?",
+                    (name, hashed(visitor), self.clock(), klass.id),
+                )
+            _touch(db, klass.id)
+        member = self.member(visitor)
+        if member is None:
+            raise ClassError("This class is not there any more.")
+        return member
+
+    def member(self, visitor: object) -> Member | None:
+        """The class that this visitor joined last, if it is still there."""
+        if not self.store.there or not visitor:
+            return None
+        rows = self.store.rows(
+            "SELECT students.id AS student, number, name, classes.* FROM students JOIN classes "
+            "ON classes.id = class WHERE visitor = ? ORDER BY joined DESC LIMIT 1",
+            hashed(visitor),
+        )
+        return Member(self._klass(rows[0]), rows[0]["student"], rows[0]["number"], rows[0]["name"]) if rows else None
+
+    def withdraw(self, member: Member) -> None:
+        """A student leaves, with all that the class knows of them."""
+        with self.store.change() as db:
+            db.execute("DELETE FROM students WHERE id = ?", (member.id,))
+            _touch(db, member.klass.id)
+        self.store.wipe()
+
+    def heard(self, job: RunJob) -> None:
+        """A run was measured: if a student of a class trains it, the class remembers. Never stands in the run's way."""
+        try:
+            member = self.member(job.visitor)
+            found = report(job) if member is not None and not member.klass.ended else None
+            if found is None:
+                return
+            with self.store.change() as db:
+                db.execute(
+                    "INSERT INTO runs (student, run, at, letters, report) VALUES (?, ?, ?, ?, ?) ON CONFLICT "
+                    "DO UPDATE SET at = excluded.at, letters = excluded.letters, report = excluded.report",
+                    (member.id, hashed(job.id), self.clock(), found[0], found[1].to_json()),
+                )
+                _keep_latest(db, "runs", "id", member.id, CLASS_RUNS)
+                _touch(db, member.klass.id)
+        except Exception:
+            logger.exception("a class could not be told of a run")
+
+    def progress(
+        self, visitor: object, lesson: str, step: int, steps: int, answers: Sequence[tuple[int, str, str, str]] = ()
+    ) -> None:
+        """How far a visitor is in a lesson; counts where the visitor is a student of a class that goes on.
+
+        Args:
+            answers: (step, question, the visitor's guess, what was found).
+        """
+        member = self.member(visitor)
+        if member is None or member.klass.ended:
+            return
+        cut = [(at, *(one_line(part, ANSWER) for part in parts)) for at, *parts in answers[:CLASS_ANSWERS]]
+        with self.store.change() as db:
+            place = (lesson[:60], min(max(step, 0), 99), min(max(steps, 0), 99), member.id)
+            changed = db.execute(
+                "UPDATE students SET lesson = ?1, step = ?2, steps = ?3 WHERE id = ?4 "
+                "AND (lesson, step, steps) IS NOT (?1, ?2, ?3)",
+                place,
+            ).rowcount
+            for row in cut:
+                changed += db.execute(
+                    "INSERT INTO answers (student, lesson, step, question, answer, found, at) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET question = excluded.question, "
+                    "answer = excluded.answer, found = excluded.found, at = excluded.at "
+                    "WHERE (answer, found) IS NOT (excluded.answer, excluded.found)",
+                    (member.id, lesson[:60], *row, self.clock()),
+                ).rowcount
+            if changed:
+                _keep_latest(db, "answers", "rowid", member.id, CLASS_ANSWERS)
+                _touch(db, member.klass.id)
+
+    # ---- how they end ------------------------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Delete the classes that ended long ago; looks once an hour."""
+        now = self.clock()
+        if not self.store.there or now - self._swept < 3600:
+            return
+        self._swept = now
+        with self.store.change() as db:
+            gone = db.execute("DELETE FROM classes WHERE ends < ?", (now - CLASS_KEPT_DAYS * 86_400,)).rowcount
+        if gone:
+            self.store.wipe()
+
+    def _guessed(self, there: bool, address: str) -> None:
+        """Something was asked of a class without its secret, or of one that is not there. Raises ClassError."""
+        self.wrong.check(address)
+        self.wrong.count(address)
+        if not there:
+            raise ClassError("There is no class with this code, or it was deleted: a code is four words, look again.")
+
+    def of_id(self, class_id: int) -> Klass | None:
+        """A class as it is now; None where it was deleted."""
+        rows = self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)
+        return self._klass(rows[0]) if rows else None
+
+    def _of_code(self, code: str) -> Klass | None:
+        rows = self.store.rows("SELECT * FROM classes WHERE code = ?", code) if code else []
+        return self._klass(rows[0]) if rows else None
+
+    def _klass(self, row: sqlite3.Row) -> Klass:
+        names = ("id", "code", "title", "lesson", "letters", "text", "changes", "target", "made", "ends", "version")
+        return Klass(**{name: row[name] for name in names}, ended=row["ends"] <= self.clock())
+
+
+def one_line(text: object, most: int, what: str = "") -> str:
+    """A stranger's words as one line of text, without what is not to be seen or would spill over its line.
+
+    Raises ClassError for what is longer than `most`, where `what` it is was said; else cuts it.
+    """
+    text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
+    # joiners hold emoji together; of marks stacked upon a letter two are kept
+    kept = "".join(c if c == "\u200d" or not unicodedata.category(c).startswith(("C", "Z")) else " " for c in text)
+    kept = " ".join(re.sub(r"\s+", " ", _unstacked(kept)).split()).strip("\u200d ")
+    if len(kept) > most and what:
+        raise ClassError(f"A {what} has at most {most} characters, this one has {len(kept)}: shorten it.")
+    return kept[:most].rstrip()
+
+
+def _unstacked(text: str) -> str:
+    kept, marks = [], 0
+    for c in text:
+        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
+        if marks <= 2:
+            kept.append(c)
+    return "".join(kept)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The name, with a number where somebody has it already."""
+    number, found = 1, name
+    while found.casefold() in taken:
+        number += 1
+        found = f"{name[: STUDENT_NAME - 6]} ({number})"
+    return found
+
+
+@lru_cache(maxsize=1000)
+def _read(text: str) -> Report:
+    return Report.from_json(text)
+
+
+@lru_cache(maxsize=1000)
+def card_from(letters: str) -> RunCard | None:
+    """A card that a run of this house wrote; None where there is none, or another version wrote it."""
+    try:
+        return RunCard.from_letters(letters) if letters else None
+    except LinkError:
+        return None
+
+
+def _touch(db: sqlite3.Connection, klass: int) -> None:
+    db.execute("UPDATE classes SET version = version + 1 WHERE id = ?", (klass,))
+
+
+def _keep_latest(db: sqlite3.Connection, table: str, key: str, student: int, most: int) -> None:
+    db.execute(
+        f"DELETE FROM {table} WHERE student = ?1 AND {key} NOT IN "
+        f"(SELECT {key} FROM {table} WHERE student = ?1 ORDER BY at DESC, {key} DESC LIMIT ?2)",
+        (student, most),
+    )

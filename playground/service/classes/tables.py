@@ -1,0 +1,65 @@
+"""Answers and results of a class as CSV, for the teacher: names and numbers, nothing that names a browser."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+
+from .house import Classes, Klass
+from .speedrun import entries
+
+
+def results_csv(classes: Classes, klass: Klass) -> str:
+    """A row for every run, and one for every student without any."""
+    head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
+            "state", "validation loss", "floor", "above the floor", "parameters", "training FLOPs",
+            "training seconds", "it wrote")  # fmt: skip
+    rows = []
+    for student in classes.students(klass):
+        who = (student.number, student.name, _at(student.joined), student.lesson, student.step, student.steps)
+        for run in student.runs:
+            r = run.report
+            rows.append((*who, r.text, r.seed, r.step, r.planned, r.state, r.loss, r.floor, r.above, r.n_parameters,
+                         r.flops, r.seconds, r.said))  # fmt: skip
+        if not student.runs:
+            rows.append(who)
+    return _csv(head, rows)
+
+
+def answers_csv(classes: Classes, klass: Klass) -> str:
+    """A row for every answer given in a lesson, and for every run entered for the speedrun."""
+    head = ("number", "name", "at (UTC)", "lesson", "step", "question", "answer", "found")
+    rows = [
+        (a["number"], a["name"], _at(a["at"]), a["lesson"], a["step"], a["question"], a["answer"], a["found"])
+        for a in classes.answers(klass)
+    ]
+    names = {student.number: student.name for student in classes.students(klass)}
+    for e in entries(classes, klass):
+        rows.append(
+            (e.number, names.get(e.number, ""), "", "speedrun", "", f"{e.claimed:.4f} entered", e.state, e.said)
+        )
+    return _csv(head, rows)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(head)
+    for row in rows:
+        writer.writerow([_cell(value) for value in row])
+    return "\ufeff" + out.getvalue()  # the mark by which spreadsheets know UTF-8
+
+
+def _cell(value: object) -> object:
+    """A spreadsheet takes text that begins so for a formula; with an apostrophe before it, it is text."""
+    if isinstance(value, str) and value.lstrip(" ").startswith(
+        ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+    ):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def _at(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")

@@ -1,0 +1,255 @@
+"""Games: who bets on which text, and what was bet so far. The next token stays here until a bet on it has come."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..data import LANGUAGES, Tokenizer, visible
+from ..data.guessers import Guesser, counted, tuned
+from ..data.languages import ExactModel
+from ..inspection.game import (
+    BIGRAM,
+    CHIPS,
+    MODEL,
+    PERFECT,
+    SPREAD,
+    Game,
+    counted_bets,
+    exact_bets,
+    model_bets,
+    passage,
+    spread,
+    typed_text,
+)
+from ..storage import Checkpoint
+from .kept import Kept
+from .limits import GAMES, STAKES, TYPED
+from .runs import LANGUAGE_CHARACTERS, RunSpec
+from .unseen import Unseen, unseen
+
+COUNTED = 2_000_000
+"""Tokens of a training text that the bigram counts, from its end."""
+ALL_LISTED, LISTED = 100, 24
+"""With so many different tokens all are listed to bet on; of more, so many that followed the last one most often."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What a text is drawn from, and who bets on it beside the visitor and the model."""
+
+    unseen: Unseen
+    """Without a training part."""
+    bigram: Guesser
+    exact: ExactModel | None
+    warning: str
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory."""
+        parts = [self.bigram.unigram, *(a for order in self.bigram.orders for a in (order.codes, order.counts))]
+        if self.exact is not None:
+            parts += [self.exact.tokens, self.exact.edge, self.exact.is_last, *self.exact.anywhere]
+        return sum(part.nbytes for part in parts) + self.unseen.corpus.val.numel() * 8
+
+
+@dataclass
+class Seat:
+    """One visitor's game."""
+
+    name: str = ""
+    """Unguessable; bets name it, so that none falls on another text."""
+    model_id: str = ""
+    game: Game | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class Position:
+    """A game as its visitor may see it."""
+
+    name: str
+    game: Game
+    """With its whole text: not for the page."""
+    shown: list[str]
+    """Texts of the tokens so far."""
+    candidates: list[tuple[int, str]]
+    """(token, text) to bet on, none of which says what comes."""
+    all_listed: bool
+    words: str
+    """What the text is."""
+    warning: str
+
+
+class Games:
+    """The games of all visitors, the latest of each; for any number of threads."""
+
+    def __init__(self) -> None:
+        self._seats = Kept(entries=GAMES)
+        # those of languages are shared by all models of theirs, others leave with their model
+        self._tables = Kept(entries=64, megabytes=192)
+        self._names = Kept(entries=GAMES)
+
+    def open(
+        self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, *, anew: bool = False
+    ) -> Position:
+        """This visitor's game with this model: the one under way, or a new one. Raises ValueError without a text."""
+        table, seat = self._table(checkpoint, spec), self._seats.get(visitor, Seat)
+        with seat.lock:
+            if anew or seat.game is None or seat.model_id != model_id:
+                text = passage(table.unseen.corpus, checkpoint.config.context_length, secrets.randbits(31))
+                seat.name, seat.model_id = secrets.token_urlsafe(9), model_id
+                seat.game = Game(text, checkpoint.config.vocab_size)
+            return _position(seat, table, checkpoint.tokenizer)
+
+    def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, sent: Any) -> Position:
+        """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
+
+        Args:
+            sent: {"game": its name, "round": bets before it, "chips": [[token, chips]] or "choice": token}; a token is
+                its id, or its text as it was typed.
+        """
+        if not isinstance(sent, Mapping):
+            raise ValueError(_NO_BET)
+        table, seat = self._table(checkpoint, spec), self._seats.get(visitor, Seat)
+        with seat.lock:
+            game = seat.game
+            if game is None or sent.get("game") != seat.name or seat.model_id != model_id:
+                raise ValueError("this text is no longer played: press Another text")
+            turn = sent.get("round")
+            if type(turn) is not int or not 0 <= turn <= len(game.rounds):
+                raise ValueError(_NO_BET)
+            if turn < len(game.rounds) or game.over:  # sent twice, or from another window: the token is shown already
+                return _position(seat, table, checkpoint.tokenizer)
+            bet, chosen = _read(sent, game, checkpoint.tokenizer)
+            known = game.known
+            others = {BIGRAM: counted_bets(table.bigram, known), MODEL: model_bets(checkpoint.model, known)}
+            if table.exact is not None:
+                unused = game.vocab_size - table.exact.vocab_size
+                others[PERFECT] = np.pad(exact_bets(table.exact, known), (0, unused), constant_values=-np.inf)
+            game.settle(bet, others, chosen)
+            return _position(seat, table, checkpoint.tokenizer)
+
+    def _table(self, checkpoint: Checkpoint, spec: RunSpec | None) -> Table:
+        def lay() -> Table:
+            judged = unseen(spec, checkpoint)
+            if judged is None:
+                raise ValueError(
+                    "no text is known here that this model has not learned from, so there is nothing fair to bet on: "
+                    "choose another model, or train one here"
+                )
+            return _laid(judged, checkpoint.config.vocab_size)
+
+        if checkpoint.about.get("language") not in list(LANGUAGES):
+            return self._tables.get("own", lay, owner=checkpoint.model)
+        return self._tables.get(self._names.get("name", lambda: _name(checkpoint), owner=checkpoint.model), lay)
+
+
+def _name(checkpoint: Checkpoint) -> tuple:
+    """What models of a language have in common that share a table."""
+    alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
+    return checkpoint.about["language"], checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
+
+
+_NO_BET = "this bet cannot be read: choose a token, or put chips on some, then press Bet"
+
+
+def _laid(judged: Unseen, vocab_size: int) -> Table:
+    corpus, train = judged.corpus, judged.corpus.train.numpy()
+    if corpus.language is not None:
+        train = np.array(corpus.tokenizer.encode(corpus.language.sample(LANGUAGE_CHARACTERS, seed=0)))
+    train = train[-COUNTED:]
+    bigram = counted(train, vocab_size, tuned(train, vocab_size)[:1])
+    held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone(), _cache={}))
+    return Table(held_out, bigram, corpus.exact_model(), corpus.warning())
+
+
+def _position(seat: Seat, table: Table, tokenizer: Tokenizer) -> Position:
+    game = seat.game
+    tokens, complete = candidates(table.bigram, tokenizer, game.known) if not game.over else ([], True)
+    return Position(
+        seat.name,
+        game,
+        _texts(tokenizer, game),
+        [(token, visible(tokenizer.token_text(token))) for token in tokens],
+        complete,
+        table.unseen.words,
+        table.warning,
+    )
+
+
+def _texts(tokenizer: Tokenizer, game: Game) -> list[str]:
+    """The text of every token shown; documents and words apart, as they are read."""
+    said: list[str] = []
+    for i, token in enumerate(game.shown):
+        text = tokenizer.token_text(token)
+        if tokenizer.kind == "word" and said and not said[-1].endswith("\n"):
+            text = tokenizer.decode([game.shown[i - 1], token])[len(tokenizer.decode([game.shown[i - 1]])) :]
+        said.append("\n" + text.lstrip() if i and i in game.passage.begins else text)
+    return said
+
+
+def candidates(bigram: Guesser, tokenizer: Tokenizer, known: tuple[int, ...]) -> tuple[list[int], bool]:
+    """Tokens to bet on in an order that tells nothing, and whether these are all there are."""
+    texts = [tokenizer.token_text(token) for token in range(min(tokenizer.vocab_size, ALL_LISTED + 1))]
+    if len(texts) <= ALL_LISTED:
+        unknown = {"char": len(texts) - 1, "word": 0}.get(tokenizer.kind)
+        return sorted((i for i in range(len(texts)) if i != unknown), key=lambda i: _order(texts[i])), True
+    likely = np.argsort(-bigram.next_token(known)[: tokenizer.vocab_size], kind="stable")[:LISTED].tolist()
+    return sorted(likely, key=lambda token: _order(tokenizer.token_text(token))), False
+
+
+def _order(text: str) -> tuple[bool, str, str]:
+    """Letters first, then what else there is."""
+    bare = text.strip()
+    return not bare[:1].isalpha(), bare.casefold(), text
+
+
+def _read(sent: Mapping, game: Game, tokenizer: Tokenizer) -> tuple[np.ndarray, int | None]:
+    """The bet (V,), and the token where it is a choice of one."""
+    if "choice" in sent:
+        token = _token(sent["choice"], tokenizer)
+        return game.choose(token), token
+    listed = sent.get("chips")
+    if not isinstance(listed, list) or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in listed):
+        raise ValueError(_NO_BET)
+    if len(listed) > STAKES:
+        raise ValueError(f"a bet names at most {STAKES} tokens; this one names {len(listed):,}: leave some out")
+    chips: dict[int, int] = {}
+    for key, count in listed:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= CHIPS:
+            raise ValueError(f"chips are whole numbers from 1 to {CHIPS - SPREAD}: mend the bet")
+        token = _token(key, tokenizer)
+        chips[token] = chips.get(token, 0) + count
+    if sum(chips.values()) > CHIPS - SPREAD:
+        raise ValueError(
+            f"{sum(chips.values()):,} chips are placed; at most {CHIPS - SPREAD} of the {CHIPS} can be, since {SPREAD} "
+            "always lies evenly on all tokens"
+        )
+    return spread(chips, game.vocab_size), None
+
+
+def _token(key: Any, tokenizer: Tokenizer) -> int:
+    """A token by its id, or by its text. Raises ValueError."""
+    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < tokenizer.vocab_size:
+        return key
+    if not isinstance(key, str) or not key:
+        raise ValueError("that is none of this model's tokens: choose one of the list, or type one")
+    if len(key) > TYPED:
+        raise ValueError(f"a token of {len(key):,} characters is too long to be read: type at most {TYPED}")
+    text = typed_text(key)
+    tried = [text.strip(" ")] if tokenizer.kind == "word" else [text, " " + text]
+    for each in tried:
+        ids = tokenizer.encode(each)
+        if len(ids) == 1 and tokenizer.token_text(ids[0]) == each:
+            return ids[0]
+    begun = tokenizer.encode(text)
+    said = f": the first one of it is “{visible(tokenizer.token_text(begun[0]))}”" if len(begun) > 1 else ""
+    raise ValueError(f"“{visible(text)}” is not one of this model's tokens{said}. Choose or type another")

@@ -1,0 +1,215 @@
+// The browser's half of playground/ui/lessons.py: shows the strip, outlines the place that a step points at, and tells
+// when what it waits for was pressed, shown or changed, or when the server should look whether it is done.
+// This is the body of a function that gradio calls with element, props, trigger and watch; 'select' is what it triggers.
+const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list details");
+const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
+let shown = null; // the whole value that stands here
+let asking = 0; // since when an answer is awaited; 0 for not at all
+let waiting = []; // what to tell when the answer has come
+let outlined = null;
+let pressed = 0, before = null, heard = null, touched = 0, told = 0;
+
+const ask = (what) => {
+  if (asking && performance.now() - asking < 15000) {
+    if (what.do !== "look") waiting.push(what);
+    return;
+  }
+  asking = performance.now();
+  box.setAttribute("aria-busy", "true");
+  trigger("select", what);
+};
+const visible = (node) => Boolean(node && node.getClientRects().length);
+const find = (selector) => [...document.querySelectorAll(selector)].find(visible) ?? null;
+const contents = (node) => {
+  if (!visible(node)) return "";
+  const state = node.querySelector(".chart-box")?.dataset.state;
+  const charts = node.querySelectorAll(".js-plotly-plot .trace, .js-plotly-plot .hm, .js-plotly-plot image").length;
+  if (state === "waiting" && !charts) return "";
+  return charts ? charts + (node.querySelector(".chart-words")?.textContent ?? "") : node.innerText.trim();
+};
+
+// ---- what is shown ----------------------------------------------------------------------------------------------------
+
+function accept(value) {
+  asking = 0;
+  box.removeAttribute("aria-busy");
+  if (value?.whole) show(value);
+  if (waiting.length) ask(waiting.shift());
+}
+
+function show(value) {
+  const same = shown && shown.open === value.open && shown.step === value.step;
+  const inside = box.contains(document.activeElement);
+  const ticked = Boolean(box.querySelector(".lesson-told"));
+  shown = value;
+  localStorage[value.open ? "setItem" : "removeItem"](OPEN, "yes");
+  for (const button of list.querySelectorAll("[data-lesson]")) {
+    const steps = button.querySelector("[data-steps]"), done = value.ticks[button.dataset.lesson] ?? 0;
+    steps.textContent = done ? `${done} of ${steps.dataset.steps} done` : "";
+    button.toggleAttribute("aria-current", button.dataset.lesson === value.open);
+  }
+  box.hidden = !value.html;
+  const asked = Boolean(box.querySelector(".lesson-ask"));
+  const draft = same && box.querySelector(".lesson-ask") ? guessed() : null;
+  box.innerHTML = value.html;
+  box.classList.toggle("lesson-folded", Boolean(value.folded));
+  if (draft !== null) restore(draft);
+  box.querySelectorAll(".lesson-curve").forEach(draw);
+  said();
+  if (!same || value.arrives) {
+    pressed = 0;
+    before = null;
+    heard = null;
+  }
+  outline();
+  if (value.html) list.open = false;
+  if (value.arrives) {
+    box.querySelector("h3")?.focus({ preventScroll: true });
+    setTimeout(() => reveal(false), 400);
+  } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
+  else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
+  if (same && !ticked && box.querySelector(".lesson-told")) setTimeout(() => reveal(false), 400);
+}
+
+// The place that the step points at keeps its outline whatever gradio draws anew.
+function outline() {
+  const node = shown?.point && !shown.folded ? find(shown.point.at) : null;
+  if (outlined && outlined !== node) outlined.classList.remove("lesson-here");
+  outlined = node;
+  if (node && !node.classList.contains("lesson-here")) node.classList.add("lesson-here");
+}
+
+function reveal(focus, tries = 20) {
+  if (!shown?.point) return;
+  const fold = shown.point.fold && document.querySelector(`#${shown.point.fold} > button:not(.open)`);
+  if (visible(fold)) fold.click();
+  const node = find(shown.point.at);
+  if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));
+  outline();
+  const top = element.getBoundingClientRect().height + 16, there = node.getBoundingClientRect();
+  if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
+  if (!focus) return;
+  const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
+  (able ?? (node.tabIndex = -1, node)).focus({ preventScroll: true });
+}
+
+// ---- a guess ------------------------------------------------------------------------------------------------------------
+
+function guessed() {
+  const range = box.querySelector(".lesson-ask input[type=range]");
+  return range ? Number(range.value) : box.querySelector(".lesson-ask input:checked")?.value ?? null;
+}
+function restore(guess) {
+  const range = box.querySelector(".lesson-ask input[type=range]");
+  if (range) range.value = guess;
+  else for (const radio of box.querySelectorAll(".lesson-ask input")) radio.checked = radio.value === guess;
+}
+function said() {
+  const range = box.querySelector(".lesson-ask input[type=range]");
+  if (!range) return;
+  const digits = (range.step.split(".")[1] ?? "").length;
+  const words = Number(range.value).toLocaleString("en-GB", { minimumFractionDigits: digits }) + (range.dataset.unit ? " " + range.dataset.unit : "");
+  range.nextElementSibling.textContent = words;
+  range.setAttribute("aria-valuetext", words);
+}
+
+function draw(svg) {
+  const { low, high, start, guess, truth } = Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, Number(value)]));
+  const y = (value) => 110 - (100 * (value - low)) / (high - low || 1);
+  const line = (end) => "M" + Array.from({ length: 41 }, (_, i) => `${8 + 7.2 * i} ${y(end + (start - end) * Math.exp(-i / 7) * (1 - i / 40)).toFixed(1)}`).join("L");
+  const range = svg.closest("form")?.querySelector("input[type=range]");
+  const parts = [['M8 6V112H312', "axis"]];
+  if (range) parts.push([line(Number(range.value)), "guess"]);
+  if (guess !== undefined) parts.push([line(guess), "guess"]);
+  if (truth !== undefined) parts.push([line(Math.min(Math.max(truth, low), high)), "truth"]);
+  const ends = [range && [Number(range.value), "guess", "drag"], guess !== undefined && [guess, "guess", "you"], truth !== undefined && [Math.min(Math.max(truth, low), high), "truth", "model"]].filter(Boolean);
+  svg.innerHTML = parts.map(([d, name]) => `<path class="${name}" d="${d}"/>`).join("") +
+    ends.map(([value, name], i) => `<circle class="${name}" cx="296" cy="${y(value).toFixed(1)}" r="${i || !range ? 4 : 7}"/>`).join("") +
+    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="286" y="${(y(value) + (i ? 14 : -8)).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
+}
+
+box.addEventListener("input", () => {
+  said();
+  box.querySelectorAll(".lesson-ask .lesson-curve").forEach(draw);
+});
+box.addEventListener("pointerdown", (event) => {
+  const svg = event.target.closest(".lesson-ask .lesson-curve");
+  if (!svg) return;
+  const range = svg.closest("form").querySelector("input[type=range]");
+  const move = ({ clientY }) => {
+    const { top, height } = svg.getBoundingClientRect(), { low, high } = svg.dataset;
+    range.value = Number(low) + ((110 - (120 * (clientY - top)) / height) / 100) * (high - low);
+    said();
+    draw(svg);
+  };
+  svg.setPointerCapture(event.pointerId);
+  svg.addEventListener("pointermove", move);
+  svg.addEventListener("pointerup", () => svg.removeEventListener("pointermove", move), { once: true });
+  move(event);
+  event.preventDefault();
+});
+box.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const guess = guessed();
+  if (guess === null) box.querySelector(".lesson-ask input")?.focus();
+  else ask({ do: "guess", guess });
+});
+element.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button || button.disabled) return;
+  if (button.dataset.lesson) ask({ do: "open", lesson: button.dataset.lesson });
+  else if (button.dataset.go) ask({ do: "go", step: Number(button.dataset.go) });
+  else if (button.dataset.do) {
+    if (button.dataset.do === "close" && location.search.includes("lesson=")) history.replaceState(null, "", location.pathname);
+    ask({ do: button.dataset.do });
+  }
+});
+
+// ---- what is done on the page ---------------------------------------------------------------------------------------------
+
+// What changes by itself, such as a picture that is still being drawn, does not count: only what does after a touch.
+const touch = (event) => {
+  if (element.contains(event.target)) return;
+  touched = performance.now();
+  if (shown?.awaits?.kind === "changed") before ??= contents(find(shown.awaits.at));
+};
+for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, true);
+document.addEventListener("click", (event) => {
+  touch(event);
+  const awaits = shown?.awaits;
+  if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
+  pressed++;
+  if (pressed >= awaits.times) ask({ do: "did", step: shown.step });
+}, true);
+
+setInterval(() => {
+  if (!shown?.open || document.hidden) return;
+  outline();
+  const awaits = shown.awaits;
+  if (asking) return;
+  if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
+    const now = contents(find(awaits.at));
+    if (now && (awaits.kind === "shown" || (before !== null && now !== before))) return ask({ do: "did", step: shown.step });
+  }
+  const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
+  if (awaits?.kind !== "told" && !listens.length) return;
+  // what a touch does may take a while: look again a few times after it
+  const after = touched + "+" + Math.min(Math.floor((performance.now() - touched) / 2500), 4);
+  const now = [...listens.map((selector) => contents(find(selector))), after].join("|");
+  if (now === heard || performance.now() - told < 1200) return;
+  heard = now;
+  told = performance.now();
+  ask({ do: "look", seen: shown.key });
+}, 400);
+
+// ---- a page that opens ------------------------------------------------------------------------------------------------------
+
+let loaded = 0;
+window.playgroundLessons = {
+  ready(all) {
+    const linked = new URLSearchParams(location.search).has("lesson");
+    if (++loaded === all && (linked || localStorage.getItem(OPEN))) ask({ do: "resume", linked });
+  },
+};
+
+watch("value", () => accept(props.value));

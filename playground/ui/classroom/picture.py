@@ -1,0 +1,275 @@
+"""What a class's pages say and draw, out of what the class knows. Names are text, never markup."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from ...figures.classroom import class_curves, class_spread, describe_curves
+from ...lessons.reading import find_lesson
+from ...links import LinkError
+from ...service.classes import Klass, Member, Student
+from ...service.classes.experiment import experiment
+from ...service.classes.house import SILENT_SECONDS, Run
+from ...service.classes.speedrun import Entry
+from .. import theme
+from ..chart import show
+from ..forms import run as form
+from ..forms import texts
+from ..theme import Cell
+
+SORTS = {"joined": "Joined", "name": "Name", "progress": "Progress", "loss": "Loss"}
+CHANGING = {
+    "": "Everybody trains the same run.",
+    "seed": "Each student has a seed of their own, and leaves the rest as it is.",
+    "size": "Change the size, and nothing else.",
+    "text": "Change the text, and nothing else.",
+}
+ENTRY_STATES = {"waiting": "waits to be repeated", "counts": "counts", "refused": "does not count"}
+
+
+def bdi(text: str) -> str:
+    """Somebody's words apart from those around them, in whatever direction they are written. Escaped."""
+    return f"<bdi>{html.escape(text)}</bdi>"
+
+
+# ---- the student's strip ---------------------------------------------------------------------------------------------
+
+
+def strip_html(member: Member, student: Student | None, entries: Sequence[Entry]) -> str:
+    """Which class this is, what there is to do, and how far it has come."""
+    klass, parts = member.klass, []
+    if klass.ended:
+        parts.append("This class has ended: what you train from now on is not seen there.")
+    else:
+        if klass.letters:
+            first = "Then the run, with “Set the controls”" if klass.lesson else "The run"
+            parts.append(f"{first}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]} Press Train.")
+        if klass.target is not None:
+            parts.append(
+                f"Speedrun: come to a validation loss of {klass.target:g} or less on this text with as little work as "
+                "you can, then press “Enter the run shown”; it counts once it was repeated here."
+            )
+    if student is not None and student.latest is not None:
+        parts.append(f"Your last run: {loss_in_words(student.latest)}.")
+    for entry in entries[-3:]:
+        loss = entry.claimed if entry.loss is None else entry.loss
+        parts.append(f"Your entry at {loss:.4f} {ENTRY_STATES[entry.state]}{entry.said and f': {entry.said}'}.")
+    words = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
+    lesson = (
+        f'<p><a href="?class={klass.code}&amp;lesson={html.escape(klass.lesson, quote=True)}">Open the lesson</a></p>'
+    )
+    seen = "The board shows your name, your losses, your answers and a line that your model wrote, until you leave."
+    return (
+        f'<div class="class-strip"><p><strong>{bdi(klass.title)}</strong> · you are <strong>{bdi(member.name)}</strong>'
+        f"</p>{lesson if klass.lesson and not klass.ended else ''}{words}{theme.quiet(seen)}</div>"
+    )
+
+
+def run_in_words(klass: Klass, number: int = 0) -> str:
+    """What everybody's controls are set to, as a sentence."""
+    try:
+        spec = klass.spec(number)
+    except LinkError as problem:
+        return f"It cannot be set up here: {problem}."
+    text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.size_of(_values(spec))
+    shape = form.SIZES.get(size, f"{spec.model.n_layers} layers of width {spec.model.d_model}")
+    text = "the class's own text" if spec.source.text else text
+    return f"{text}, {shape}, {spec.training.steps:,} steps, seed {spec.training.seed}."
+
+
+def _values(spec: Any) -> dict[str, Any]:
+    shape = {
+        name: getattr(spec.model, name) or 0
+        for name in ("n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length")
+    }
+    return shape | {"source": spec.source.kind}
+
+
+def loss_in_words(run: Run) -> str:
+    """A run's last loss against the floor of its text, where it has one."""
+    report = run.report
+    if report.loss is None:
+        return f"step {report.step:,} of {report.planned:,}, no loss yet"
+    words = f"{report.loss:.4f} at step {report.step:,} of {report.planned:,}"
+    if report.above is not None:
+        return f"{words}, {abs(report.above):.4f} nats {'above' if report.above >= 0 else 'below'} the floor"
+    return words
+
+
+# ---- the board -------------------------------------------------------------------------------------------------------
+
+
+def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
+    """What each student's number is called on the board."""
+    return {s.number: f"Student {s.number}" if hidden else s.name for s in students}
+
+
+def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool) -> str:
+    """The class's title, its code in large letters, and how many there are."""
+    words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
+    runs = [s.latest for s in students if s.latest is not None]
+    going = sum(at_work(run, now) for run in runs)
+    over = [run.report.above for run in runs if run.report.above is not None]
+    cards = [
+        ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
+        ("Training now", f"{going}", f"{len(runs) - going} of their last runs are over"),
+        (
+            "Closest to the floor",
+            f"{min(over):.4f}" if over else "–",
+            "nats above it" if over else "no floor known yet",
+        ),
+        (
+            "It ended" if klass.ended else "It ends",
+            ago(klass.ends, now),
+            "nobody joins any more" if klass.ended else "by itself",
+        ),
+    ]
+    run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
+    run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
+    note = (
+        "This address reaches this machine alone: start the page with --host 0.0.0.0 (or --share), open it at the "
+        "address that others know, and make the class there."
+    )
+    return (
+        f'<div class="class-head"><h2>{bdi(klass.title)}</h2>{run}'
+        f'<p class="class-code" aria-label="The code to join with">{words}</p>{theme.stat_cards(cards)}'
+        f"{theme.notice(note, 'warning') if local else ''}</div>"
+    )
+
+
+def lesson_title(lesson: str) -> str:
+    """What a lesson is called; its id where there is none of it any more."""
+    found = find_lesson(lesson)
+    return found.title if found else lesson
+
+
+def lesson_in_words(klass: Klass, student: Student) -> str:
+    """How far a student is in the lesson that was opened last."""
+    if not student.steps:
+        return "–"
+    other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
+    return f"{student.step} of {student.steps} steps{other}"
+
+
+def ago(at: float, now: float) -> str:
+    """How long ago, or until then."""
+    seconds = abs(at - now)
+    size = (
+        f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.0f} h"
+        if seconds < 172_800
+        else f"{seconds / 86_400:.0f} days"
+    )
+    return f"{size} ago" if at < now else f"in {size}"
+
+
+def at_work(run: Run, now: float) -> bool:
+    """Whether it trains, as far as is known."""
+    return run.report.state == "training" and now - run.at < SILENT_SECONDS
+
+
+def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: bool, now: float) -> str:
+    """A row for every student."""
+    if not students:
+        return theme.quiet("Nobody has joined yet. Show the code, or send the students' link.")
+    names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
+    head = [
+        "Name",
+        *(["Lesson"] if lessons else []),
+        "Run",
+        "Loss",
+        "Above the floor",
+        Cell("It writes", kind="words"),
+    ]
+    rows = []
+    for student in ordered(students, sort, names):
+        run, row = student.latest, [Cell(html=bdi(names[student.number]))]
+        if lessons:
+            row.append(lesson_in_words(klass, student))
+        if run is None:
+            row += ["–", "–", "–", Cell("", kind="words")]
+        else:
+            report = run.report
+            state = "" if report.state == "finished" else " · training" if at_work(run, now) else " · ended early"
+            above = "–" if report.above is None else f"{report.above:+.4f}"
+            row += [
+                f"{report.step:,} of {report.planned:,}{state}",
+                "–" if report.loss is None else f"{report.loss:.4f}",
+                above,
+                Cell(html=bdi(report.said), kind="words class-said"),
+            ]
+        rows.append(row)
+    told = ""
+    if len({s.latest.report.text_key for s in students if s.latest and s.latest.report.text_key}) > 1:
+        told = theme.quiet(
+            "They learn from different texts: losses compare within one text only, what is above the floor says more."
+        )
+    return theme.table(head, rows, classes="class-table") + told
+
+
+def ordered(students: Sequence[Student], sort: str, names: dict[int, str]) -> list[Student]:
+    """By what the teacher chose; those without a run, or far behind, last."""
+    far = float("inf")
+
+    def loss(student: Student) -> float:
+        return student.latest.report.loss if student.latest and student.latest.report.loss is not None else far
+
+    def done(student: Student) -> tuple:
+        run = student.latest.report if student.latest else None
+        return (-student.step, -run.step / max(run.planned, 1) if run else 0.0, student.number)
+
+    keys = {
+        "name": lambda s: (names[s.number].casefold(), s.number),
+        "progress": done,
+        "loss": lambda s: (loss(s), s.number),
+    }
+    return sorted(students, key=keys.get(sort, lambda s: s.number))
+
+
+def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
+    """Everybody's last run on one ladder: those whose losses may be compared, of the text that most learn from."""
+    names = names_of(students, hidden)
+    last = [(names[s.number], s.latest.report) for s in students if s.latest is not None and s.latest.report.curve]
+    keys = [report.text_key for _, report in last]
+    key = max(keys, key=keys.count) if keys else None
+    drawn = [(name, report) for name, report in last if report.text_key == key]
+    rungs = next((report.rungs for _, report in drawn if report.rungs), ())
+    lines = [(name, report.curve) for name, report in drawn]
+    return show(class_curves(lines, rungs), describe_curves(lines, rungs, len(last) - len(drawn)))
+
+
+def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) -> Any:
+    """How far runs lie apart that differ in one thing."""
+    found = experiment(klass, students, thing, names_of(students, hidden))
+    groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
+    unit = "nats above the floor" if found.above_floor else "validation, nats per token"
+    return show(class_spread(groups, unit), found.in_words())
+
+
+def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[Entry], by: str, hidden: bool) -> str:
+    """The entries that count, the least work first; then those that wait, and those that do not count."""
+    names = names_of(students, hidden)
+    counted = sorted((e for e in entries if e.state == "counts"), key=lambda e: (getattr(e, by), e.id))
+    others = [e for e in entries if e.state != "counts"]
+    rows = []
+    for place, e in enumerate([*counted, *others], 1):
+        name = Cell(html=bdi(names.get(e.number, "")))
+        loss = f"{e.claimed if e.loss is None else e.loss:.4f}"
+        if e.state == "counts":
+            rows.append(
+                [str(place), name, loss, f"{e.flops / 1e9:,.1f}", f"{e.seconds:.1f}", Cell(e.said, kind="words")]
+            )
+        else:
+            told = f"{ENTRY_STATES[e.state]}{e.said and f': {e.said}'}"
+            rows.append(["", name, loss, "–", "–", Cell(told, kind="words")])
+    words = (
+        f"To a validation loss of {klass.target:g} or less on the class's text. Every entry was trained again on this "
+        "machine, in the line with all others, and counts with what that took."
+    )
+    if not rows:
+        return theme.quiet(f"{words} There are no entries yet.")
+    head = ["", "Name", "Loss", "Training, 10⁹ FLOPs", "Seconds here", Cell("", kind="words")]
+    return theme.quiet(words) + theme.table(head, rows, classes="class-table")

@@ -1,0 +1,111 @@
+"""Scenes: what one visitor has on the page at one moment, for the facts of lessons; asked for where one needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...inspection import Look
+from ...inspection.replay import Appearance
+from ...lessons.facts import NotYet, Scene
+from ...lessons.progress import Progress
+from ...lessons.reading import Lesson
+from ...service.balance import BalanceJob, BalanceView
+from ...service.run_job import RunJob
+from ...service.views import PairView, RunView
+from ...storage import Checkpoint
+from ..page import Page
+from ..tabs.inspect.looks import Looks
+from ..tabs.inspect.place import whole
+from ..tabs.inspect.replay import replay_of
+from ..tabs.inspect.tested import roles_of
+from ..tabs.inspect.validation import held_out
+from ..tabs.moe.frame import each
+
+HABIT = "induction"
+"""The habit whose appearance a lesson may ask for."""
+
+
+class Scenes:
+    """Makes them; `inputs` are the components whose values they need."""
+
+    def __init__(self, page: Page, controls: Mapping[str, Any]):
+        self.page, self.controls, self.looks = page, controls, Looks(page)
+        self.pair_of, self.looked_at = page.shared("moe.pair")
+        self.subject = page.shared("inspect.subject")
+        self.inputs = {page.visitor, page.model, self.subject, self.looked_at, *controls.values()}
+
+    def scene(self, lesson: Lesson, progress: Progress, values: dict) -> Scene:
+        """What this visitor has at the moment."""
+        page, visitor, model = self.page, values[self.page.visitor], values[self.page.model]
+
+        def value(name: str) -> Any:
+            return values.get(self.controls.get(name))
+
+        def run(name: str) -> tuple[RunView, Checkpoint | None]:
+            if name == "chosen":
+                checkpoint = page.registry.get(model, visitor)
+                job = page.board.find(visitor, model)
+                return (job.view() if job else RunView.of_checkpoint(model, checkpoint)), checkpoint
+            jobs = self.runs(lesson, name, progress, visitor)
+            if not jobs:
+                called = "" if name == "run" else f" called “{name}” in this lesson"
+                raise NotYet(f"There is no model{called} of yours yet: train it first.")
+            return jobs[-1].view(), jobs[-1].checkpoint
+
+        def balance() -> BalanceView:
+            job = self.balance_job(lesson, progress, visitor)
+            if job is None:
+                raise NotYet("Press “Train all three” first.")
+            return job.view()
+
+        def pair() -> PairView:
+            found = self.pair_of(visitor, *each(values[self.looked_at]))
+            if found is None:
+                raise NotYet("Choose a dense model and a mixture first.")
+            return found
+
+        def appeared(look: Look) -> Appearance | None:
+            return replay_of(look).appearance(HABIT)
+
+        greedy = value("generate.greedy") or not value("generate.temperature")
+        place = tuple(whole(value(f"inspect.{name}")) for name in ("layer", "head", "query", "key"))
+        return Scene(
+            run=run,
+            checkpoint=lambda: page.registry.get(model, visitor),
+            look=lambda: self.looks.look(visitor, model, value("inspect.prompt"), example=values[self.subject]),
+            place=place,
+            held_out=lambda look: held_out(page, look),
+            role=lambda look: roles_of(page, look).tests.role(
+                min(place[0], look.config.n_layers - 1), min(place[1], look.config.n_heads - 1)
+            ),
+            appeared=appeared,
+            pair=pair,
+            balance=balance,
+            generate_prompt=str(value("generate.prompt") or "")[: page.limits.prompt],
+            dice="none" if greedy else "kept" if value("generate.same_again") else "thrown",
+            lesson_prompt=lesson.prompt,
+        )
+
+    def runs(self, lesson: Lesson, name: str, progress: Progress, visitor: str) -> list[RunJob]:
+        """The visitor's runs that count as the one of this name, the newest last."""
+        needed, old = lesson.runs.get(name, {}), progress.before.get(lesson.id, ())
+        return [
+            job
+            for job in self.page.board.of(visitor)
+            if job.id not in old and job.state != "failed" and _fits(needed, job)
+        ]
+
+    def balance_job(self, lesson: Lesson, progress: Progress, visitor: str) -> BalanceJob | None:
+        old = progress.before.get(lesson.id, ())
+        jobs = [job for job in self.page.board.of(visitor, kind=BalanceJob) if job.id not in old]
+        return jobs[-1] if jobs else None
+
+
+def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:
+    source = job.spec.source
+    return (
+        needed.get("text", source.kind) == source.kind
+        and needed.get("holds", "") in source.text
+        and job.spec.model.causal == needed.get("causal", True)
+    )

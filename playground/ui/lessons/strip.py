@@ -1,0 +1,281 @@
+"""The strip and what is pressed in it: guesses, steps, and looking whether what a step waits for was done."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import gradio as gr
+
+from ...lessons.facts import NotYet, Scene
+from ...lessons.judging import checked, holds, said_of
+from ...lessons.progress import Answer, Progress
+from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
+from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
+from ...service.balance import BalanceJob
+from ...service.limits import LESSON_RUNS
+from ...service.run_job import RunJob
+from ...service.runs import OWN_TEXT, Source
+from .. import theme
+from ..chart import ASSETS
+from ..forms import run as form
+from ..forms import texts
+from ..forms.excerpts import beginning_of
+from ..links import query_of
+from ..page import QUIETLY, Page
+from ..tabs.inspect.place import whole
+from .scenes import Scenes
+from .words import list_html, strip_html
+
+STORAGE_KEY = SECRET = "transformer-playground-lessons"
+LISTENS = {"run": ("#status",), "balance": ("#unbalanced-said", "#unbalanced-entropy"), "when": ("#status", "#samples")}
+"""Doing → what on the page tells that it may be done by now."""
+
+# 'select' is named for gr.HTML, which looks up the events of a component in the script
+_TEMPLATE = """<nav class="lesson-list" aria-label="Lessons"><details><summary>Lessons</summary>LIST</details></nav>
+<section class="lesson" aria-label="Lesson" hidden></section>"""
+
+
+class Strip:
+    """The strip and its handler. Holds the components; of a visitor it keeps nothing."""
+
+    def __init__(self) -> None:
+        """Draw it; `build` connects it to the page below."""
+        self._answers = itertools.count(1)
+        script = (ASSETS / "lessons.js").read_text(encoding="utf-8")
+        self.strip = gr.HTML(
+            None,
+            html_template=_TEMPLATE.replace("LIST", list_html()),
+            js_on_load=script,
+            apply_default_css=False,
+            padding=False,
+            elem_id="lessons",
+        )
+        self.progress = gr.BrowserState({}, storage_key=STORAGE_KEY, secret=SECRET)
+
+    def build(self, page: Page) -> None:
+        """Connect it, once all tabs are there."""
+        self.page = page
+        page.share("lessons.strip", self)
+        page.later(self._connect)
+
+    def _connect(self) -> None:
+        page = self.page
+        self.running = page.shared("train.running")
+        self.settings = self.running.settings
+        self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
+        self.views, self.scenes = page.shared("inspect.views"), Scenes(page, self.controls)
+        c = self.settings.c
+        inputs = {self.progress, *self.scenes.inputs}
+        outputs = [self.strip, self.progress, page.tabs, page.model, self.views, *self.controls.values()]
+        outputs += [*self.running.linked.form_parts, *(c[name] for name in ("letters", "linked", "forget"))]
+        outputs = list(dict.fromkeys(outputs))
+        self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
+
+    def goes_on(self, events: list) -> None:
+        """When all of these events of a page that opens are over, an open lesson goes on."""
+        for event in events:
+            ready = f"() => window.playgroundLessons?.ready({len(events)})"
+            event.then(None, None, None, js=ready, api_visibility="private")
+
+    # ---- what a visitor does -----------------------------------------------------------------------------------------
+
+    def act(self, values: dict, event: gr.EventData, request: gr.Request) -> dict:
+        """Something was pressed in the strip, or done on the page that it waits for."""
+        said = event._data if isinstance(event._data, dict) else {}
+        progress, does = Progress.from_dict(values[self.progress]), said.get("do")
+        visitor = values[self.page.visitor]
+        if does == "resume" and (asked := query_of(request).get("lesson")) and said.get("linked") is True:
+            if find_lesson(asked) is None:
+                there = "; there are " + ", ".join(f"{lesson.number} {lesson.title}" for lesson in all_lessons())
+                return {self.strip: self._value(progress, problem=f"There is no lesson “{asked[:40]}”{there}.")}
+            does, said = "open", {"lesson": asked}
+        if does == "open":
+            lesson = find_lesson(said.get("lesson"))
+            if lesson is None:
+                return {self.strip: self._value(progress)}
+            self._open(progress, lesson, visitor)
+        lesson = find_lesson(progress.lesson) if progress.lesson else None
+        if lesson is None or does == "close":
+            progress.lesson = ""
+            return self._told(progress)
+        scene = self.scenes.scene(lesson, progress, values)
+        if does == "fold":
+            progress.folded = not progress.folded
+            return self._told(progress, scene)
+        if does == "again":
+            progress.answers.pop(lesson.id, None)
+            progress.before.pop(lesson.id, None)
+            self._open(progress, lesson, visitor)
+        if does == "go":
+            progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
+            progress.folded = False
+        step, sets = lesson.steps[progress.step], {}
+        answer, problem = progress.answer(lesson, step), ""
+        arrives = does in ("open", "again", "go", "resume")
+        if arrives or does == "show":
+            sets = self.set_up(step, answer, values, lesson, only_where=does == "show")
+        elif does == "guess" and answer.guess is None and step.ask is not None:
+            try:
+                answer.guess = checked(step.ask, said.get("guess"))
+            except (ValueError, TypeError) as mistake:
+                problem = f"{mistake}."
+        elif does == "did" and said.get("step") == step.id and step.done.keys() & {"pressed", "shown", "changed"}:
+            answer.done = True
+        before = (answer.done, answer.told)
+        waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
+        if (told := self.page.shared("class.told")) is not None:
+            told(visitor, lesson, progress)
+        shown = self._told(progress, scene, problem=problem or waits, arrives=arrives, points=does == "show")
+        same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
+        if does == "look" and same:
+            return {self.strip: {"n": next(self._answers)}}
+        return {**sets, **shown}
+
+    def _open(self, progress: Progress, lesson: Lesson, visitor: str) -> None:
+        """Turn to a lesson: where it was left, or at its beginning. Runs that are there by then do not count."""
+        if lesson.id not in progress.before:
+            runs = [job.id for kind in (RunJob, BalanceJob) for job in self.page.board.of(visitor, kind=kind)]
+            progress.before[lesson.id] = runs[-LESSON_RUNS:]
+        ticked = progress.ticked(lesson)
+        progress.lesson, progress.folded = lesson.id, False
+        progress.step = ticked.index(False) if False in ticked else 0
+
+    def _settle(
+        self, scene: Scene, step: Step, answer: Answer, lesson: Lesson, progress: Progress, visitor: str, values: dict
+    ) -> str:
+        """See whether the step is done, and say what it then says; returns why it cannot be said yet."""
+        try:
+            if not answer.done and step.done:
+                answer.done = self._is_done(scene, step, lesson, progress, visitor, values)
+            if answer.ticked(step) and not answer.told:
+                told, judged = said_of(scene, step, answer.guess)
+                answer.told = tuple(told) or ("Done.",)
+                if judged is not None:
+                    answer.truth, answer.right = judged.truth, judged.right
+        except NotYet as problem:
+            return str(problem) if answer.ticked(step) else ""
+        return ""
+
+    def _is_done(
+        self, scene: Scene, step: Step, lesson: Lesson, progress: Progress, visitor: str, values: dict
+    ) -> bool:
+        """Whether the thing was done, as far as the server can tell."""
+        done = step.done
+        if "run" in done:
+            jobs = self.scenes.runs(lesson, done.get("of", "run"), progress, visitor)
+            return bool(jobs) and (done["run"] == "begun" or (jobs[-1].has_result and not jobs[-1].active))
+        if "balance" in done:
+            job = self.scenes.balance_job(lesson, progress, visitor)
+            return job is not None and (done["balance"] == "begun" or (job.has_result and not job.active))
+        if "when" in done:
+            return holds(scene, step.when)
+        if "control" in done:
+            value = values.get(self.controls.get(done["control"]))
+            return value == done["is"] if "is" in done else bool(value)
+        return False
+
+    # ---- what a step sets --------------------------------------------------------------------------------------------
+
+    def set_up(
+        self, step: Step, answer: Answer, values: dict, lesson: Lesson, *, only_where: bool = False
+    ) -> dict[Any, Any]:
+        """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen."""
+        page, sets = self.page, dict(step.sets)
+        place = PLACES.get(step.point)
+        tab = sets.pop("tab", place.tab if place else "")
+        view = sets.pop("view", place.view if place else "")
+        out: dict[Any, Any] = {}
+        if tab:
+            out[page.tabs] = page.open(tab)
+        if view:
+            out[self.views] = gr.Tabs(selected=view)
+        if only_where or answer.ticked(step):
+            return out
+        visitor, another = values[page.visitor], False
+        if (name := sets.pop("model", None)) is not None:
+            another = values[page.model] != f"shipped-{name}"
+            if another and page.registry.has(f"shipped-{name}", None):
+                out[page.model] = page.model_list(visitor, f"shipped-{name}")
+        trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
+        if trained and page.board.active(visitor) is None:
+            out |= self.settings.load(self.form_of(trained, lesson)) | self.running.linked.forget()
+            out.pop(self.settings.c["text_fits"], None)
+        for name, value in sets.items():
+            # another model brings a prompt of its own
+            if not name.startswith("train.") and not (another and name.endswith(".prompt")):
+                out[self.controls[name]] = value
+        return out
+
+    def form_of(self, wanted: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
+        """What the form of the Train tab holds for these settings: those of size and text, with the wanted ones."""
+        kind = wanted.get("source", OWN_TEXT if "text" in wanted else "stories")
+        source, size = Source(kind, text=str(wanted.get("text", ""))), wanted.get("size", "small")
+        tokens = texts.tokens_in(source.text, "char")
+        named = form.base_values(size, source.kind, self.page.limits, (tokens, "char"))
+        if "steps" in wanted:
+            steps = wanted["steps"]
+            named |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
+            named["warmup_steps"] = min(named["warmup_steps"], max(steps // 10, 1))
+        prompt = lesson.prompt or texts.PROMPTS.get(source.kind) or beginning_of(source.text)
+        named |= texts.values_of(source) | {"prompt": prompt, "base": size, "size": size, "suited": f"{tokens} {size}"}
+        return named | {name: value for name, value in wanted.items() if name in form.BY_NAME}
+
+    # ---- what is seen ------------------------------------------------------------------------------------------------
+
+    def _told(self, progress: Progress, scene: Scene | None = None, **more: Any) -> dict:
+        return {self.strip: self._value(progress, scene, **more), self.progress: progress.to_dict()}
+
+    def _value(
+        self,
+        progress: Progress,
+        scene: Scene | None = None,
+        *,
+        problem: str = "",
+        arrives: bool = False,
+        points: bool = False,
+    ) -> dict[str, Any]:
+        """What the browser's half shows: the strip as HTML, where it points, and what it waits for."""
+        lessons = {lesson.id: lesson for lesson in all_lessons()}
+        lesson = lessons.get(progress.lesson)
+        ticks = {name: sum(progress.ticked(lessons[name])) for name in progress.answers if name in lessons}
+        value = {"n": next(self._answers), "whole": True, "html": "", "ticks": ticks, "open": progress.lesson}
+        if lesson is None:
+            return value | {"html": theme.notice(problem, "warning") if problem else ""}
+        step = lesson.steps[progress.step]
+        answer = progress.answer(lesson, step)
+        place = where(step, answer)
+        shown = strip_html(lesson, progress, scene or Scene(), problem)
+        live = "{" in step.say and place is not None and not answer.told
+        value |= {
+            "html": shown,
+            "key": zlib.crc32(shown.encode()),
+            "live": place.selector if live else "",
+            "step": step.id,
+            "folded": progress.folded,
+            "point": {"at": place.selector, "fold": place.fold} if place else None,
+            "awaits": None if answer.told else awaited(step, answer),
+            "arrives": arrives,
+            "points": points,
+        }
+        return value
+
+
+def where(step: Step, answer: Answer) -> Place | None:
+    """The place that a step points at; once it is done, what came of it."""
+    came = step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
+    return PLACES.get(came if came and answer.told else step.point)
+
+
+def awaited(step: Step, answer: Answer) -> dict[str, Any] | None:
+    """What the browser has to watch for."""
+    for kind in ("pressed", "shown", "changed"):
+        if kind in step.done and not answer.done:
+            place = PLACES[step.done[kind]]
+            return {"kind": kind, "at": place.selector, "times": step.done.get("times", 1)}
+    if step.done and not answer.done:
+        kind = next(iter(step.done))
+        return {"kind": "told", "at": LISTENS.get(kind, ())}
+    return {"kind": "told", "at": LISTENS["when"]} if answer.ticked(step) else None

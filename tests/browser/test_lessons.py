@@ -1,0 +1,121 @@
+"""Every lesson is walked: guessed, done on the page, ticked by itself; a reload finds it again."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from playground.lessons.reading import Lesson, Step, all_lessons
+from playground.lessons.vocabulary import PLACES
+
+BRINGS = {
+    "ladder": "#rungs summary",
+    "written text": "#generate-start",
+    "cost": "#edit-measure",
+    "cache proof": "#measure-cache",
+    "four temperatures": "#compare-temperatures",
+    "receipt": "#inspect-head-chart",
+    "role": "#inspect-roles-chart",
+    "followed token": "#routing-text [data-token='5']",
+}
+"""What to press so that a place changes; a place itself where it is not listed."""
+SHOTS = os.environ.get("LESSON_SHOTS")
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Lessons whose runs take a moment."""
+    for step in (step for lesson in all_lessons() for step in lesson.steps):
+        for name, steps in (("train.steps", 12), ("balance.steps", 20)):
+            if name in step.sets:
+                monkeypatch.setitem(step.sets, name, steps)
+
+
+def guess(page, step: Step) -> None:
+    form = page.locator(".lesson-ask")
+    if step.ask.kind == "choice":
+        form.locator("label").first.click()
+    else:
+        form.locator("input[type=range]").focus()
+        page.keyboard.press("ArrowRight")
+    form.locator("button").click()
+    form.wait_for(state="detached")
+
+
+def press(page, place: str) -> None:
+    """Press what brings a change of this place: a button, or somewhere in a chart."""
+    selector = BRINGS.get(place, PLACES[place].selector)
+    page.wait_for_selector(selector)
+    plot = page.locator(f"{selector} .nsewdrag")
+    if plot.count():
+        page.wait_for_timeout(800)  # the page has been scrolling there
+        box = plot.first.bounding_box()
+        # below the diagonal of a pattern; of four heads, one that is not chosen
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else 0.6) * box["height"]
+        page.mouse.move(x, y)
+        page.mouse.click(x, y)
+    else:
+        page.locator(selector).first.click()
+
+
+def do(page, step: Step) -> None:
+    """What the step asks for, as somebody who reads it would."""
+    done = step.done
+    page.wait_for_selector(".lesson-here")
+    if "run" in done:
+        page.click("#train-button:not([disabled])")
+    elif "balance" in done:
+        page.click("#unbalanced-start")
+    elif "control" in done:
+        page.click(
+            {"inspect.edits": "#edit-apply", "generate.greedy": "#sampling-preset label:has-text('Greedy')"}[
+                done["control"]
+            ]
+        )
+    elif done.get("changed") == "pattern then":
+        page.locator("#replay-slider input[type=range]").press("ArrowLeft")
+    else:
+        if step.point == "prompt":
+            page.fill("#generate-prompt textarea", "the moon is")
+        for _ in range(done.get("times", 1)):
+            press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done))
+
+
+def walk(page, lesson: Lesson) -> None:
+    for i, step in enumerate(lesson.steps):
+        page.wait_for_selector(f".lesson-name span:has-text('step {i + 1} of {len(lesson.steps)}')")
+        if step.ask is not None:
+            guess(page, step)
+        if step.done and not page.locator(".lesson-told").count():
+            do(page, step)
+        page.wait_for_selector(".lesson-told")
+        page.wait_for_selector(f".lesson header li:nth-child({i + 1}) button:has-text('✓')")
+        if SHOTS:
+            page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
+            print(lesson.id, i, page.inner_text(".lesson-told").replace("\n\n", " | "), flush=True)
+        if i + 1 < len(lesson.steps):
+            page.click(".lesson-next")
+    page.click(".lesson [data-do=close]")
+    page.wait_for_selector(".lesson-list summary")
+
+
+@pytest.mark.parametrize("lessons", [all_lessons()[:5], all_lessons()[5:]], ids=["first half", "second half"])
+def test_every_lesson_is_walked(served, open_page, quick, lessons):
+    _, address = served
+    page = open_page()
+    page.goto(f"{address}?lesson={lessons[0].id}")
+    walk(page, lessons[0])
+    for lesson in lessons[1:]:
+        page.click(".lesson-list summary")
+        page.click(f".lesson-list [data-lesson={lesson.id}]")
+        walk(page, lesson)
+    page.click(".lesson-list summary")
+    page.click(f".lesson-list [data-lesson={lesson.id}]:has-text('{len(lesson.steps)} of {len(lesson.steps)} done')")
+    page.click(".lesson header li:nth-child(2) button")
+    page.wait_for_selector(".lesson-name span:has-text('step 2 of')")
+    page.click(".lesson [data-do=fold]")
+    page.wait_for_selector(".lesson.lesson-folded")
+    page.goto(address)
+    page.wait_for_selector(".lesson.lesson-folded header:has-text('step 2 of')")
+    assert page.locator(".lesson header li:has-text('✓')").count() == len(lesson.steps)

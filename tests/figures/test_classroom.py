@@ -1,0 +1,30 @@
+"""A class in pictures: the median is of those who were measured, the bar is the interval that was given."""
+
+from __future__ import annotations
+
+import json
+
+from playground.figures.classroom import class_curves, class_spread, describe_curves, medians
+
+RUNGS = [("uniform", 3.7), ("bigram", 1.9), ("floor", 0.1)]
+
+
+def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
+    curves = [("A", [(0, 4.0), (10, 2.0)]), ("B", [(0, 4.2), (10, 1.0)]), ("C", [(0, 3.9)]), ("D", [(10, 1.5)])]
+    assert medians(curves) == [(0, 4.0), (10, 1.5)]
+    assert medians(curves[:2]) == []
+    figure = class_curves(curves, RUNGS)
+    assert [trace["name"] for trace in figure["data"]] == ["A", "B", "C", "D", "median"]
+    assert len(figure["layout"]["shapes"]) == 3
+    assert describe_curves(curves, RUNGS, 1).startswith("4 runs, the last of each student: validation loss from 1.0000")
+    assert "1 run learns from another text" in describe_curves(curves, RUNGS, 1)
+
+
+def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
+    figure = class_spread([("small", (2.0, 2.2, 2.1), ("A", "B", "C"), 2.1, 0.25), ("tiny", (3.0,), ("D",), 3.0, None)])
+    dots, mean, _, single = figure["data"]
+    assert mean["error_y"]["array"] == [0.25] and mean["y"] == [2.1] and "error_y" not in single
+    assert sorted(zip(dots["x"], dots["y"]), key=lambda point: point[1]) == sorted(zip(dots["x"], dots["y"]))
+    assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
+    for empty in (class_spread([]), class_curves([])):
+        assert json.dumps(empty)

@@ -1,0 +1,172 @@
+"""Lesson files: those that ship can be read, what a file may not hold is refused in a sentence that says where."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from playground.lessons import reading
+from playground.lessons.facts import FACTS, Scene, value_of, written
+from playground.lessons.judging import checked, holds, judge, said_of
+from playground.lessons.progress import Progress
+from playground.lessons.reading import Lesson, LessonError, all_lessons, find_lesson, read_lesson
+from playground.lessons.vocabulary import PLACES
+
+DOCS = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
+
+
+def a_file(**changes) -> dict:
+    """A small lesson that is right; changes of its second step, or of the lesson with `lesson=`."""
+    step = {
+        "id": "n0",
+        "title": "A title",
+        "say": "Words.",
+        "ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "a"},
+    }
+    steps = [{**copy.deepcopy(step), "id": f"n{i}"} for i in range(5)]
+    whole = {"number": 50, "title": "Mine", "about": "About it", "steps": steps, **changes.pop("lesson", {})}
+    steps[1] = {name: value for name, value in {**steps[1], **changes}.items() if value is not None}
+    return whole
+
+
+def read(values: dict) -> Lesson:
+    return read_lesson(json.dumps(values), "mine")
+
+
+NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most": 4, "step": 0.1, "near": 0.15}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lesson": {"steps": []}}, "5 to 9 steps, this one 0"),
+        ({"lesson": {"title": "x" * 61}}, "“title” has 61 characters; at most 60"),
+        ({"lesson": {"code": "print(1)"}}, "nothing called “code”"),
+        ({"lesson": {"runs": {"chosen": {}}}}, "not “chosen”"),
+        ({"lesson": {"number": True}}, "“number” cannot be true"),
+        ({"id": "n0"}, "two steps have the same id"),
+        ({"id": "<b>"}, "an id is made of small letters"),
+        ({"title": None}, "step 2 (“n1”) has no “title”"),
+        ({"ask": None}, "something to guess (“ask”) or to do (“done”)"),
+        ({"point": "#curve"}, "no place called “#curve”; there are models, train button"),
+        ({"set": {"train.code": 1}}, "no control called “train.code”"),
+        ({"set": {"tab": "glossary"}}, "“tab” has to be one of train"),
+        ({"set": {"train.steps": [1]}}, "words, a number, true or false only"),
+        ({"say": "It is {price}."}, "no fact called “price”; there are loss"),
+        ({"say": "It is {loss"}, "not closed"),
+        ({"show": [{"say": "x", "when": "loss is < 2"}]}, "no comparison such as"),
+        ({"show": [{"say": "x", "when": "loss < cheap"}]}, "“cheap” is neither a number nor a fact"),
+        ({"show": [{"say": "x", "when": "price < 2"}]}, "no fact called “price”"),
+        ({"show": ["x" * 701]}, "at most 700 characters"),
+        ({"done": {"run": "soon"}}, "“begun” or “finished”"),
+        ({"done": {"run": "finished", "of": "green"}}, "no run called “green”; “runs” has to name it"),
+        ({"done": {"pressed": "curve", "times": 0}}, "whole number from 1 to 9"),
+        ({"done": {"pressed": "curve", "code": "x"}}, "nothing called “code”"),
+        ({"done": {"control": "train.steps"}}, "no step can wait for a control “train.steps”"),
+        ({"done": {"eval": "1"}}, "“done” needs one of run, balance"),
+        ({"ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "c"}}, "none of its choices"),
+        ({"ask": {"question": "Which?", "choices": {"a": "This"}, "right": "a"}}, "two to six choices"),
+        ({"ask": {**NUMBER, "right": "much"}}, "“much” is neither a number nor a fact"),
+        ({"ask": {**NUMBER, "number": {"least": 4, "most": 0, "step": 1}}}, "the scale has to go up"),
+        ({"ask": {**NUMBER, "number": {"least": 0, "most": 1e400, "step": 1}}}, "“most” has to be a number"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(changes, said):
+    with pytest.raises(LessonError, match=re.escape(said)):
+        read(a_file(**changes))
+
+
+def test_a_file_that_is_none():
+    for data, said in (
+        (b"{", "no JSON"),
+        (b"[]", "no object"),
+        (b"[" * 50_000, "no JSON"),
+        (b"\xff", "no JSON"),
+        (b" " * 60_001, "at most 60,000 bytes"),
+    ):
+        with pytest.raises(LessonError, match=said):
+            read_lesson(data, "mine")
+    with pytest.raises(LessonError, match="small letters"):
+        read_lesson(b"{}", "../mine")
+
+
+def test_a_teachers_folder_joins_and_a_broken_file_is_left_out(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.json").write_text(json.dumps(a_file()), encoding="utf-8")
+    (tmp_path / "broken.json").write_text("{", encoding="utf-8")
+    (tmp_path / "first-model.json").write_text(json.dumps(a_file()), encoding="utf-8")
+    monkeypatch.setenv(reading.VARIABLE, str(tmp_path))
+    all_lessons.cache_clear()
+    try:
+        assert find_lesson("mine").number == 50 and find_lesson(1).title == "Your first model"
+        said = capsys.readouterr().err
+        assert "broken.json is left out: this is no JSON" in said and "called “first-model” already" in said
+    finally:
+        all_lessons.cache_clear()
+
+
+def test_the_documentation_names_every_fact_and_place_and_its_file_is_a_step():
+    assert not [name for name in FACTS if f"`{name}`" not in DOCS]
+    assert not [name for name in PLACES if f"*{name}*" not in DOCS]
+    example = json.loads(re.search(r"```json\n(.*?)```", DOCS, re.DOTALL)[1])
+    example["steps"] = [{**example["steps"][0], "id": f"s{i}"} for i in range(5)]
+    assert read(example).steps[0].ask.kind == "curve"
+
+
+# ---- guesses ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_guess_is_judged_by_its_distance():
+    ask = read(a_file(ask={**NUMBER, "right": "1.74"})).steps[1].ask
+    assert judge(Scene(), ask, 1.7).right
+    assert judge(Scene(), ask, 3.0).words == "You said 3.0, it is 1.7: 1.3 too high."
+    for wrong in (5, -1, True, float("nan"), "2", None, 1e999):
+        with pytest.raises(ValueError, match="from 0 to 4"):
+            checked(ask, wrong)
+
+
+def test_numbers_that_do_not_decide_are_not_decided():
+    cases = [{"when": "made-3 > 100", "is": "a"}]
+    step = read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
+    assert judge(Scene(), step.ask, "a").right is None
+    step = read(a_file(show=["{loss}", [{"when": "made-3 is 54", "say": "{made-3}"}, {"say": "never"}]])).steps[1]
+    told, judged = said_of(Scene(), step, "b")
+    assert not judged.right and told == ["You said: That. It is: This.", "That is not at hand here.", "54"]
+
+
+def test_constants_are_what_the_textbooks_count():
+    assert [value_of(Scene(), f"made-{n}") for n in ("3", "3-cached", "500", "500-cached")] == [54, 24, 381_750, 1_515]
+    assert written("made-500", value_of(Scene(), "made-500")) == "381,750"
+    assert holds(Scene(), read(a_file(done={"when": "made-3 > made-3-cached"}, ask=None)).steps[1].when)
+
+
+# ---- what a browser keeps --------------------------------------------------------------------------------------------
+
+
+def test_progress_comes_back_as_it_was():
+    lesson = find_lesson("why-a-cache")
+    progress = Progress(lesson.id, 1, before={lesson.id: ["r" * 20]})
+    answer = progress.answer(lesson, lesson.steps[0])
+    answer.guess, answer.truth, answer.right, answer.told = 54.0, 54.0, True, ("Right.",)
+    again = Progress.from_dict(json.loads(json.dumps(progress.to_dict())))
+    assert again == progress and again.ticked(lesson) == [True, *[False] * 5]
+    assert again.report(lesson)[0] == {"step": "without", "ticked": True, "guess": 54.0, "truth": 54.0, "right": True}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        None, [], "x", {"answers": []}, {"lesson": "no", "step": 3}, {"lesson": ["why-a-cache"]},
+        {"lesson": "why-a-cache", "step": 1e9, "before": {"why-a-cache": [1, "x" * 99]}},
+        {"answers": {"why-a-cache": {"without": {"guess": "<b>", "told": ["x" * 10**6] * 99, "truth": {}}}}},
+        {"answers": {"first-model": {"good": {"guess": ["good"]}, "nothing": {}}}},
+    ],
+)  # fmt: skip
+def test_what_no_lesson_left_there_is_dropped(sent):
+    progress = Progress.from_dict(sent)
+    assert len(json.dumps(progress.to_dict())) < 20_000
+    assert all(a.guess is None for steps in progress.answers.values() for a in steps.values())
+    assert not any(progress.before.values())

@@ -1,0 +1,435 @@
+"""Classes: who gets in, what is remembered, what stays secret, and that what is deleted is gone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import shutil
+import threading
+from dataclasses import replace
+
+import pytest
+
+from playground.links import RunCard
+from playground.service.board import Board
+from playground.service.cards import settings_card
+from playground.service.classes import ClassError, Classes, Student
+from playground.service.classes.codes import WORDS, hashed
+from playground.service.classes.experiment import experiment
+from playground.service.classes.house import Run, one_line
+from playground.service.classes.reports import Report
+from playground.service.classes.speedrun import Verifier, enter, entries
+from playground.service.classes.tables import answers_csv, results_csv
+from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, ENTRIES, STUDENT_NAME, STUDENTS, WRONG_CODES
+from playground.service.models import Registry
+
+from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, small_limits, small_spec, until
+
+CARD = settings_card(small_spec())
+"""The class's run: of a text of its own, seconds to train."""
+
+
+class Clock:
+    """Time, as a test says."""
+
+    now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def classes(tmp_path, clock):
+    house = Classes(tmp_path / "data" / "classes.sqlite3", clock)
+    yield house
+    house.store.close()
+
+
+def made(classes: Classes, **changes) -> tuple:
+    """A class of two hours, and its teacher's secret."""
+    return classes.make("Tuesday", 2, **{"letters": CARD.to_letters(), "text": TEXT, "changes": "seed", **changes})
+
+
+def on_disk(classes: Classes, *needles: str | bytes) -> list:
+    """Which of these stand in the database's files."""
+    found = b"".join(path.read_bytes() for path in classes.store.path.parent.iterdir())
+    return [needle for needle in needles if (needle.encode() if isinstance(needle, str) else needle) in found]
+
+
+# ---- who gets in -----------------------------------------------------------------------------------------------------
+
+
+def test_a_house_without_classes_has_no_file_and_asks_none(classes):
+    assert classes.member(ANNA) is None
+    classes.progress(ANNA, "first", 1, 5)
+    with pytest.raises(ClassError, match="There is no class with this code"):
+        classes.invited("apple-otter-river-stone")
+    assert not classes.store.path.exists()
+
+
+def test_a_code_is_four_words_however_it_is_typed(classes):
+    klass, _ = made(classes)
+    words = klass.code.split("-")
+    assert len(words) == 4 and set(words) <= set(WORDS) and len(set(WORDS)) ** 4 > 2**32
+    for typed in (klass.code, f"  {' '.join(words).upper()} ", ", ".join(words)):
+        assert classes.join(typed, "Anna", ANNA).klass.code == klass.code
+    for wrong in ("", " ".join(words[:3]), "<b>", None, 7, "x" * 10_000):
+        with pytest.raises(ClassError, match="There is no class"):
+            classes.invited(wrong)
+
+
+def test_guessing_codes_is_bounded_for_an_address(classes, clock):
+    klass, secret = made(classes)
+    for _ in range(WRONG_CODES):
+        with pytest.raises(ClassError, match="There is no class"):
+            classes.invited("apple-apple-apple-apple", "10.0.0.1")
+    for ask in (classes.invited, lambda code, address: classes.taught(code, "guess", address)):
+        with pytest.raises(ClassError, match=r"Too many wrong codes .* try again in 10 minutes"):
+            ask(klass.code, "10.0.0.1")
+    assert classes.taught(klass.code, secret, "10.0.0.1") == klass  # the teacher stays, whoever guesses beside
+    assert classes.invited(klass.code, "10.0.0.2") == klass
+    clock.now += 601
+    assert classes.invited(klass.code, "10.0.0.1").id == klass.id
+
+
+def test_the_teachers_link_without_its_secret_opens_no_board(classes):
+    klass, secret = made(classes)
+    assert classes.taught(klass.code, secret).id == klass.id
+    other = made(classes)[1]
+    for wrong in ("", None, secret[:-1], secret + "a", other, 7):
+        with pytest.raises(ClassError, match="not the teacher's link"):
+            classes.taught(klass.code, wrong)
+
+
+def test_two_students_of_one_name_and_names_that_are_none(classes):
+    klass, _ = made(classes)
+    assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
+    assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
+    assert classes.join(klass.code, "Anna", ANNA).number == 1  # the same browser again is the same student
+    assert [s.name for s in classes.students(classes.invited(klass.code))] == ["Anna", "anna (2)"]
+    with pytest.raises(ClassError, match=f"at most {STUDENT_NAME} characters, this one has 500"):
+        classes.join(klass.code, "😀" * 500, "carl-" + "c" * 20)
+    for nothing in ("", "   ", "\u200d\u200b", None, 5):
+        with pytest.raises(ClassError, match="Choose a name"):
+            classes.join(klass.code, nothing, "carl-" + "c" * 20)
+    assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
+
+
+def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
+    klass, _ = made(classes)
+    barrier, problems = threading.Barrier(60), []
+
+    def join(i: int) -> None:
+        barrier.wait()
+        try:
+            classes.join(klass.code, "Kim", f"visitor-{i:020}", "10.0.0.1")
+        except ClassError as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=join, args=(i,)) for i in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    there = classes.students(classes.invited(klass.code))
+    assert not problems and [s.number for s in there] == list(range(1, 61)) and len({s.name for s in there}) == 60
+    for i in range(60, STUDENTS):
+        classes.join(klass.code, f"S{i}", f"visitor-{i:020}")
+    with pytest.raises(ClassError, match=f"full: it has {STUDENTS} students"):
+        classes.join(klass.code, "Late", ANNA)
+
+
+# ---- what ends, and what is gone -------------------------------------------------------------------------------------
+
+
+def test_a_class_ends_by_itself_and_leaves_nothing_a_week_later(classes, clock):
+    klass, secret = made(classes, text="Wortlaut " + TEXT)
+    classes.join(klass.code, "Rumpelstilzchen", ANNA)
+    clock.now = klass.ends + 1
+    with pytest.raises(ClassError, match="has ended"):
+        classes.join(klass.code, "Bert", BERT)
+    classes.progress(ANNA, "first", 3, 5)
+    student = classes.students(classes.taught(klass.code, secret))[0]  # the teacher still reads
+    assert student.step == 0 and classes.member(ANNA).klass.ended
+    assert on_disk(classes, "Rumpelstilzchen", "Wortlaut")
+    clock.now += CLASS_KEPT_DAYS * 86_400
+    with pytest.raises(ClassError, match="no class"):
+        classes.taught(klass.code, secret)
+    assert classes.member(ANNA) is None and not on_disk(classes, "Rumpelstilzchen", "Wortlaut")
+
+
+def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
+    klass, secret = made(classes)
+    kept, _ = made(classes)
+    for name, visitor in (("Rumpelstilzchen", ANNA), ("Dornröschen", BERT)):
+        classes.join(klass.code, name, visitor)
+    classes.progress(ANNA, "first", 1, 5, [(1, "How low?", "Drosselbart", "0.4")])
+    assert not on_disk(classes, secret, ANNA, BERT) and on_disk(classes, "Drosselbart")
+    classes.withdraw(classes.member(ANNA))
+    assert not on_disk(classes, "Rumpelstilzchen", "Drosselbart", hashed(ANNA)) and classes.member(ANNA) is None
+    barrier, problems = threading.Barrier(2), []
+
+    def delete() -> None:
+        barrier.wait()
+        try:
+            classes.delete(classes.taught(klass.code, secret))
+        except ClassError as problem:
+            problems.append(str(problem))
+
+    threads = [threading.Thread(target=delete) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all("deleted" in problem for problem in problems)
+    assert not on_disk(classes, "Dornröschen", hashed(BERT), hashed(secret))
+    assert classes.invited(kept.code) == kept and classes.member(BERT) is None
+
+
+def test_a_server_killed_in_the_middle_of_a_class_loses_nothing(classes, clock, tmp_path):
+    klass, secret = made(classes)
+    member = classes.join(klass.code, "Anna", ANNA)
+    classes.progress(ANNA, "first", 2, 5, [(1, "How low?", "0.5", "0.4")])
+    shutil.copytree(classes.store.path.parent, tmp_path / "left")  # as a kill leaves it: nothing was closed
+    again = Classes(tmp_path / "left" / classes.store.path.name, clock)
+    assert again.member(ANNA).name == member.name and again.taught(klass.code, secret).title == "Tuesday"
+    assert again.students(again.invited(klass.code))[0].step == 2
+    assert again.answers(klass)[0]["answer"] == "0.5"
+    again.store.close()
+
+
+def test_a_file_that_is_none_is_a_sentence(classes):
+    classes.store.path.parent.mkdir()
+    classes.store.path.write_bytes(b"not a database, but long enough to be looked at" * 100)
+    for ask in (lambda: classes.member(ANNA), lambda: made(classes)):
+        with pytest.raises(ClassError, match="file of classes cannot be used"):
+            ask()
+
+
+def test_what_makes_no_class_is_refused(classes):
+    for changes, words in (
+        ({"letters": "", "text": ""}, "something to do"),
+        ({"text": ""}, "no text yet"),
+        ({"text": "a" * 300_000}, "at most 200,000"),
+        ({"changes": "everything"}, "can change"),
+        ({"target": math.nan}, "above 0"),
+        ({"letters": "1broken-letters"}, "lost or changed"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            made(classes, **changes)
+    for hours in (0, -1, math.nan, 1e9):
+        with pytest.raises(ClassError, match="at most 31 days"):
+            classes.make("x", hours, letters=CARD.to_letters(), text=TEXT)
+    for _ in range(20):
+        made(classes, address="10.0.0.1")
+    with pytest.raises(ClassError, match="Many classes"):
+        made(classes, address="10.0.0.1")
+
+
+def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, monkeypatch):
+    monkeypatch.setattr("playground.service.classes.house.CLASSES", 2)
+    busy, empty = (made(classes)[0] for _ in range(2))
+    classes.join(busy.code, "Anna", ANNA)
+    with pytest.raises(ClassError, match="There are 2 classes here already"):
+        made(classes)
+    clock.now += 3 * 86_400
+    made(classes)
+    assert classes.member(ANNA).klass.id == busy.id
+    with pytest.raises(ClassError, match="no class"):
+        classes.invited(empty.code)
+
+
+# ---- runs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def board(classes):
+    limits = small_limits()
+    board = Board(Registry(limits), limits)
+    board.told = classes.heard
+    return board
+
+
+def trained(board: Board, spec, visitor: str = ANNA):
+    job = board.start(visitor, spec)
+    until(lambda: job.settled)
+    return job
+
+
+def test_a_students_run_is_on_the_board_and_a_strangers_is_not(classes, board):
+    klass, _ = made(classes)
+    classes.join(klass.code, "Anna", ANNA)
+    spec = small_spec(sample_every=15)
+    job = trained(board, spec)
+    trained(board, spec, BERT)
+    (student,) = classes.students(classes.invited(klass.code))
+    report = student.latest.report
+    assert (report.state, report.step, report.loss) == ("finished", 30, pytest.approx(job.view().history.val_loss))
+    assert [step for step, _ in report.curve] == [0, 10, 20, 30] and report.said.startswith("the ")
+    assert dict(report.rungs)["uniform"] == pytest.approx(job.view().ladder.uniform, abs=1e-6)
+    config = job.view().config
+    assert report.flops == 30 * 4 * config.context_length * config.flops_per_token(training=True)
+    assert not on_disk(classes, job.id)
+
+
+def test_only_the_latest_runs_are_kept_and_a_broken_file_stops_no_run(classes):
+    klass, _ = made(classes)
+    classes.join(klass.code, "Anna", ANNA)
+    limits = small_limits()
+    board = Board(Registry(limits), limits, ScriptedRunner())
+    board.told = classes.heard
+    for seed in range(CLASS_RUNS + 2):
+        classes.clock.now += 1
+        trained(board, small_spec(steps=2, seed=seed))
+    runs = classes.students(classes.invited(klass.code))[0].runs
+    assert [run.report.seed for run in runs] == list(range(2, CLASS_RUNS + 2))
+    classes.store.close()
+    for path in classes.store.path.parent.iterdir():
+        path.unlink()
+    classes.store.path.write_bytes(b"no database" * 1000)
+    assert trained(board, small_spec(steps=2)).has_result
+
+
+def test_each_student_gets_a_seed_of_their_own_where_the_class_says_so(classes):
+    klass, _ = made(classes)
+    assert [klass.spec(number).training.seed for number in (1, 2)] == [1, 2] and klass.spec().source.text == TEXT
+    assert replace(klass, changes="").spec(2).training.seed == 0
+
+
+# ---- the experiment --------------------------------------------------------------------------------------------------
+
+
+def student(number: int, *runs: tuple[RunCard, float]) -> Student:
+    """One whose complete runs came to these losses."""
+    made = []
+    for card, loss in runs:
+        seed, rungs = card.training.seed, (("floor", 1.0),)
+        report = Report("Text", "key", seed, 30, 30, "finished", loss, rungs, (), "", 1.0, 1.0, 1000, True)
+        made.append(Run(card.to_letters(), report, 0.0))
+    return Student(number, number, f"S{number}", 0.0, "", 0, 0, tuple(made))
+
+
+def with_seed(seed: int, **model) -> RunCard:
+    return replace(CARD, training=CARD.training.replace(seed=seed), model=CARD.model.replace(**model))
+
+
+def test_the_spread_over_seeds_has_students_exact_interval(classes):
+    klass, _ = made(classes)
+    names = {n: f"S{n}" for n in range(20)}
+    pupils = [student(n, (with_seed(n), loss)) for n, loss in enumerate((2.0, 2.1, 2.3))]
+    found = experiment(klass, pupils, "seed", names)
+    (group,) = found.groups
+    assert group.own and group.names == ("S0", "S1", "S2") and group.mean == pytest.approx(2.1333333)
+    # t(2) at 95 % is 4.30265…; the spread of 2.0, 2.1 and 2.3 is 0.152752
+    assert group.margin == pytest.approx(4.302652729911275 * 0.1527525232 / math.sqrt(3))
+    few = experiment(klass, pupils[:2], "seed", names)
+    assert few.groups[0].margin is None and "too few for an interval: 3 are needed" in few.in_words()
+    assert "says nothing of luck" in experiment(klass, pupils[:1], "seed", names).in_words()
+    assert "No run has come to its end yet" in experiment(klass, [], "seed", names).in_words()
+
+
+def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(classes):
+    klass, _ = made(classes)
+    names = {n: f"S{n}" for n in range(20)}
+    pupils = [student(n, (with_seed(n), 2.0 + n / 100)) for n in range(4)]
+    pupils += [student(n, (with_seed(n, d_model=32), 1.5 + n / 100)) for n in range(4, 8)]
+    pupils.append(student(8, (with_seed(0), 2.0)))  # a seed that another has
+    pupils.append(student(9, (with_seed(1, activation="relu", d_model=32), 1.0)))
+    size = experiment(klass, pupils, "size", names)
+    assert [len(group.losses) for group in size.groups] == [4, 4] and size.groups[0].own
+    assert (size.repeated, size.left_out) == (1, 1) and "more than luck" in size.in_words()
+    assert "1 run repeated a seed" in size.in_words()
+    seed = experiment(klass, pupils, "seed", names)
+    assert len(seed.groups) == 1 and seed.left_out == 5
+    close = [student(n, (with_seed(n, d_model=32 if n > 3 else MODEL.d_model), 2 + n % 4 / 10)) for n in range(8)]
+    assert "cannot be told apart" in experiment(klass, close, "size", names).in_words()
+    other = replace(with_seed(10), text="stories", text_hash="")
+    text = experiment(klass, [*pupils[:4], student(10, (other, 1.25))], "text", names)
+    assert text.above_floor and [group.mean for group in text.groups] == [pytest.approx(1.015), pytest.approx(0.25)]
+
+
+# ---- the speedrun ----------------------------------------------------------------------------------------------------
+
+
+def test_an_entry_counts_once_the_server_has_repeated_it(classes, board):
+    klass, _ = made(classes, target=3.3)
+    member = classes.join(klass.code, "Anna", ANNA)
+    verifier = Verifier(classes, board)
+    job = trained(board, small_spec())
+    enter(classes, member, job)
+    with pytest.raises(ClassError, match="entered already"):
+        enter(classes, member, job)
+    (waiting,) = entries(classes, klass)
+    assert (waiting.state, waiting.flops) == ("waiting", None)
+    Verifier(Classes(classes.store.path, classes.clock), board).wake()  # as after a restart: another finds it waiting
+    until(lambda: entries(classes, klass)[0].state != "waiting")
+    (counts,) = entries(classes, klass)
+    assert (counts.state, counts.said) == ("counts", "") and f"{counts.loss:.4f}" == f"{waiting.claimed:.4f}"
+    assert counts.flops == classes.students(classes.invited(klass.code))[0].latest.report.flops and counts.seconds > 0
+    assert len(board.registry.models(verifier._visitor)) == len(board.registry.models(None))  # nothing stays of it
+
+    late = trained(board, small_spec(seed=5))
+    enter(classes, member, late)
+    with classes.store.change() as db:
+        db.execute("UPDATE classes SET target = 0.5")
+    verifier.wake()
+    until(lambda: entries(classes, klass)[1].state != "waiting")
+    assert entries(classes, klass)[1].said.startswith("repeated, it ends at")
+
+
+def test_what_breaks_the_rules_is_not_entered(classes, board):
+    klass, _ = made(classes, target=2.6)
+    member = classes.join(klass.code, "Anna", ANNA)
+    spec = small_spec(steps=4)
+    for changed, words in (
+        (small_spec(text=TEXT + "the cow. ", steps=4), "another text"),
+        (replace(spec, tokenizer="word"), "in another way"),
+        (replace(spec, model=MODEL.replace(causal=False)), "no causal mask"),
+        (
+            spec.__class__(spec.source, MODEL, spec.training.replace(learning_rate=1e-6, muon_learning_rate=1e-6)),
+            "target",
+        ),
+    ):
+        with pytest.raises(ClassError, match=words):
+            enter(classes, member, trained(board, changed))
+    with pytest.raises(ClassError, match="Train a run"):
+        enter(classes, member, None)
+    job = trained(board, small_spec())
+    board.resume(ANNA, job.id, more_steps=5)
+    until(lambda: job.settled)
+    with pytest.raises(ClassError, match="in parts"):
+        enter(classes, member, job)
+    for seed in range(ENTRIES):
+        enter(classes, member, trained(board, small_spec(seed=seed)))
+    with pytest.raises(ClassError, match=f"may enter {ENTRIES} runs"):
+        enter(classes, member, trained(board, small_spec(seed=ENTRIES)))
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def test_tables_hold_no_browser_and_no_formula(classes, board):
+    klass, secret = made(classes)
+    classes.join(klass.code, '=HYPERLINK("http://x")', ANNA)
+    classes.progress(ANNA, "first", 2, 5, [(1, "How low?", "+1", "@SUM(A1)"), (2, "Why?", 'a\nb,"c"', "-2")])
+    trained(board, small_spec())
+    results, answers = (table(classes, classes.invited(klass.code)) for table in (results_csv, answers_csv))
+    for text in (results, answers):
+        assert ANNA not in text and hashed(ANNA).hex() not in text and secret not in text and text[0] == "\ufeff"
+        for row in csv.reader(io.StringIO(text[1:])):
+            assert not any(cell.startswith(("=", "+", "@", "\t")) for cell in row)
+    (row,) = csv.DictReader(io.StringIO(results[1:]))
+    assert row["name"].startswith("'=HYPER") and row["state"] == "finished" and 0 < float(row["validation loss"]) < 5
+    first, second = csv.DictReader(io.StringIO(answers[1:]))
+    assert (first["answer"], first["found"], second["answer"], second["found"]) == (
+        "'+1",
+        "'@SUM(A1)",
+        'a b,"c"',
+        "'-2",
+    )

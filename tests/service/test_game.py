@@ -1,0 +1,124 @@
+"""Games of many visitors: what is no bet is refused in words, nothing is told before its time, all play at once."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from playground.data import build_tokenizer, corpus_from_language
+from playground.inspection.game import BIGRAM, MODEL, PERFECT, YOU, Passage
+from playground.model import Transformer
+from playground.service.game import Games
+from playground.service.limits import STAKES, TYPED
+from playground.storage import Checkpoint
+from playground.training import History
+from playground.ui.tabs.generate.game import board_value, result_table
+from tests.model.configs import TINY
+from tests.ui.runs import ANNA, BERT, TEXT, small_spec
+
+SPEC = small_spec(text=TEXT)
+
+
+def checkpoint(kind: str = "char", language: str | None = None, seed: int = 1) -> Checkpoint:
+    tokenizer = build_tokenizer(kind, TEXT, vocab_size=300 if kind == "bpe" else None)
+    if language:
+        tokenizer = corpus_from_language(language, n_characters=500, n_validation=500, unit=kind).tokenizer
+    config = TINY.replace(vocab_size=tokenizer.vocab_size + 3, context_length=16)
+    return Checkpoint(Transformer(config, seed=seed), tokenizer, History(), "tried", {"language": language})
+
+
+@pytest.mark.parametrize("kind", ["char", "word", "bpe"])
+def test_a_game_on_ones_own_text(kind):
+    games, made = Games(), checkpoint(kind)
+    at = games.open(ANNA, "mine", made, SPEC)
+    assert "last tenth of your text" in at.words and at.all_listed == (kind != "bpe")
+    assert "".join(at.shown) == made.tokenizer.decode(at.game.shown)
+    while not at.game.over:
+        turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.asked[len(at.game.rounds)][1]]
+        bet = {"choice": comes} if turn % 2 else {"chips": [[at.candidates[0][0], 20], [at.candidates[1][0], 30]]}
+        sent = {"game": at.name, "round": turn, **bet}
+        at = games.bet(ANNA, "mine", made, SPEC, sent)
+        assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
+        assert len(games.bet(ANNA, "mine", made, SPEC, sent).game.rounds) == turn + 1, "sent twice, it counts once"
+        assert "came" in result_table(at, made.tokenizer)
+    assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
+    assert games.open(ANNA, "mine", made, SPEC).game is at.game, "a reload finds it again"
+    assert games.open(ANNA, "mine", made, SPEC, anew=True).game is not at.game
+
+
+def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
+    games, made = Games(), checkpoint("char", "stories")
+    at = games.open(ANNA, "it", made, None)
+    game, told = at.game, board_value(at)
+    first = game.passage.asked[0][1]
+    assert sum(map(len, told["shown"])) == first
+    others = tuple(reversed(game.passage.ids[first + 1 :]))
+    game.passage = Passage((*game.passage.ids[: first + 1], *others), game.passage.asked)
+    assert board_value(games.open(ANNA, "it", made, None)) == told
+    bets = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
+    game.rounds.clear()
+    game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.asked)
+    again = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
+    assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, PERFECT}
+    assert bets[YOU].bits == pytest.approx(math.log2(made.config.vocab_size))
+
+
+NO_BETS = [
+    None, 7, "x", [], {}, {"choice": "a"},
+    *({"round": turn, "choice": 1} for turn in (-1, 5, 1.0, True, None, "0", 1e9)),
+    *({"round": 0, "choice": token} for token in (-1, 10**9, 1.5, math.nan, True, None, [], "", "ß", "cat")),
+    {"round": 0, "choice": "x" * (TYPED + 1)},
+    *({"round": 0, "chips": chips} for chips in (
+        None, 5, "ab", {}, [5], [[1]], [[1, 2, 3]], [[1, 10**9]], [[1, -5]], [[1, 0]], [[1, math.nan]], [[1, 2.5]],
+        [[1, "9"]], [[1, True]], [[1, 60], [2, 40]], [[1, 99], [1, 99]], [[10**9, 5]], [[-1, 5]], [["ß", 5]],
+        [[1, 1]] * (STAKES + 1),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", NO_BETS, ids=lambda sent: str(sent)[:40])
+def test_what_is_no_bet_is_refused_in_words_and_shows_nothing(sent):
+    games, made = Games(), checkpoint()
+    at = games.open(ANNA, "mine", made, SPEC)
+    sent = {"game": at.name, **sent} if isinstance(sent, dict) else sent
+    with pytest.raises(ValueError) as refused:
+        games.bet(ANNA, "mine", made, SPEC, sent)
+    assert len(str(refused.value)) > 20 and not at.game.rounds
+
+
+def test_a_bet_belongs_to_one_visitor_and_one_text():
+    games, made = Games(), checkpoint()
+    at = games.open(ANNA, "mine", made, SPEC)
+    for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
+        with pytest.raises(ValueError, match="no longer played"):
+            games.bet(visitor, model_id, made, SPEC, {"game": name, "round": 0, "choice": 1})
+    with pytest.raises(ValueError, match="nothing fair to bet on"):
+        Games().open(ANNA, "strange", made, None)
+
+
+def test_tokens_can_be_typed():
+    games, made = Games(), checkpoint("bpe")
+    at = games.open(ANNA, "mine", made, SPEC)
+    tokens = [made.tokenizer.encode(text)[0] for text in (" cat", " sat")]
+    sent = {"game": at.name, "round": 0, "chips": [["␣cat", 40], ["sat", 20]]}
+    bet = games.bet(ANNA, "mine", made, SPEC, sent).game.rounds[0].bets[YOU]
+    assert (bet.favourite, bet.share) == (tokens[0], pytest.approx(0.4 + 0.4 / made.config.vocab_size))
+    with pytest.raises(ValueError, match="the first one of it is"):
+        games.bet(ANNA, "mine", made, SPEC, {"game": at.name, "round": 1, "choice": "sat on"})
+
+
+def test_fifty_visitors_play_at_once():
+    games, models = Games(), [checkpoint("char", "stories", seed=seed) for seed in range(5)]
+
+    def play(visitor: int) -> np.ndarray:
+        name, made = f"visitor-{visitor:020d}", models[visitor % 5]
+        at = games.open(name, str(visitor % 5), made, None)
+        for turn in range(3):
+            at = games.bet(name, str(visitor % 5), made, None, {"game": at.name, "round": turn, "choice": turn})
+        return at.game.bits(MODEL)
+
+    with ThreadPoolExecutor(16) as pool:
+        found = list(pool.map(play, range(50)))
+    assert all(len(bits) == 3 for bits in found)
+    assert len(games._tables) == 1, "the language's own distribution is kept once for all its models"

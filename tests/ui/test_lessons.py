@@ -1,0 +1,146 @@
+"""The lessons on the page: what their files name is there, and every word of theirs holds for what a visitor has."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from playground.lessons.progress import Progress
+from playground.lessons.reading import Lesson, all_lessons, find_lesson
+from playground.lessons.vocabulary import PLACES, SETS, WATCHED
+from playground.service.runs import RunSpec, Source
+from playground.ui.app import build_app
+from playground.ui.forms import run as form
+
+from .runs import ANNA, BERT, until
+
+
+@pytest.fixture(scope="module")
+def app():
+    return build_app()
+
+
+@pytest.fixture(scope="module")
+def page(app):
+    return app.page
+
+
+class Visitor:
+    """Somebody who presses things in the strip; what a handler answers is what the page then holds."""
+
+    def __init__(self, page, name: str = ANNA):
+        self.page, self.strip = page, page.shared("lessons.strip")
+        strip = self.strip
+        held = [strip.progress, *strip.scenes.inputs]
+        self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in held}
+        self.values[page.visitor] = name
+        self.shown: dict = {}
+
+    def does(self, do: str, query: dict | None = None, **more: Any) -> dict:
+        """One press; returns what the strip shows."""
+        request = SimpleNamespace(query_params=query or {}, session_hash="s")
+        answer = self.strip.act(dict(self.values), gr.EventData(None, {"do": do, **more}), request)
+        for component, update in answer.items():
+            value = update.get("value") if isinstance(update, dict) and "__type__" in update else update
+            value = getattr(update, "value", value)
+            if component in self.values and value is not None:
+                self.values[component] = value
+        self.shown = answer[self.strip.strip]
+        return self.shown
+
+    @property
+    def progress(self) -> Progress:
+        return Progress.from_dict(self.values[self.strip.progress])
+
+
+def sentences_spec(page) -> RunSpec:
+    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
+    values |= {"precision": "fp32", "source": "sentences", "prompt": "the cat"}
+    return form.run_spec(values, Source("sentences"), page.limits)
+
+
+def guess_of(step) -> Any:
+    return next(iter(step.ask.choices)) if step.ask.kind == "choice" else step.ask.least
+
+
+def test_every_place_and_control_is_on_the_page(app, page):
+    ids = {block.elem_id for block in app.blocks.values()}
+    for name, place in PLACES.items():
+        for selector in filter(None, (place.selector, place.fold and f"#{place.fold}")):
+            found = re.match(r"#([\w-]+)", selector)
+            assert found and found[1] in ids, name
+    controls = page.shared("lessons.strip").controls
+    for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
+        assert name in controls or name.startswith("train."), name
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
+def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson):
+    """Without training: what needs a run of one's own says so, and everything else is said with numbers."""
+    visitor = Visitor(page)
+    visitor.does("open", lesson=lesson.id)
+    for i, step in enumerate(lesson.steps):
+        shown = visitor.does("go", step=i)
+        assert shown["step"] == step.id and step.title.split()[0] in shown["html"]
+        if step.ask is not None:
+            visitor.does("guess", guess=guess_of(step))
+        if step.done:
+            visitor.does("did", step=step.id)
+        assert "{" not in visitor.shown["html"]
+    done = visitor.progress.ticked(lesson)
+    assert sum(done) >= sum(not s.done.keys() & {"run", "balance", "when", "control"} for s in lesson.steps)
+
+
+def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page):
+    """On the processor in fp32, so that the losses are the same everywhere."""
+    lesson, visitor = find_lesson("memorising"), Visitor(page, BERT)
+    early = page.board.start(BERT, sentences_spec(page))
+    until(lambda: early.settled)
+    visitor.does("open", lesson=lesson.id)
+    visitor.does("guess", guess="together")
+    assert not visitor.progress.ticked(lesson)[0], "a run from before the lesson does not count"
+    job = page.board.start(BERT, sentences_spec(page))
+    until(lambda: job.settled)
+    shown = visitor.does("look")
+    history = job.view().history
+    assert visitor.progress.ticked(lesson)[0] and shown["awaits"] is None
+    assert f"Training ended at {history.evaluations['train_loss'][-1]:.4f}" in shown["html"]
+    answer = visitor.progress.report(lesson)[0]
+    assert answer["guess"] == "together" and answer["truth"] in ("together", "part", "neither", "unclear")
+    visitor.does("go", step=1)
+    shown = visitor.does("guess", guess=200)
+    assert f"it is {history.best[0]}" in shown["html"]
+    again = visitor.does("go", step=0)
+    assert answer["guess"] == "together" and f"{history.evaluations['train_loss'][-1]:.4f}" in again["html"]
+    others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
+    assert not others, "whose runs are their own"
+
+
+def test_what_no_page_sends_is_a_sentence_or_nothing(page):
+    visitor = Visitor(page)
+    shown = visitor.does("resume", {"lesson": "99"}, linked=True)
+    assert "There is no lesson “99”; there are 1 Your first model" in shown["html"]
+    for sent in ({"do": "open"}, {"do": "open", "lesson": ["x"]}, {"do": "guess", "guess": 1}, {"do": None}):
+        assert visitor.does(**sent)["open"] == ""
+    visitor.does("open", lesson="why-a-cache")
+    for step in (1e99, -5, float("nan"), "x", None, [1]):
+        assert visitor.does("go", step=step)["step"] in ("without", "price")
+    visitor.does("go", step=0)
+    for guess in (None, float("nan"), float("inf"), "54", [54], {"x": 1}, 1e12, True):
+        assert "Choose a number from 0 to 100" in visitor.does("guess", guess=guess)["html"]
+    assert not any(visitor.progress.ticked(find_lesson("why-a-cache")))
+    visitor.does("did", step="without")
+    assert not any(visitor.progress.ticked(find_lesson("why-a-cache"))), "guessing is not done by saying so"
+
+
+def test_a_guess_stands_before_any_answer(page):
+    """Nothing of what is shown stands in the page before the guess."""
+    visitor = Visitor(page)
+    visitor.does("open", lesson="why-a-cache")
+    assert "= 54" not in visitor.shown["html"]
+    assert "✓ Exactly: you said 54 vectors, it is 54." in visitor.does("guess", guess=54)["html"]
+    assert "= 54" in visitor.shown["html"]
