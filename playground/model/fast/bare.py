@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 
 from ..activations import activate
 from ..config import ModelConfig
+from . import packed
 from .layers import Linear
 from .packed import Product, product, rounded
 
@@ -34,7 +36,7 @@ def bare(module: nn.Module, precision: str = "fp32") -> Any:
         return module
     twin = _twin(module, precision)
     if precision != "fp32" and isinstance(getattr(module, "embedding", None), nn.Embedding):
-        vars(twin).update(embedding=functools.partial(_embedded, module.embedding.weight.detach(), precision))
+        vars(twin).update(embedding=_embedding(module.embedding.weight.detach(), precision))
     return twin
 
 
@@ -88,9 +90,12 @@ def _bare_class(kind: type[nn.Module]) -> type[nn.Module]:
     return type(kind.__name__, (kind,), {"__call__": kind.forward})
 
 
-def _embedded(table: torch.Tensor, precision: str, ids: torch.Tensor) -> torch.Tensor:
-    """Rows of the table as they come back from the precision: those of a tied head are the very same."""
-    return rounded(F.embedding(ids, table), precision)
+def _embedding(table: torch.Tensor, precision: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """ids → rows of the table as they come back from the precision: those of a tied head are the very same."""
+    if table.numel() < packed.LARGE:
+        table = rounded(table, precision)
+        return lambda ids: F.embedding(ids, table)
+    return lambda ids: rounded(F.embedding(ids, table), precision)
 
 
 class _Experts:
