@@ -1,4 +1,4 @@
-"""Decoding speed: one stream against Transformers' generate with its cache, against memory, and against itself.
+"""Decoding speed: one stream against Transformers' generate with its cache, against memory, precisions, many streams.
 
 Ours and theirs take turns, so that a machine whose speed drifts slows both; a row's figure is the median over the
 rounds of each round's own ratio. Both draw from the same kind of distribution (temperature 1, nothing cut off).
@@ -12,7 +12,7 @@ import time
 
 import torch
 
-from playground.decoding import SamplingConfig, generate
+from playground.decoding import SamplingConfig, Together, generate
 from playground.model import PRESETS, ModelConfig, Transformer
 
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large-tokens", type=int, default=24, help="per round at GPT-2 small's shape")
-    parser.add_argument("--only", choices=("small", "large", "lengths"), help="one table instead of all three")
+    parser.add_argument("--only", choices=("small", "large", "lengths", "streams"), help="one table instead of all")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> None:
         large(options.rounds, options.large_tokens)
     if options.only in (None, "lengths"):
         lengths(options.rounds)
+    if options.only in (None, "streams"):
+        streams(options.rounds)
 
 
 def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
@@ -73,7 +75,9 @@ def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
         return time.perf_counter() - began - reading
 
     read_memory()
-    compare({"ours": mine}, transformers_gpt2(config, prompt, total), rounds, new_tokens)
+    ways = {"ours, fp32": mine}
+    ways |= {f"ours, {name}": ours(model, prompt, total, precision=name) for name in ("bf16", "int8")}
+    compare(ways, transformers_gpt2(config, prompt, total), rounds, new_tokens)
     limit, token = statistics.median(limits[1:]), statistics.median(steady)
     print(
         f"\nA token takes {1000 * token:.1f} ms once warm; reading {4 * read_once / 1e6:.0f} MB of weights takes "
@@ -106,19 +110,39 @@ def compare(runs: dict, peer, rounds: int, new_tokens: int) -> None:
         theirs += [before, after]
         for name in runs:
             ratios[name].append((before + after) / 2 / seconds[name][-1])
-    print("| way | tokens/s | against Transformers |\n|---|---|---|")
-    print(f"| Transformers GPT-2, generate with its cache | {new_tokens / statistics.median(theirs):,.0f} | 1.00× |")
+    first = next(iter(runs))
+    print(f"| way | tokens/s | against Transformers | against {first} |\n|---|---|---|---|")
+    print(f"| Transformers GPT-2, generate with its cache | {new_tokens / statistics.median(theirs):,.1f} | 1.00× | |")
     for name in runs:
         speed = new_tokens / statistics.median(seconds[name])
-        print(f"| {name} | {speed:,.0f} | {statistics.median(ratios[name]):.2f}× |")
+        own = statistics.median(a / b for a, b in zip(seconds[first], seconds[name]))
+        print(f"| {name} | {speed:,.1f} | {statistics.median(ratios[name]):.2f}× | {own:.2f}× |")
 
 
-def ours(model: Transformer, prompt: int, total: int):
+def streams(rounds: int, tokens: int = 100) -> None:
+    """How tokens per second grow with the number of those who write with one small model at once."""
+    model = Transformer(PRESETS["nanogpt-cpu"].config.replace(vocab_size=65, context_length=257))
+    shared, counts, found = Together(model), (1, 4, 16, 46), {}
+    for turn in range(rounds + 1):
+        for n in counts:
+            began = time.perf_counter()
+            running = [shared.generate(list(range(16)), tokens, SamplingConfig(seed=seed)) for seed in range(n)]
+            for _ in zip(*running):
+                pass
+            if turn:
+                found.setdefault(n, []).append(n * tokens / (time.perf_counter() - began))
+    print(f"\n{tokens} tokens each, 0.8 M parameters\n\n| streams | tokens/s of all | against one |\n|---|---|---|")
+    for n in counts:
+        ratio = statistics.median(many / one for many, one in zip(found[n], found[1]))
+        print(f"| {n} | {statistics.median(found[n]):,.0f} | {ratio:.1f}× |")
+
+
+def ours(model: Transformer, prompt: int, total: int, **more: str):
     """A function that decodes once and returns its seconds."""
 
     def decode() -> float:
         began = time.perf_counter()
-        for _ in generate(model, list(range(prompt)), total - prompt, SamplingConfig()):
+        for _ in generate(model, list(range(prompt)), total - prompt, SamplingConfig(), **more):
             pass
         return time.perf_counter() - began
 

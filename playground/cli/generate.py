@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from ..decoding import SamplingConfig, stream
+from ..decoding import PRECISIONS, SamplingConfig, stream
 from ..service.verdicts import in_words, verdicts_on
 from . import moments
 
@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end when this has been written")
     parser.add_argument("--no-cache", action="store_true", help="read the whole text again for every token")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the weights (default: fp32)")
     parser.add_argument("--json", action="store_true", help="one token per line on standard output")
 
 
@@ -50,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
         sampling,
         stop=options.stop,
         use_cache=not options.no_cache,
+        precision=options.precision,
+        shared=True,  # with nobody; but a small model then computes in one thread, which other work slows far less
     )
     written = ""
     if not options.json:

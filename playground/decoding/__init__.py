@@ -1,13 +1,15 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
+from ..model.fast.packed import PRECISIONS
 from .comparison import with_and_without_cache
 from .continuation import DecodeStep
 from .decoder import count_projections, generate
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
 from .stream import Spelling, Streamed, stream
-from .together import Together, passes_of
+from .together import Together, passes_of, writers_with
 
 __all__ = [
+    "PRECISIONS",
     "SAMPLING_PRESETS",
     "DecodeStep",
     "ExplainedToken",
@@ -21,4 +23,5 @@ __all__ = [
     "passes_of",
     "stream",
     "with_and_without_cache",
+    "writers_with",
 ]

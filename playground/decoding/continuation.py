@@ -207,15 +207,23 @@ def choose(continuations: Sequence[Continuation]) -> None:
     for continuation in continuations:
         groups.setdefault(continuation.rules, []).append(continuation)
     for members in groups.values():
-        scores = torch.cat([continuation.logits for continuation in members]).float().cpu()  # (ΣN, V)
-        history = torch.cat([continuation.text for continuation in members]).cpu() if members[0].reads_history else None
+        scores = _joined([continuation.logits for continuation in members]).float().cpu()  # (ΣN, V)
+        history = _joined([continuation.text for continuation in members]).cpu() if members[0].reads_history else None
         distribution = probabilities(scores, history, members[0].sampling)
         chosen = draw(distribution, [rng for continuation in members for rng in continuation.randomness])
-        chances = scores.softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()
+        plain = distribution if members[0].sampling.neutral else scores.softmax(dim=-1)
+        chances = plain.gather(1, chosen[:, None]).view(-1).tolist()
+        if len(members) == 1:
+            members[0].take(scores, distribution, chosen, chances)
+            continue
         sizes, begin = [continuation.n_samples for continuation in members], 0
         for continuation, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
             continuation.take(*parts, chances[begin : begin + continuation.n_samples])
             begin += continuation.n_samples
+
+
+def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
 def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:

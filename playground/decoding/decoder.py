@@ -1,7 +1,7 @@
 """The decoder: generate(model, prompt, …) yields one DecodeStep per token, from a preallocated KV cache or without one.
 
-N = samples decoded at once, V = vocabulary, T = context length. Two named steps: `prefill` reads the prompt,
-`decode_one_token` reads the token just chosen.
+N = samples decoded at once, V = vocabulary, T = context length. The model reads in two ways: a `window`, such as the
+prompt ("prefill"), and the `newest` token of each text, which follows those in the cache (see `model/fast/reading.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 
 from ..data.tokenizers import Tokenizer
 from ..model import KVCache, Transformer
-from ..model.fast.bare import bare
+from ..model.fast.reading import Reading, reading
 from .continuation import Continuation, DecodeStep, choose
 from .sampling import SamplingConfig
 
@@ -29,6 +29,7 @@ def generate(
     use_cache: bool = True,
     when_full: str = "slide",
     slide_by: int = 1,
+    precision: str = "fp32",
 ) -> Iterator[DecodeStep]:
     """Continue `prompt` token by token.
 
@@ -38,6 +39,7 @@ def generate(
     fell out, and positions that are added would all be off by one. So the tokens equal those of `use_cache=False`
     always; `slide_by` larger than 1 makes rebuilding rarer. With `stop` strings (which need the `tokenizer`), a sample
     that has written one is over; when all are, generation ends. A model without a causal mask is decoded without cache.
+    With a `precision` of bf16 or int8, matrices are multiplied so (see `model/fast/packed.py`); the model is unchanged.
 
     Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
@@ -46,35 +48,26 @@ def generate(
         model.config, prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop,
         use_cache=use_cache, when_full=when_full, slide_by=slide_by, device=device,
     )  # fmt: skip
-    return _steps(model, continuation)
+    return _steps(reading(model, precision), continuation)
 
 
-def _steps(model: Transformer, continuation: Continuation) -> Iterator[DecodeStep]:
-    read = bare(model)  # the same pass with less ado
+def _steps(read: Reading, continuation: Continuation) -> Iterator[DecodeStep]:
     device = continuation.text.device
-    cache = KVCache.allocate(model.config, continuation.n_samples, device=device) if continuation.cached else None
+    cache = (
+        KVCache.allocate(continuation.config, continuation.n_samples, device=device) if continuation.cached else None
+    )
     while not continuation.over:
         with torch.inference_mode():
             continuation.begin()
             if continuation.logits is None:
-                continuation.has_read_window(prefill(read, continuation.window, cache))
+                continuation.has_read_window(read.window(continuation.window, cache))
             choose([continuation])
             if continuation.full and cache is not None:
                 cache.truncate(0)
             elif cache is not None:
-                continuation.has_read_newest(decode_one_token(read, continuation.newest, cache))
+                continuation.has_read_newest(read.newest(continuation.newest, cache))
             step = continuation.step()
         yield step
-
-
-def prefill(model: Transformer, ids: torch.Tensor, cache: KVCache | None) -> torch.Tensor:
-    """Read all of ids (N, T) at once, filling the cache if there is one; logits (N, V) after the last ("prefill")."""
-    return model(ids, cache=cache, last_only=True).logits[:, -1]
-
-
-def decode_one_token(model: Transformer, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
-    """Read one token (N, 1) that follows those in the cache; logits (N, V) after it."""
-    return model(ids, cache=cache, last_only=True).logits[:, -1]
 
 
 def count_projections(prompt: int, new_tokens: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ top-p, min-p; what a rule removes has probability 0 afterwards and the rest is r
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Sequence
@@ -52,6 +53,11 @@ class SamplingConfig(Settings):
             raise ValueError("top_p must be above 0: it is the share of probability to keep")
         if self.temperature == 0.0 and not self.greedy:
             object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
+
+    @functools.cached_property
+    def neutral(self) -> bool:
+        """Whether the tokens are drawn from the model's own distribution, nothing changed."""
+        return self.replace(seed=0) == SamplingConfig()
 
 
 SAMPLING_PRESETS: dict[str, SamplingConfig] = {
@@ -140,8 +146,8 @@ def draw(distribution: torch.Tensor, randomness: Sequence[torch.Generator]) -> t
     By the inverse of the cumulative distribution, without the checks that cost torch.multinomial most of its time.
     """
     cumulative = distribution.cumsum(-1, dtype=torch.float64)
-    points = torch.stack([torch.rand(1, generator=rng, dtype=torch.float64) for rng in randomness])  # (N, 1)
-    points *= cumulative.narrow(1, -1, 1)
+    points = [torch.rand(1, 1, generator=rng, dtype=torch.float64) for rng in randomness]
+    points = (points[0] if len(points) == 1 else torch.cat(points)) * cumulative.narrow(1, -1, 1)  # (N, 1)
     return torch.searchsorted(cumulative, points, right=True).clamp_(max=distribution.shape[1] - 1).view(-1)
 
 

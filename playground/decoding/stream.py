@@ -44,6 +44,7 @@ def stream(
     stop: Sequence[str] = (),
     use_cache: bool = True,
     shared: bool = False,
+    precision: str = "fp32",
 ) -> Iterator[Streamed]:
     """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
 
@@ -52,7 +53,7 @@ def stream(
     The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. Whoever has
     read enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
-    write = passes_of(model).generate if shared else partial(generate, model)
+    write = passes_of(model, precision).generate if shared else partial(generate, model, precision=precision)
     steps = write(
         prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop, use_cache=use_cache
     )

@@ -23,10 +23,9 @@ import torch
 
 from ..model import KVCache, Transformer
 from ..model.cache import RaggedCache
-from ..model.fast.bare import bare
 from ..model.fast.process import lone_threads
+from ..model.fast.reading import reading
 from .continuation import Continuation, DecodeStep, choose
-from .decoder import decode_one_token, prefill
 
 PASSES = 4
 """Made at once by whoever finds nothing ready: each hand-over between threads costs as much as reading a token does."""
@@ -37,12 +36,13 @@ AHEAD = 64
 
 
 class Together:
-    """The passes of one model, shared. Threads may use it at the same time; the model must not change meanwhile."""
+    """The passes of one model in one precision, shared by any number of threads; the model may not change meanwhile."""
 
-    def __init__(self, model: Transformer):
+    def __init__(self, model: Transformer, precision: str = "fp32"):
         self._config = model.config
+        self._model, self._precision = weakref.ref(model), precision
         self._device = next(model.parameters()).device
-        self._read = bare(model)
+        self._read = reading(model, precision)
         self._cache = RaggedCache(model.config, device=self._device)
         self._lock = threading.Lock()
         self._continuations: list[Continuation] = []
@@ -61,6 +61,9 @@ class Together:
     def _follow(self, continuation: Continuation) -> Iterator[DecodeStep]:
         ready, begun = deque[DecodeStep](), False
         with self._lock:
+            model = self._model()
+            if not self._continuations and model is not None and not self._read.is_of(model):
+                self._read = reading(model, self._precision)  # it has learned since
             self._continuations.append(continuation)
             self._ready[continuation] = ready
         try:
@@ -114,19 +117,19 @@ class Together:
 
     def _read_windows(self, continuations: list[Continuation]) -> None:
         """Windows that are read anew: for the first time, or because the context slides."""
-        alike: dict[int, list[Continuation]] = {}
+        alike: dict[tuple[int, bool], list[Continuation]] = {}  # those of one length are one batch
         for continuation in continuations:
-            if continuation.cached and not continuation.rereads:
-                cache = KVCache.allocate(self._config, continuation.n_samples, device=self._device)
-                continuation.has_read_window(prefill(self._read, continuation.window, cache))
-                self._cache.join(cache)
-                self._owners += [(continuation, sample) for sample in range(continuation.n_samples)]
-            else:
-                alike.setdefault(continuation.window.shape[1], []).append(continuation)
-        for members in alike.values():  # those read anew for every token need no cache, and are one batch
-            logits = prefill(self._read, torch.cat([continuation.window for continuation in members]), None)
-            for continuation, part in zip(members, logits.split([continuation.n_samples for continuation in members])):
+            keeps = continuation.cached and not continuation.rereads  # what is read anew for every token needs no cache
+            alike.setdefault((continuation.window.shape[1], keeps), []).append(continuation)
+        for (length, keeps), members in alike.items():
+            sizes = [continuation.n_samples for continuation in members]
+            cache = KVCache.allocate(self._config, sum(sizes), length, device=self._device) if keeps else None
+            logits = self._read.window(torch.cat([continuation.window for continuation in members]), cache)
+            for continuation, part in zip(members, logits.split(sizes)):
                 continuation.has_read_window(part)
+            if cache is not None:
+                self._cache.join(cache)
+                self._owners += [(member, sample) for member in members for sample in range(member.n_samples)]
 
     def _read_newest(self, going: list[Continuation]) -> None:
         """The tokens just chosen, of all that have rows in the cache."""
@@ -139,7 +142,7 @@ class Together:
         newest = torch.tensor(
             [[continuation.tokens[sample]] for continuation, sample in self._owners], device=self._device
         )
-        logits = decode_one_token(self._read, newest, self._cache)  # (R, V)
+        logits = self._read.newest(newest, self._cache)  # (R, V)
         rows: dict[Continuation, list[int]] = {}
         for row, (continuation, sample) in enumerate(self._owners):
             rows.setdefault(continuation, [row] * continuation.n_samples)[sample] = row
@@ -157,13 +160,20 @@ class Together:
                 self._owners.pop()
 
 
-_shared: weakref.WeakKeyDictionary[Transformer, Together] = weakref.WeakKeyDictionary()
+_shared: weakref.WeakKeyDictionary[Transformer, dict[str, Together]] = weakref.WeakKeyDictionary()
 _sharing = threading.Lock()
 
 
-def passes_of(model: Transformer) -> Together:
-    """The one `Together` of this model, for all who ask; it goes when the model does."""
+def passes_of(model: Transformer, precision: str = "fp32") -> Together:
+    """The one `Together` of this model in this precision, for all who ask; it goes when the model does."""
     with _sharing:
-        if model not in _shared:
-            _shared[model] = Together(model)
-        return _shared[model]
+        own = _shared.setdefault(model, {})
+        if precision not in own:
+            own[precision] = Together(model, precision)
+        return own[precision]
+
+
+def writers_with(model: Transformer) -> int:
+    """How many texts this model is writing, in all precisions."""
+    with _sharing:
+        return sum(map(len, _shared.get(model, {}).values()))

@@ -16,10 +16,14 @@ class KVCache:
     keys and values of all earlier ones.
     """
 
-    def __init__(self, keys: list[torch.Tensor], values: list[torch.Tensor]):
-        self.keys = keys  # per layer (B, Hkv, S, D)
-        self.values = values  # per layer (B, Hkv, S, D)
+    def __init__(self, both: list[torch.Tensor]):
+        self.hold(both)
         self.length = 0
+
+    def hold(self, both: list[torch.Tensor]) -> None:
+        """Keep everything in `both`, per layer (B, 2·Hkv, S, D): all heads' keys, then their values."""
+        self.both = both
+        self.keys, self.values = zip(*(held.chunk(2, dim=1) for held in both))  # views, per layer (B, Hkv, S, D)
 
     @classmethod
     def allocate(
@@ -37,12 +41,8 @@ class KVCache:
         capacity = config.context_length if capacity is None else capacity
         if not 1 <= capacity <= config.context_length:
             raise ValueError(f"a cache of {capacity} tokens does not fit a context of {config.context_length}")
-        shape = (batch, config.kv_heads, capacity, config.d_head)
-        layers = range(config.n_layers)
-        return cls(
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
-        )
+        shape = (batch, 2 * config.kv_heads, capacity, config.d_head)
+        return cls([torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.n_layers)])
 
     @property
     def capacity(self) -> int:
@@ -65,6 +65,16 @@ class KVCache:
         values.narrow(2, self.length, n_tokens).copy_(v)
         end = self.length + n_tokens
         return keys.narrow(2, 0, end), values.narrow(2, 0, end)
+
+    def append_one(self, layer: int, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """As `append` for one token: kv (B, 2·Hkv, D) holds every head's key, then every head's value."""
+        self.both[layer].select(2, self.length).copy_(kv)
+        end = self.length + 1
+        return self.keys[layer].narrow(2, 0, end), self.values[layer].narrow(2, 0, end)
+
+    def of_next(self, table: torch.Tensor) -> torch.Tensor:
+        """The rows (B or 1, …) of a table with one for each position that belong to the next token."""
+        return table.narrow(0, self.length, 1)
 
     def places(self, n_tokens: int) -> slice | torch.Tensor:
         """Where the next `n_tokens` tokens stand: a slice of positions, or (B, n_tokens) where rows differ."""
@@ -96,12 +106,8 @@ class RaggedCache(KVCache):
     """
 
     def __init__(self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"):
-        shape = (0, config.kv_heads, 0, config.d_head)
-        layers = range(config.n_layers)
-        super().__init__(
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
-            [torch.zeros(shape, dtype=dtype, device=device) for _ in layers],
-        )
+        shape = (0, 2 * config.kv_heads, 0, config.d_head)
+        super().__init__([torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.n_layers)])
         self.context_length = config.context_length
         self.lengths = torch.zeros(0, dtype=torch.long, device=device)  # (R,)
         self.going = torch.zeros(0, dtype=torch.bool, device=device)  # (R,)
@@ -115,7 +121,7 @@ class RaggedCache(KVCache):
         """Copy the rows of a cache behind those in use."""
         start, n = self.rows, other.keys[0].shape[0]
         self._make_room(start + n, other.length + 1)
-        for own, theirs in zip((*self.keys, *self.values), (*other.keys, *other.values)):
+        for own, theirs in zip(self.both, other.both):
             own[start : start + n, :, : other.length] = theirs[:, :, : other.length]
         self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), other.length)))
         self.going = torch.cat((self.going, self.going.new_zeros(n)))
@@ -125,7 +131,7 @@ class RaggedCache(KVCache):
         last = self.rows - 1
         if row != last:
             length = int(self.lengths[last])
-            for held in (*self.keys, *self.values):
+            for held in self.both:
                 held[row, :, :length] = held[last, :, :length]
             self.lengths[row], self.going[row] = self.lengths[last], self.going[last]
         self.lengths, self.going = self.lengths[:last], self.going[:last]
@@ -136,6 +142,7 @@ class RaggedCache(KVCache):
         self._places = self.lengths - (~going).long()  # (R,)
         self.length = int(self._places.max())  # the longest row decides how far all are looked at
         self._make_room(self.rows, self.length + 1)
+        self._rows = torch.arange(self.rows, device=going.device)
         self._seen = (torch.arange(self.length + 1, device=going.device) <= self._places[:, None])[:, None, None]
 
     def places(self, n_tokens: int) -> torch.Tensor:
@@ -146,13 +153,16 @@ class RaggedCache(KVCache):
     def seen(self) -> torch.Tensor:
         return self._seen
 
+    def of_next(self, table: torch.Tensor) -> torch.Tensor:
+        return table.index_select(0, self._places)
+
     def append(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        rows = torch.arange(self.rows, device=self._places.device)
-        held = []
-        for whole, new in ((self.keys[layer], k), (self.values[layer], v)):
-            whole[rows, :, self._places] = new[:, :, 0]
-            held.append(whole[: self.rows, :, : self.length + 1])
-        return held[0], held[1]
+        return self.append_one(layer, torch.cat((k[:, :, 0], v[:, :, 0]), dim=1))
+
+    def append_one(self, layer: int, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        self.both[layer][self._rows, :, self._places] = kv
+        rows, end = self.rows, self.length + 1
+        return self.keys[layer][:rows, :, :end], self.values[layer][:rows, :, :end]
 
     def advance(self, n_tokens: int) -> None:
         self.lengths += self.going.long()
@@ -165,8 +175,9 @@ class RaggedCache(KVCache):
         rows = have_rows if rows <= have_rows else max(rows, have_rows * 3 // 2)
         tokens = have_tokens if tokens <= have_tokens else max(tokens, have_tokens * 3 // 2, 64)
         tokens = min(tokens, self.context_length)
-        for held in (self.keys, self.values):
-            for layer, old in enumerate(held):
-                new = old.new_zeros((rows, old.shape[1], tokens, old.shape[3]))
-                new[:have_rows, :, :have_tokens] = old
-                held[layer] = new
+        larger = []
+        for old in self.both:
+            new = old.new_zeros((rows, old.shape[1], tokens, old.shape[3]))
+            new[:have_rows, :, :have_tokens] = old
+            larger.append(new)
+        self.hold(larger)

@@ -48,6 +48,10 @@ WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
 THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
+PRECISION_TOKENS = 2048
+"""Predictions that a model is judged by in each precision."""
+PRECISION_WRITTEN = 64
+"""Tokens that it writes in each."""
 GAMES = 500
 """Visitors whose bets on the next token are remembered; one that was forgotten begins anew."""
 STAKES = 20

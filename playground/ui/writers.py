@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..decoding import passes_of
+from ..decoding import writers_with
 from ..model import Transformer
 
 UPDATES_PER_SECOND = 15
@@ -13,4 +13,4 @@ UPDATES_OF_ALL = 60
 
 def seconds_between_updates(model: Transformer) -> float:
     """For each of those who write with this model now."""
-    return max(1 / UPDATES_PER_SECOND, len(passes_of(model)) / UPDATES_OF_ALL)
+    return max(1 / UPDATES_PER_SECOND, writers_with(model) / UPDATES_OF_ALL)

@@ -54,6 +54,10 @@ def test_from_a_prompt_to_another_story(serve, chromium_page):
     page.get_by_text("What temperature does").click()
     page.locator("#compare-temperatures").click()
     expect(page.locator(".by-temperature > div")).to_have_count(4)
+    page.get_by_text("What precision costs").click()
+    page.locator("#measure-precision").click()
+    expect(page.locator("#precision-table tbody tr")).to_have_count(3)
+    expect(page.locator("#precision-said")).to_contain_text("int8: 3.9 times smaller")
 
     page.get_by_text("What the KV cache saves").click()
     page.locator("#measure-cache").click()
@@ -104,6 +108,7 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(serve, chromium_
     expect(by).to_contain_text("Another model is chosen by now")
     expect(page.locator("#generate-prompt textarea")).to_have_value("Mara ")
     expect(page.locator(".by-temperature > div")).to_have_count(0)
+    expect(page.locator("#precision-table tbody tr")).to_have_count(0)
     page.locator("#generate-start").click()
     expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8.$"))
 

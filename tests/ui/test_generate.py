@@ -174,6 +174,7 @@ def test_a_record_survives_the_page_and_nonsense_does_not():
         good | {"prompt": [float("inf")]},
         good | {"step": 7},  # it has other weights by now
         good | {"sampling": {"os": "system"}},
+        good | {"precision": "int1"},
     ):
         with pytest.raises(ValueError, match="press Generate"):
             Written.from_dict(bad, PUBLIC, CHECKPOINT)

@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+from ..activations import activate
+from ..config import ModelConfig
+from . import packed
 from .layers import Linear
+from .packed import Product, product, rounded
+
+FEW = 16
+"""Tokens up to which one expert after the other is quicker than sorting their visits."""
 
 
-def bare(module: nn.Module) -> Any:
+def bare(module: nn.Module, precision: str = "fp32") -> Any:
     """A twin that is called like the module, runs the same `forward` code on the same weights, and starts quicker.
 
     Every call of an nn.Module looks for hooks, and every `self.weight` goes through `__getattr__`: some microseconds
     each, which together are a third of the time of a small model's decoding step. The twin's parts are plain
-    attributes and its call is its `forward`. It shares the module's tensors (training the module trains the twin) and
-    is made in about a millisecond; parts replaced in the module later stay unknown to it. A module that does more than
-    its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
+    attributes and its call is its `forward`. It is made in about a millisecond and shares the module's tensors, so that
+    training the module trains the twin, but for what `products_of` lists: large matrices may have a copy in another
+    order, and with another precision all do. Parts replaced in the module later stay unknown to it. A module that does
+    more than its class's `forward` when it is called, because of a hook, say, has no twin: it is returned itself.
     """
-    return module if any(map(does_more, module.modules())) else _twin(module)
+    if any(map(does_more, module.modules())):
+        if precision != "fp32":
+            raise ValueError(f"a model that something was hung into is decoded in fp32 only, not in {precision}")
+        return module
+    twin = _twin(module, precision)
+    if precision != "fp32" and isinstance(getattr(module, "embedding", None), nn.Embedding):
+        vars(twin).update(embedding=_embedding(module.embedding.weight.detach(), precision))
+    return twin
+
+
+def products_of(twin: Any) -> list[Product]:
+    """The twin's products that hold weights of their own."""
+    found: list[Product] = []
+    parts = [twin]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, Product):
+            found += [part] if part.nbytes else []
+        elif isinstance(part, (list, tuple)):
+            parts += part
+        elif isinstance(part, (nn.Module, _Experts)):
+            parts += [value for name, value in vars(part).items() if not name.startswith("_")]
+    return found
 
 
 def does_more(module: nn.Module) -> bool:
@@ -31,16 +63,24 @@ def does_more(module: nn.Module) -> bool:
     return any(hooks) or "forward" in vars(module) or type(module).__call__ is not nn.Module.__call__
 
 
-def _twin(module: nn.Module) -> Any:
+def _twin(module: nn.Module, precision: str) -> Any:
     if isinstance(module, nn.ModuleList):
-        return [_twin(part) for part in module]
-    if type(module).forward in (nn.Linear.forward, Linear.forward) and module.bias is None:
-        return _BareLinear(module)
+        return [_twin(part, precision) for part in module]
+    if type(module).forward in (nn.Linear.forward, Linear.forward):
+        return product(module.weight, module.bias, precision)
     twin = object.__new__(_bare_class(type(module)))
     vars(twin).update(vars(module))
     vars(twin).update(module._parameters)
     vars(twin).update(module._buffers)
-    vars(twin).update({name: _twin(part) for name, part in module._modules.items()})
+    vars(twin).update({name: _twin(part, precision) for name, part in module._modules.items()})
+    if hasattr(module, "router"):
+        one_by_one = _Experts(module, precision)
+        vars(twin).update(one_by_one=one_by_one)
+        vars(twin).update(
+            router=product(module.router.weight, None, "fp32")
+        )  # who is chosen is not a matter of rounding
+        if precision != "fp32":
+            vars(twin).update(answer=one_by_one)
     return twin
 
 
@@ -50,12 +90,52 @@ def _bare_class(kind: type[nn.Module]) -> type[nn.Module]:
     return type(kind.__name__, (kind,), {"__call__": kind.forward})
 
 
-class _BareLinear(nn.Linear):
-    """A linear layer without bias, whose weight is turned once instead of in every call."""
+def _embedding(table: torch.Tensor, precision: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """ids → rows of the table as they come back from the precision: those of a tied head are the very same."""
+    if table.numel() < packed.LARGE:
+        table = rounded(table, precision)
+        return lambda ids: F.embedding(ids, table)
+    return lambda ids: rounded(F.embedding(ids, table), precision)
 
-    def __init__(self, module: nn.Linear):
-        vars(self).update(vars(module))
-        vars(self).update(weight=module.weight, bias=None, turned=module.weight.detach().t())
 
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return x @ self.turned
+class _Experts:
+    """`MixtureOfExperts.answer`, expert by expert with products of their own: for few tokens, or another precision."""
+
+    def __init__(self, module: nn.Module, precision: str):
+        self.config: ModelConfig = module.config
+        self.together = functools.partial(type(module).answer, module) if precision == "fp32" else None
+        named = module._parameters
+        self.experts = [
+            tuple(
+                None if named.get(name) is None else self._product(named, name, e, precision)
+                for name in ("up", "gate", "down")
+            )
+            for e in range(self.config.n_experts)
+        ]
+
+    @staticmethod
+    def _product(named: dict, name: str, e: int, precision: str) -> Product:
+        bias = named.get(f"{name}_bias")
+        return product(named[name][e].t(), None if bias is None else bias.detach()[e], precision)
+
+    def __call__(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        tokens = x.reshape(-1, x.shape[-1])
+        if self.together is not None and len(tokens) > FEW:
+            return self.together(x, experts, weights)
+        chosen = experts.reshape(len(tokens), -1)
+        if len(tokens) == 1:
+            answers = torch.cat([self._answer(e, tokens) for e in chosen[0].tolist()])  # (K, d)
+            return (weights.reshape(1, -1).to(answers.dtype) @ answers).view_as(x)
+        weights, out = weights.reshape(len(tokens), -1), torch.zeros_like(tokens)
+        visits: dict[int, list[tuple[int, int]]] = {}
+        for row, own in enumerate(chosen.tolist()):
+            for place, e in enumerate(own):
+                visits.setdefault(e, []).append((row, place))
+        for e, pairs in visits.items():
+            rows, places = torch.tensor(pairs, device=x.device).unbind(dim=1)
+            out.index_add_(0, rows, self._answer(e, tokens[rows]) * weights[rows, places, None].to(x.dtype))
+        return out.view_as(x)
+
+    def _answer(self, e: int, x: torch.Tensor) -> torch.Tensor:
+        up, gate, down = self.experts[e]
+        return down(activate(self.config, up(x), None if gate is None else gate(x)))

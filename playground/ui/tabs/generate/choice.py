@@ -13,6 +13,7 @@ from ....decoding import explain
 from ....figures.candidates import describe_sampling_steps, sampling_steps
 from ....figures.wire import percent
 from ....model import Transformer
+from ....model.fast.reading import reading
 from ....storage import Checkpoint
 from ...chart import show
 from ...quoted import quoted
@@ -97,7 +98,7 @@ def rows_of(checkpoint: Checkpoint, written: Written, sample: int, index: int):
 def scores_of(model: Transformer, written: Written, sample: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The scores (V,) that token `index` was chosen from, computed again, and the ids (T,) before it."""
     ids = torch.tensor(written.prompt + written.samples[sample][:index])
-    return model(ids[None, -model.config.context_length :]).logits[0, -1].float(), ids
+    return reading(model, written.precision).window(ids[None, -model.config.context_length :])[0].float(), ids
 
 
 def _place(written: Written, sample: int, index: int) -> tuple[int, int]:

@@ -8,12 +8,18 @@ from typing import Any
 
 import gradio as gr
 
-from ....decoding import SAMPLING_PRESETS, SamplingConfig
+from ....decoding import PRECISIONS, SAMPLING_PRESETS, SamplingConfig
 from ....service.limits import Limits
 from ...forms import sampling as form
-from ...forms.fields import by_name, whole
+from ...forms.fields import Field, by_name, titled, whole
 from ...page import QUIETLY
 
+PRECISION = Field(
+    "precision",
+    "Precision",
+    "Of the weights while it writes; see What precision costs, below.",
+    choices=titled(PRECISIONS),
+)
 _IDLE = "Idle: greedy always takes the likeliest token."
 
 
@@ -25,6 +31,7 @@ class Controls:
     again: gr.Checkbox
     """Whether a press is to keep the seed of the one before it."""
     components: dict[str, gr.components.Component]
+    limits: Limits
 
     @property
     def inputs(self) -> set[gr.components.Component]:
@@ -39,6 +46,10 @@ class Controls:
         """(new tokens, samples)."""
         named = by_name(self.components, values)
         return whole("new tokens", named["new_tokens"]), whole("samples", named["samples"])
+
+    def precision(self, values: Mapping[gr.components.Component, Any]) -> str:
+        """In which precision to decode. Raises ValueError where there is no such one."""
+        return PRECISION.read(by_name(self.components, values)["precision"], self.limits)
 
     def stops(self, values: Mapping[gr.components.Component, Any]) -> list[str]:
         """The stop strings, one per line; \\n in one stands for a line break."""
@@ -76,6 +87,7 @@ def build(limits: Limits) -> Controls:
             with gr.Row():
                 draw(*pair)
         draw("greedy")
+        made["precision"] = PRECISION.build(limits, PRECISIONS[0])
         made["stop"] = gr.Textbox(
             "", lines=1, max_lines=4, label="Stop at", info="One text per line; \\n is a line break."
         )
@@ -91,7 +103,7 @@ def build(limits: Limits) -> Controls:
 
     made["greedy"].change(temper, made["greedy"], made["temperature"], **QUIETLY)
     preset.input(set_controls, preset, [preset, *(made[n] for n in names)], **QUIETLY)
-    return Controls(preset, again, made)
+    return Controls(preset, again, made, limits)
 
 
 def _said(preset: str) -> str:

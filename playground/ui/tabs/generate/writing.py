@@ -118,7 +118,8 @@ def build(page: Page) -> Desk:
             ids, notes = read_prompt(page, checkpoint, values[prompt])
             n = controls.amount(values)[1]
             blank, step = ([[] for _ in range(n)] for _ in range(2)), checkpoint.history.last_step
-            return checkpoint, Written(model_id, checkpoint.name, ids, *blank, sampling, step), notes
+            way = controls.precision(values)
+            return checkpoint, Written(model_id, checkpoint.name, ids, *blank, sampling, step, way), notes
 
         yield from written_out(values, begin)
 
@@ -127,7 +128,8 @@ def build(page: Page) -> Desk:
             checkpoint, before = kept_text(values[page.visitor], values[record])
             place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
             ids, begun, chances = branch(checkpoint, before, *place, values[instead])
-            written = Written(before.model_id, before.name, ids, [begun], [chances], sampling, before.step)
+            way = controls.precision(values)
+            written = Written(before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way)
             return checkpoint, written, []
 
         yield from written_out(values, begin)
@@ -245,7 +247,7 @@ def _write(
     began, due, rebuilt, step = time.perf_counter(), 0.0, 0, None
     streamed = stream(
         model, tokenizer, [*written.prompt, *written.samples[0]], new_tokens, written.sampling,
-        n_samples=n_samples, stop=stops, shared=True,
+        n_samples=n_samples, stop=stops, shared=True, precision=written.precision,
     )  # fmt: skip
     for step, new in streamed:
         for i, token in enumerate(new):

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ....data import Tokenizer
-from ....decoding import SamplingConfig, Spelling
+from ....decoding import PRECISIONS, SamplingConfig, Spelling
 from ....service.limits import Limits
 from ....storage import Checkpoint
 
@@ -25,14 +25,16 @@ class Written:
     sampling: SamplingConfig
     step: int
     """Of the model's training, when it wrote this."""
+    precision: str = "fp32"
+    """In which its weights were read."""
 
     @property
     def by(self) -> str:
         """Who wrote it, and how."""
-        rules = self.sampling
+        rules, name = self.sampling, self.name if self.precision == "fp32" else f"{self.name} in {self.precision}"
         if rules.greedy or not rules.temperature:
-            return f"Written by {self.name}, greedily."
-        return f"Written by {self.name}: seed {rules.seed}, temperature {rules.temperature:g}."
+            return f"Written by {name}, greedily."
+        return f"Written by {name}: seed {rules.seed}, temperature {rules.temperature:g}."
 
     def pieces(self, tokenizer: Tokenizer) -> list[list[str]]:
         """The text of every token."""
@@ -62,6 +64,7 @@ class Written:
                 [[float(p) for p in sample] for sample in values["probabilities"]],
                 SamplingConfig(**values["sampling"]),
                 int(values["step"]),
+                str(values.get("precision", "fp32")),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise ValueError("There is no text to open yet: press Generate first") from problem
@@ -73,6 +76,8 @@ class Written:
         if [len(p) for p in written.probabilities] != lengths:
             raise ValueError("This text's record is damaged: press Generate again")
         if not all(0 <= p <= 1 for sample in written.probabilities for p in sample):
+            raise ValueError("This text's record is damaged: press Generate again")
+        if written.precision not in PRECISIONS:
             raise ValueError("This text's record is damaged: press Generate again")
         if checkpoint is not None:
             if written.step != (now := checkpoint.history.last_step):

@@ -1,0 +1,252 @@
+"""precision: what a model costs and loses in fp32, bf16 and int8, measured on the same text; nothing of it is changed.
+
+N = windows, T = tokens of a window, V = vocabulary, m = outputs of a matrix, n = its inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..data.ladder import IGNORE
+from ..decoding import SamplingConfig, generate
+from ..decoding.together import SMALL_MODEL
+from ..figures.wire import signed
+from ..model import Transformer
+from ..model.fast.packed import PRECISIONS, quantise
+from ..model.fast.process import lone_threads
+from ..model.fast.reading import reading
+from ..training.losses import WindowLosses, summed_losses
+from ..training.verdict import difference
+
+IN_CACHES = 16_000_000
+"""Bytes of weights that a processor's caches commonly hold."""
+LOGITS_AT_ONCE = 4_000_000
+"""Scores that are held of one precision while windows are read."""
+
+
+@dataclass(frozen=True)
+class InPrecision:
+    """The model in one precision."""
+
+    name: str
+    nbytes: int
+    """Of its weights: matrices and the table of tokens in this precision, all else in fp32."""
+    tokens_per_second: float
+    """Of greedy decoding, one text, by a token that a quarter of them were quicker than: others may be at work, too."""
+    loss: float
+    """Nats per token on the judging text."""
+    margin: float
+    """Half the width of the loss's 95 % interval, from its spread between windows; infinite for a single one."""
+    more: float
+    """Loss above that of fp32, on the same tokens."""
+    more_margin: float
+    """Half the width of that difference's 95 % interval."""
+    logit_difference: float
+    """The largest difference from fp32 between any two scores of the same token."""
+    parts_at: int | None
+    """The first new token, from 0, at which the greedy text is not that of fp32; None where it never is."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One weight on its way to a level and back."""
+
+    row: int
+    column: int
+    value: float
+    largest: float
+    """The largest weight of its row, without its sign."""
+    scale: float
+    """largest / 127."""
+    level: int
+    back: float
+    """level · scale."""
+    back_bf16: float
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A matrix (m, n) and its levels."""
+
+    name: str
+    shape: tuple[int, int]
+    counts: tuple[int, ...]
+    """How many weights lie on each level, from −127 to 127."""
+    worst: Receipt
+    """Of the weight that lies furthest from its level."""
+
+    @property
+    def middle_half(self) -> int:
+        """The level within whose plus and minus half of all weights lie."""
+        held, total = 0, sum(self.counts)
+        for level in range(128):
+            held += self.counts[127 + level] + (self.counts[127 - level] if level else 0)
+            if 2 * held >= total:
+                break
+        return level
+
+
+@dataclass(frozen=True)
+class PrecisionCost:
+    """What the three precisions cost one model."""
+
+    ways: tuple[InPrecision, ...]
+    tokens: int
+    """Predictions that were judged."""
+    written: int
+    """New tokens of each greedy text."""
+    matrix: Rounded
+
+    def in_words(self) -> str:
+        """What there is to learn from these numbers, as far as they tell anything."""
+        plain, *others = self.ways
+        words = []
+        for way in others:
+            size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
+            if abs(way.more) > way.more_margin:
+                loss = f"loses {abs(way.more):.5f} ± {way.more_margin:.5f} nats {'more' if way.more > 0 else 'less'}"
+                loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
+            elif math.isfinite(way.more_margin):
+                more = f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}"
+                loss = f"what it costs in loss cannot be told from this text ({more})"
+            else:
+                loss = f"one window cannot tell what it costs in loss ({signed(way.more, 5, plus=True)})"
+            pace = "about as fast" if 0.8 <= speed <= 1.25 else f"{speed:.2g} times as fast"
+            words.append(f"{way.name}: {size:.2g} times smaller, {pace} here, and {loss}.")
+        if plain.nbytes < IN_CACHES and all(w.tokens_per_second < 1.25 * plain.tokens_per_second for w in others):
+            words.append("Weights this few stay in the processor's caches: reading them is not what takes the time.")
+        return " ".join(words)
+
+
+def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
+    """Measure a model on windows (N, T) and the tokens that follow them, and by greedy texts after the first window.
+
+    Raises ValueError where there is nothing to judge.
+    """
+    if not len(inputs) or not (targets != IGNORE).any():
+        raise ValueError("there is no text to judge the model by")
+    if model.config.n_active_parameters < SMALL_MODEL and next(model.parameters()).is_cpu:
+        return lone_threads().submit(_cost, model, inputs, targets, new_tokens).result()
+    return _cost(model, inputs, targets, new_tokens)
+
+
+@torch.inference_mode()
+def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
+    losses, apart = _judged(model, inputs, targets)
+    T = model.config.context_length
+    prompt = inputs[0][targets[0] != IGNORE][: max(1, min(8, T // 4))].tolist()
+    texts, seconds = _greedy(model, prompt, new_tokens)
+    plain, nothing = losses["fp32"], torch.zeros_like(losses["fp32"].total)
+    ways = []
+    for name in PRECISIONS:
+        found, margin = difference(WindowLosses(nothing, plain.tokens), losses[name])
+        more, more_margin = difference(plain, losses[name])
+        parts = next((i for i, pair in enumerate(zip(texts["fp32"], texts[name])) if pair[0] != pair[1]), None)
+        ways.append(
+            InPrecision(
+                name=name,
+                nbytes=weight_bytes(model, name),
+                tokens_per_second=1 / max(seconds[name], 1e-9),
+                loss=found,
+                margin=margin,
+                more=more,
+                more_margin=0.0 if name == "fp32" else more_margin,
+                logit_difference=apart[name],
+                parts_at=parts,
+            )
+        )
+    return PrecisionCost(tuple(ways), int(plain.tokens.sum()), len(texts["fp32"]), _matrix_of(model))
+
+
+def _judged(
+    model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
+) -> tuple[dict[str, WindowLosses], dict[str, float]]:
+    """Losses in each precision, and the largest difference between a score and that of fp32."""
+    device = next(model.parameters()).device
+    read = {name: reading(model, name) for name in PRECISIONS}
+    totals: dict[str, list[torch.Tensor]] = {name: [] for name in PRECISIONS}
+    apart = dict.fromkeys(PRECISIONS, 0.0)
+    at_once = max(1, LOGITS_AT_ONCE // (inputs.shape[1] * model.config.vocab_size))
+    for x, y in zip(inputs.split(at_once), targets.split(at_once)):
+        x, y = x.to(device), y.to(device)
+        plain, counted = read["fp32"].whole(x).float(), y != IGNORE
+        for name in PRECISIONS:
+            logits = plain if name == "fp32" else read[name].whole(x).float()
+            totals[name].append(summed_losses(logits, y).cpu())
+            off = (logits - plain).abs().amax(dim=-1)[counted]
+            apart[name] = max(apart[name], off.max().item() if len(off) else 0.0)
+    tokens = (targets != IGNORE).sum(dim=1)
+    return {name: WindowLosses(torch.cat(parts), tokens) for name, parts in totals.items()}, apart
+
+
+def _greedy(
+    model: Transformer, prompt: Sequence[int], new_tokens: int
+) -> tuple[dict[str, list[int]], dict[str, float]]:
+    """Greedy texts, and seconds of a token; taken in turns, so that a busy machine slows all alike."""
+    ways = {
+        name: generate(model, prompt, new_tokens, SamplingConfig(greedy=True), precision=name) for name in PRECISIONS
+    }
+    texts: dict[str, list[int]] = {name: [] for name in PRECISIONS}
+    times: dict[str, list[float]] = {name: [] for name in PRECISIONS}
+    for steps in zip(*ways.values()):
+        for name, step in zip(ways, steps):
+            texts[name].append(step.tokens[0])
+            times[name].append(step.seconds)
+    # the first step reads the prompt, too, and rebuilding a full cache is another matter than reading one token
+    quick = {name: sorted(found[1:] or found)[len(found) // 4] for name, found in times.items()}
+    return texts, quick
+
+
+def weight_bytes(model: Transformer, precision: str) -> int:
+    """Bytes of a model's weights in that precision, the scales of int8 included."""
+    nbytes = 0
+    for name, weight in model.named_parameters():
+        if not _is_rounded(name, weight):
+            nbytes += 4 * weight.numel()
+        elif precision == "int8":
+            outputs = weight.shape[-1] * weight.shape[0] if weight.ndim == 3 else weight.shape[0]
+            nbytes += weight.numel() + 4 * outputs
+        else:
+            nbytes += (2 if precision == "bf16" else 4) * weight.numel()
+    return nbytes
+
+
+def _is_rounded(name: str, weight: torch.Tensor) -> bool:
+    """Whether another precision rounds these: matrices and the table of tokens, not what is added or who is chosen."""
+    return name.endswith(("weight", "up", "gate", "down")) and weight.ndim >= 2 and not (
+        "router" in name or "position_embedding" in name
+    )  # fmt: skip
+
+
+def _matrix_of(model: Transformer) -> Rounded:
+    """The widening matrix of the feed-forward layer (or the first expert) in the middle of the stack."""
+    layer = (model.config.n_layers - 1) // 2
+    thinks = model.blocks[layer].feedforward
+    experts = hasattr(thinks, "router")
+    weight = thinks.up[0].t() if experts else thinks.up.weight  # (m, n)
+    name = f"layer {layer}, feed-forward, up" + (" of expert 0" if experts else "")
+    return rounded_matrix(name, weight.detach().float().cpu())
+
+
+def rounded_matrix(name: str, weight: torch.Tensor) -> Rounded:
+    """How the weights (m, n) of a matrix fall onto their levels, and the one that lies furthest from its own."""
+    levels, scales = quantise(weight)
+    counts = torch.bincount(levels.flatten().long() + 127, minlength=255)
+    off = (weight - levels * scales).abs()
+    row, column = divmod(int(off.argmax()), weight.shape[1])
+    value, scale = weight[row, column], scales[row, 0]
+    worst = Receipt(
+        row=row,
+        column=column,
+        value=value.item(),
+        largest=weight[row].abs().max().item(),
+        scale=scale.item(),
+        level=int(levels[row, column]),
+        back=(levels[row, column] * scale).item(),
+        back_bf16=value.bfloat16().item(),
+    )
+    return Rounded(name, tuple(weight.shape), tuple(counts.tolist()), worst)

@@ -1,0 +1,293 @@
+"""packed: a weight matrix as decoding reads it fastest, in fp32, bf16 or int8; nothing of the model itself is changed.
+
+R = rows, n = inputs, m = outputs. Decoding reads every weight once per token and multiplies it with one row, so what
+counts is how fast the weights arrive: in which order they lie in memory, and how many bytes each one has.
+
+    fp32  as they are (m, n), turned (n, m), or packed by oneDNN: whichever was quickest when it was measured
+    bf16  the upper half of each number's bits, with 8 significant ones
+    int8  a whole number from −127 to 127 for each weight and a scale for each output; a row of inputs gets 256 levels
+          of its own (the vector-wise products of Dettmers et al. 2022, "LLM.int8()", section 2)
+
+Matrices of fewer than `LARGE` numbers are rounded alike and multiplied in fp32, where that is quickest: so no precision
+makes a small model slower. A product takes and gives fp32 whatever its weights are, and no row's answer depends on the
+rows beside it.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+import warnings
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+
+PRECISIONS = ("fp32", "bf16", "int8")
+
+LARGE = 250_000
+"""Numbers in a matrix from which its order in memory is worth measuring: about what a core's own cache holds."""
+MANY_ROWS = 64
+"""Rows from which the products and no longer the memory are the limit: there the weights are read as they are."""
+GAIN = 0.9
+"""A second copy of weights has to take less than this share of the time without it."""
+
+
+def check_precision(precision: str, device: torch.device) -> None:
+    """Raises ValueError where there is no such precision, or none on this device."""
+    if precision not in PRECISIONS:
+        raise ValueError(f"there is no precision {precision!r} to decode with: choose {', '.join(PRECISIONS)}")
+    if precision == "int8" and device.type != "cpu":
+        raise ValueError("int8 weights are multiplied on the processor only: choose fp32 or bf16 on a GPU")
+
+
+def rounded(rows: torch.Tensor, precision: str) -> torch.Tensor:
+    """Weights (…, n), each row what its own product is computed with, as fp32."""
+    if precision == "bf16":
+        return rows.bfloat16().float()
+    if precision == "int8":
+        levels, scales = quantise(rows)
+        return levels.float() * scales
+    return rows
+
+
+def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Levels (…, n) from −127 to 127 and scales (…, 1), level · scale being the nearest such number to each weight.
+
+    >>> levels, scales = quantise(torch.tensor([[0.5, -1.27, 0.004]]))
+    >>> levels.tolist(), round(scales.item(), 4)
+    ([[50, -127, 0]], 0.01)
+    """
+    if not weight.isfinite().all():
+        raise ValueError("int8 has no level for weights that are no numbers: this model can be read in fp32 only")
+    scales = weight.abs().amax(dim=-1, keepdim=True) / 127
+    scales = scales.where(scales > 0, 1.0)
+    return (weight / scales).round_().to(torch.int8), scales
+
+
+def product(weight: torch.Tensor, bias: torch.Tensor | None, precision: str) -> Product:
+    """x (…, n) → x·weightᵀ + bias (…, m), of weight (m, n), in the order and precision asked for."""
+    weight = weight.detach()
+    if precision != "fp32" and weight.numel() < LARGE:
+        return Rounded(weight, bias, precision)
+    if precision == "bf16":
+        return Half(weight, bias)
+    if precision == "int8":
+        return Levels(weight, bias)
+    if weight.numel() < LARGE or weight.device.type != "cpu" or weight.dtype != torch.float32:
+        return Product(weight, bias)
+    return {"as they are": Product, "turned": Turned, "packed": Packed}[quickest_order(weight)](weight, bias)
+
+
+class Product:
+    """The weights as they are, shared with the model."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        self.weight, self.bias, self.turned = weight, bias, weight.t()
+        self.own: tuple[torch.Tensor, ...] = ()  # what is held besides the model
+
+    @property
+    def nbytes(self) -> int:
+        """Of what is held besides the model's own weights."""
+        return sum(each.numel() * each.element_size() for each in self.own)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.turned if self.bias is None else F.linear(x, self.weight, self.bias)
+
+
+class Rounded(Product):
+    """The weights as they come back from a precision, multiplied in fp32: a small matrix stays in the caches anyway."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, precision: str):
+        super().__init__(rounded(weight, precision), bias)
+        self.own = (self.weight,)
+
+
+class Turned(Product):
+    """A copy of the weights that lies in memory as (n, m)."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        super().__init__(weight, bias)
+        self.turned = self.turned.contiguous()
+        self.own = (self.turned,)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.turned if self.bias is None else x @ self.turned + self.bias
+
+
+class Packed(Product):
+    """A copy in the blocks that oneDNN's product for one row reads; many rows are multiplied as ever."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        super().__init__(weight, bias)
+        self.blocks = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 1)
+        self.size = weight.numel() * weight.element_size()
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        if x.numel() > MANY_ROWS * x.shape[-1]:
+            return super().__call__(x)
+        return torch.ops.mkldnn._linear_pointwise(x, self.blocks, self.bias, "none", [], "")
+
+
+class Half(Product):
+    """bf16 weights times bf16 inputs, summed in fp32; the answer is rounded to bf16 as well."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        half = weight.to(torch.bfloat16).contiguous()
+        self.bias, self.size = bias, 2 * half.numel()
+        self.packed = half.device.type == "cpu" and _packs_bf16()
+        self.half = torch.ops.mkldnn._reorder_linear_weight(half, 1) if self.packed else half
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.bfloat16()
+        if self.packed:
+            y = torch.ops.mkldnn._linear_pointwise(x, self.half, None, "none", [], "")
+        else:
+            y = F.linear(x, self.half)
+        return y.float() if self.bias is None else y + self.bias
+
+
+class Levels(Product):
+    """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        self.bias, self.outputs = bias, weight.shape[0]
+        levels, scales = quantise(weight)
+        self.size = levels.numel() + 4 * len(scales)
+        self.sums = levels.sum(dim=-1, dtype=torch.float32) * scales[:, 0]  # (m,) what a zero that is not 0 adds
+        self.blocks = None
+        self.top = _fbgemm_levels() or 255
+        if _fbgemm_levels():
+            self.blocks = _fbgemm_blocks(levels, scales[:, 0], bias)
+        else:
+            self.levels, self.scales = levels, scales[:, 0]
+
+    @property
+    def nbytes(self) -> int:
+        return self.size
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        one = x.numel() == x.shape[-1]
+        if one and self.blocks is not None:
+            return torch.ops.quantized.linear_dynamic(x, self.blocks, self.top < 255)
+        rows, scale, zero = _row_levels(x.reshape(-1, x.shape[-1]), self.top)
+        if self.blocks is not None:
+            # the kernel has one scale for all rows: with this row among them it is 1, and every level stays itself
+            edge = rows.new_zeros(1, rows.shape[1])
+            edge[0, 0] = self.top
+            sums = torch.ops.quantized.linear_dynamic(torch.cat((rows, edge)), self.blocks, self.top < 255)[:-1]
+            sums = sums if self.bias is None else sums - self.bias  # it was packed with the weights
+        else:
+            sums = (rows @ self.levels.to(rows.dtype).t()) * self.scales
+        y = (sums - zero * self.sums) * scale
+        y = y if self.bias is None else y + self.bias
+        return y.view(*x.shape[:-1], self.outputs)
+
+
+def _row_levels(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Inputs (R, n) as whole numbers from 0 to `top` (R, n), with each row's scale (R, 1) and its zero's level (R, 1).
+
+    The range always holds 0, which is a level itself: as fbgemm chooses them for one row alone.
+    """
+    least, most = rows.amin(dim=-1, keepdim=True).clamp_(max=0), rows.amax(dim=-1, keepdim=True).clamp_(min=0)
+    scale = (most - least) / top
+    scale = scale.where(scale > 0, 1.0)
+    zero = (-least / scale).round_().clamp_(0, top)
+    return torch.addcdiv(zero, rows, scale).round_().clamp_(0, top), scale, zero
+
+
+@functools.cache
+def _packs_bf16() -> bool:
+    """Whether oneDNN multiplies packed bf16 here."""
+    return _works(lambda: torch.ops.mkldnn._is_mkldnn_bf16_supported() and _packs(torch.bfloat16))
+
+
+@functools.cache
+def _packs_fp32() -> bool:
+    """Whether oneDNN multiplies packed fp32 here."""
+    return _works(lambda: _packs(torch.float32))
+
+
+def _packs(dtype: torch.dtype) -> bool:
+    blocks = torch.ops.mkldnn._reorder_linear_weight(torch.ones(32, 32, dtype=dtype), 1)
+    y = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 32, dtype=dtype), blocks, None, "none", [], "")
+    return bool((y == 32).all())
+
+
+@functools.cache
+def _fbgemm_levels() -> int:
+    """Up to which level an input may go for fbgemm to sum right here, 255 or 127; 0 where there is no fbgemm.
+
+    Processors without VNNI sum pairs of products in 16 bits, which 255 · 127 · 2 overflows: so it is tried.
+    """
+
+    def sums_right(top: int) -> bool:
+        levels = torch.tensor([[127] * 64, [-127] * 64, [127, -127] * 32], dtype=torch.int8)
+        blocks = _fbgemm_blocks(levels, torch.ones(3), None)
+        x = torch.full((2, 64), float(top))
+        x[1, :32] = 0.0
+        found = torch.ops.quantized.linear_dynamic(x, blocks, top < 255)
+        return torch.equal(found, x @ levels.float().t())
+
+    if torch.backends.quantized.engine not in ("x86", "fbgemm"):
+        return 0
+    return next((top for top in (255, 127) if _works(lambda top=top: sums_right(top))), 0)
+
+
+def _works(attempt: Callable[[], bool]) -> bool:
+    """Whether this torch, on this processor, can do it."""
+    try:
+        return bool(attempt())
+    except (RuntimeError, NotImplementedError, AttributeError):
+        return False
+
+
+def _fbgemm_blocks(levels: torch.Tensor, scales: torch.Tensor, bias: torch.Tensor | None) -> torch.ScriptObject:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # torch means to drop these tensors one day; its version is pinned
+        zeros = torch.zeros(len(scales), dtype=torch.long)
+        weight = torch._make_per_channel_quantized_tensor(levels, scales.double(), zeros, 0)
+        return torch.ops.quantized.linear_prepack(weight, bias)
+
+
+# ---- which order is read fastest -------------------------------------------------------------------------------------
+
+_quickest: dict[tuple[int, int, int], str] = {}
+
+
+def quickest_order(weight: torch.Tensor) -> str:
+    """How one row is multiplied fastest with a weight of this shape: measured once per process, then remembered."""
+    key = (*weight.shape, torch.get_num_threads())
+    if key not in _quickest:
+        _quickest[key] = _measured(weight)
+        while len(_quickest) > 256:
+            del _quickest[next(iter(_quickest))]
+    return _quickest[key]
+
+
+@torch.inference_mode()
+def _measured(weight: torch.Tensor, rounds: int = 4) -> str:
+    ways: dict[str, Product] = {"as they are": Product(weight, None)}
+    if weight.is_contiguous():
+        ways["turned"] = Turned(weight, None)
+    if _packs_fp32():
+        ways["packed"] = Packed(weight, None)
+    x, best = torch.ones(1, weight.shape[1]), dict.fromkeys(ways, float("inf"))
+    elsewhere = torch.ones(16_000_000)  # 64 MB: read in between, so that the weights come from memory as in decoding
+    for turn in range(rounds + 1):
+        for name, way in ways.items():
+            elsewhere.sum()
+            began = time.perf_counter()
+            way(x)
+            if turn:  # the first is to warm up
+                best[name] = min(best[name], time.perf_counter() - began)
+    winner = min(best, key=best.get)
+    return winner if best[winner] < GAIN * best["as they are"] else "as they are"

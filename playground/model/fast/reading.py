@@ -1,0 +1,175 @@
+"""reading: how decoding reads a model: a window of tokens at once, or one more token of each text.
+
+R = texts read on by one token each, d = d_model, V = vocabulary, H = query heads, Hkv = key/value heads, D = d_head,
+S = all tokens a query may see.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import weakref
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from ..cache import KVCache
+from ..positions import rotate
+from ..trace import no_tap
+from .attend import attend
+from .bare import bare, products_of
+from .formulas import RootMeanSquare
+from .packed import check_precision
+
+KEPT_BYTES = 1_500_000_000
+"""Of the copies of weights that are kept for the next text, of all models; the least recently used leave first."""
+
+
+class Reading:
+    """A model as decoding reads it, in one precision. It shares what it can with the model; see `bare`."""
+
+    def __init__(self, model: Any, precision: str = "fp32"):
+        self.precision = precision
+        self._twin = bare(model, precision)
+        self.nbytes = sum(each.nbytes for each in products_of(self._twin))
+        self._state = _state(model) if self.nbytes else None
+        self._one = NextToken(self._twin) if self._twin is not model else None
+
+    def is_of(self, model: Any) -> bool:
+        """Whether the model still has the weights that were copied, if any were."""
+        return self._state is None or self._state == _state(model)
+
+    def window(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
+        """Read all of ids (R, T) at once, filling the cache if there is one; logits (R, V) after the last."""
+        return self._twin(ids, cache=cache, last_only=True).logits[:, -1]
+
+    def whole(self, ids: torch.Tensor) -> torch.Tensor:
+        """Logits (R, T, V) after every one of ids (R, T)."""
+        return self._twin(ids).logits
+
+    def newest(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
+        """Read one token (R, 1) that follows those in the cache; logits (R, V) after it."""
+        return self.window(ids, cache) if self._one is None else self._one(ids, cache)
+
+
+def _state(model: torch.nn.Module) -> list[tuple]:
+    """What differs once a weight has changed: by torch's count of changes, or by `.data`, which escapes it."""
+    with torch.no_grad():
+        return [
+            (p.data_ptr(), 0 if p.is_inference() else p._version, p.detach().sum().item()) for p in model.parameters()
+        ]
+
+
+_kept: weakref.WeakKeyDictionary[Any, dict[str, Reading]] = weakref.WeakKeyDictionary()
+_used: dict[int, int] = {}  # when each kept reading was asked for last
+_turn = itertools.count()
+_lock = threading.RLock()
+
+
+def reading(model: Any, precision: str = "fp32") -> Reading:
+    """The model, to be read in that precision. What is costly to make is kept, bounded, until the model goes.
+
+    Raises ValueError where there is no such precision, or none on the model's device.
+    """
+    check_precision(precision, next(model.parameters()).device)
+    with _lock:
+        found = _kept.get(model, {}).get(precision)
+        if found is not None and found.is_of(model):
+            _used[id(found)] = next(_turn)
+            return found
+        made = Reading(model, precision)
+        if made.nbytes:
+            _kept.setdefault(model, {})[precision] = made
+            _used[id(made)] = next(_turn)
+            _make_room()
+        return made
+
+
+def _make_room() -> None:
+    held = [(own, name) for own in list(_kept.values()) for name in own]
+    held.sort(key=lambda each: _used[id(each[0][each[1]])])
+    while len(held) > 1 and sum(own[name].nbytes for own, name in held) > KEPT_BYTES:
+        own, name = held.pop(0)
+        del own[name]
+    alive = {id(own[name]) for own, name in held}
+    for each in [each for each in _used if each not in alive]:
+        del _used[each]
+
+
+class NextToken:
+    """`Transformer.forward` for one token of each text after those in a cache, written out: rows instead of windows,
+    nobody who watches, nothing that only training asks for. A small model's token takes half the time.
+    """
+
+    def __init__(self, twin: Any):
+        self.twin, self.config = twin, twin.config
+        self.scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else None
+        self.gains = [self._gains(block.attention) for block in twin.blocks] if self.config.qk_norm else None
+
+    def _gains(self, attention: Any) -> torch.Tensor:
+        """(H + Hkv, D): the gain of every head's query and key."""
+        heads = ((attention.q_norm, self.config.n_heads), (attention.k_norm, self.config.kv_heads))
+        return torch.cat([norm.weight.detach().expand(n, -1) for norm, n in heads])
+
+    def __call__(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
+        config, twin, past = self.config, self.twin, cache.length
+        twin._check_room(past + 1, cache)
+        x = twin.embedding(ids[:, 0])  # (R, d)
+        if self.scale is not None:
+            x = x * self.scale
+        if config.positions == "learned":
+            x = x + cache.of_next(twin.position_embedding.weight)
+        elif config.positions == "sinusoidal":
+            x = x + cache.of_next(twin.sinusoids)
+        rotary = None
+        if config.positions == "rotary":
+            rotary = cache.of_next(twin.cosines), cache.of_next(twin.sines)  # (R or 1, 1, D)
+        pre = config.norm_placement == "pre"
+        for layer, block in enumerate(twin.blocks):
+            z = self.attended(block.attention, block.attention_norm(x) if pre else x, rotary, cache, layer)
+            x = x + block.attention.out(z)
+            if not pre:
+                x = block.attention_norm(x)
+            thought = self.thought(block.feedforward, block.feedforward_norm(x) if pre else x)
+            x = x + thought if pre else block.feedforward_norm(x + thought)
+        cache.advance(1)
+        return twin.head(twin.final_norm(x))
+
+    def attended(
+        self, attention: Any, x: torch.Tensor, rotary: tuple | None, cache: KVCache, layer: int
+    ) -> torch.Tensor:
+        """Each head's blend of values, (R, H·D)."""
+        H, Hkv, D = self.config.n_heads, self.config.kv_heads, self.config.d_head
+        if self.config.attention_layout == "separate_heads":
+            qkv = torch.cat([each[:, 0] for each in attention.project(x[:, None])], dim=1)  # (R, H + 2·Hkv, D)
+        else:
+            qkv = attention.qkv(x).view(-1, H + 2 * Hkv, D)
+        if self.gains is None and rotary is None:
+            q, kv = qkv.narrow(1, 0, H), qkv.narrow(1, H, 2 * Hkv)
+        else:
+            qk = qkv.narrow(1, 0, H + Hkv)
+            if self.gains is not None:
+                qk = _normed(qk, self.gains[layer], self.config.norm_eps)
+            if rotary is not None:
+                qk = rotate(qk, *rotary)
+            q, kv = qk.narrow(1, 0, H), torch.cat((qk.narrow(1, H, Hkv), qkv.narrow(1, H + Hkv, Hkv)), dim=1)
+        k, v = cache.append_one(layer, kv)  # (R, Hkv, S, D)
+        return attend(q.unsqueeze(2), k, v, cache.seen).view(-1, H * D)
+
+    def thought(self, feedforward: Any, x: torch.Tensor) -> torch.Tensor:
+        """What the feed-forward layer or the experts answer, (R, d)."""
+        if not hasattr(feedforward, "router"):
+            return feedforward.down(feedforward.hidden(x))
+        rows = x[:, None]
+        route = feedforward.route(rows, no_tap, 0, None)
+        out = feedforward.one_by_one(rows, route.experts, route.weights)[:, 0]
+        return out + feedforward.shared.down(feedforward.shared.hidden(x)) if self.config.shared_expert else out
+
+
+def _normed(x: torch.Tensor, gains: torch.Tensor, eps: float) -> torch.Tensor:
+    """`rms_norm` of each of x (…, heads, D) with gains of its own (heads, D)."""
+    if x.is_cpu:
+        return RootMeanSquare.value(x, gains, eps)
+    return F.rms_norm(x, x.shape[-1:], None, eps) * gains

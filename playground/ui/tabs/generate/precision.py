@@ -1,0 +1,129 @@
+"""What precision costs: the model in fp32, bf16 and int8, side by side, and one weight's way to a level and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from ....figures.precision import describe_level_counts, level_counts
+from ....figures.wire import bytes_text, signed
+from ....inspection.precision import InPrecision, PrecisionCost, precision_cost
+from ....service.kept import Kept
+from ....service.limits import PRECISION_TOKENS, PRECISION_WRITTEN
+from ....service.unseen import unseen
+from ....storage import Checkpoint
+from ... import theme
+from ...chart import Chart, show
+from ...page import UNSEEN, Page, sentence
+from ...quoted import model_facts, quoted
+
+WHY = """
+A weight is held as 32 bits (**fp32**), as the upper 16 of them (**bf16**), or as a whole number from −127 to 127 with
+one scale for its whole row (**int8**). A token's way through a large model takes as long as reading the weights from
+memory, so fewer bytes mean more tokens a second; small matrices stay in the processor's caches, and are rounded but
+multiplied in fp32. The model itself is left as it is.
+"""
+_kept = Kept(entries=64, megabytes=4)
+_HEAD = (
+    "",
+    "weights",
+    "tokens/s",
+    "loss (nats a token)",
+    "above fp32",
+    "scores off by at most",
+    "greedy text parts at",
+)
+_WAITING = "() => ['<p class=\"quiet-line\" role=\"status\">Waiting for its turn …</p>', '', null, '']"
+
+
+def build(page: Page) -> None:
+    """A button; then a sentence, a table, the histogram and the receipt."""
+    gr.Markdown(WHY)
+    start = gr.Button("Measure this model in all three", elem_id="measure-precision")
+    said = gr.HTML(padding=False, elem_id="precision-said")
+    table = gr.HTML(padding=False, elem_id="precision-table")
+    levels = Chart(height=260, save_name="levels", elem_id="precision-levels")
+    receipt = gr.HTML(padding=False, elem_id="precision-receipt")
+    shown = [said, table, levels, receipt]
+
+    def measure(visitor: Any, model_id: Any) -> Iterator[tuple]:
+        try:
+            checkpoint = page.registry.get(model_id, visitor)
+            step = checkpoint.history.last_step  # which its best weights may have taken back
+            if _kept.peek(step, owner=checkpoint.model) is None:
+                yield theme.quiet("Measuring: three times the same text, then a text from each …"), "", None, ""
+            cost, words = _kept.get(step, lambda: _measured(page, checkpoint), owner=checkpoint.model)
+        except ValueError as problem:
+            yield theme.notice(sentence(str(problem)), "error"), "", None, ""
+            return
+        matrix = cost.matrix
+        about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
+        answer = (
+            theme.notice(cost.in_words()),
+            _table(cost, words),
+            show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:]),
+            _receipt(cost),
+        )
+        yield quoted(answer, **model_facts(page.registry, visitor, model_id))
+
+    start.click(None, None, shown, js=_WAITING, api_visibility="private")
+    start.click(measure, [page.visitor, page.model], shown, concurrency_limit=1, **UNSEEN)
+    # what was measured with another model does not stay under this one's name
+    page.model.change(None, None, shown, js="() => ['', '', null, '']", api_visibility="private")
+
+
+def _measured(page: Page, checkpoint: Checkpoint) -> tuple[PrecisionCost, str]:
+    found = unseen(page.board.spec_of(checkpoint), checkpoint)
+    if found is None:
+        raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
+    context = checkpoint.config.context_length
+    inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
+    return precision_cost(
+        checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, page.limits.new_tokens)
+    ), found.words
+
+
+def _table(cost: PrecisionCost, words: str) -> str:
+    rows = [_row(way) for way in cost.ways]
+    by = f"Judged by {cost.tokens:,} tokens, {words}; {cost.written} tokens written. ± is a 95 % interval."
+    return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
+
+
+def _row(way: InPrecision) -> list[Any]:
+    if way.parts_at is not None:
+        parts = theme.Cell(f"token {way.parts_at + 1}", way.parts_at + 1)
+    else:
+        parts = theme.Cell("–" if way.name == "fp32" else "never")
+    return [
+        way.name,
+        theme.Cell(bytes_text(way.nbytes), way.nbytes),
+        theme.Cell(f"{way.tokens_per_second:,.0f}", way.tokens_per_second),
+        theme.Cell(f"{way.loss:.4f} ± {way.margin:.4f}", way.loss),
+        "–"
+        if way.name == "fp32"
+        else theme.Cell(f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}", way.more),
+        theme.Cell(f"{way.logit_difference:.3g}", way.logit_difference),
+        parts,
+    ]
+
+
+def _receipt(cost: PrecisionCost) -> str:
+    one = cost.matrix.worst
+    rows = [
+        ("the weight, in fp32", _exact(one.value)),
+        ("the largest of its row", _exact(one.largest)),
+        ("the row's scale: that ÷ 127", _exact(one.scale)),
+        ("weight ÷ scale", signed(one.value / one.scale, 4)),
+        ("its level: rounded", signed(one.level, 0)),
+        ("what comes back: level · scale", _exact(one.back)),
+        ("off by", f"{abs(one.back - one.value):.3g}, {abs(one.back - one.value) / one.scale:.2f} of a level"),
+        ("what comes back from bf16", _exact(one.back_bf16)),
+    ]
+    which = f"Row {one.row}, column {one.column} of {cost.matrix.name}: of all its weights the one furthest off."
+    return theme.heading("The receipt of one number", which) + theme.table((), rows, save="precision-receipt")
+
+
+def _exact(number: float) -> str:
+    return repr(number).replace("-", "−", 1) if number < 0 else repr(number)
