@@ -20,6 +20,7 @@ from ..decoding.sampling import probabilities
 from ..inspection import Look
 from ..inspection.cost import Cost, edit_cost
 from ..inspection.edits import SwitchOff
+from ..inspection.game import BIGRAM, MODEL, PERFECT, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
@@ -62,6 +63,8 @@ class Scene:
     """When the habit of looking at what followed last time came up."""
     pair: Callable[[], PairView] = _absent
     balance: Callable[[], BalanceView] = _absent
+    game: Callable[[], Game] = _absent
+    """Of bets on the next token."""
     generate_prompt: str = ""
     dice: str = "thrown"
     """none where Generate is greedy, kept where it keeps its seed."""
@@ -393,6 +396,16 @@ def _experts(scene: Scene, _: str) -> int:
     return config.n_experts * config.n_layers
 
 
+def _bits(player: str) -> Callable[[Scene, str], float]:
+    def find(scene: Scene, _: str) -> float:
+        game = scene.game()
+        if player not in game.players:
+            raise NotYet("Nobody knows the best bets on this text." if game.rounds else "Place a first bet.")
+        return float(game.bits(player).mean())
+
+    return find
+
+
 # ---- constants of textbooks ------------------------------------------------------------------------------------------
 
 
@@ -493,6 +506,12 @@ FACTS: dict[str, Fact] = {
     "entropy-with": Fact(_entropy(_WITH), digits=2),
     "entropy-without": Fact(_entropy(_WITHOUT), digits=2),
     "entropy-most": Fact(lambda scene, _: math.log2(scene.balance().config.n_experts), digits=2),
+    # bets on the next token
+    "bets": Fact(lambda scene, _: len(scene.game().rounds)),
+    "bits-you": Fact(_bits(YOU), digits=2),
+    "bits-model": Fact(_bits(MODEL), digits=2),
+    "bits-bigram": Fact(_bits(BIGRAM), digits=2),
+    "bits-perfect": Fact(_bits(PERFECT), digits=2),
     # constants
     "made-3": Fact(_projections(3, 0)),
     "made-3-cached": Fact(_projections(3, 1)),

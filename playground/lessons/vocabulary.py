@@ -51,6 +51,13 @@ PLACES: dict[str, Place] = {
     ),
     **_places(
         "generate",
+        fold="game",
+        bets=("#game-board", "the text to bet on"),
+        last_bet=("#game-result", "what came, and what it cost"),
+        bits=("#game-chart", "the curve of bits"),
+    ),
+    **_places(
+        "generate",
         fold="fold-temperatures",
         compare_temperatures=("#compare-temperatures", "the button “Compare temperatures”"),
         four_temperatures=("#temperature-texts", "the four temperatures"),

@@ -109,6 +109,11 @@ class Games:
                 seat.game = Game(text, checkpoint.config.vocab_size)
             return _position(seat, table, checkpoint.tokenizer)
 
+    def seen(self, visitor: str) -> Game | None:
+        """This visitor's game as it stands; None before there is one."""
+        seat = self._seats.peek(visitor)
+        return seat.game if seat else None
+
     def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, sent: Any) -> Position:
         """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
 

@@ -73,6 +73,14 @@ def do(page, step: Step) -> None:
                 done["control"]
             ]
         )
+    elif "when" in done:
+        for _ in range(int(done["when"].split()[-1])):
+            if page.locator(".lesson-told").count():
+                break
+            before = page.inner_text("#game-result")
+            page.locator("#game-board .bet-tokens button").first.click()
+            page.click("#game-board .bet-button")
+            page.wait_for_function("was => document.querySelector('#game-result').innerText !== was", arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#replay-slider input[type=range]").press("ArrowLeft")
     else:

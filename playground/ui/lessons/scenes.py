@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...inspection import Look
+from ...inspection.game import Game
 from ...inspection.replay import Appearance
 from ...lessons.facts import NotYet, Scene
 from ...lessons.progress import Progress
@@ -68,6 +69,12 @@ class Scenes:
         def appeared(look: Look) -> Appearance | None:
             return replay_of(look).appearance(HABIT)
 
+        def game() -> Game:
+            found = page.shared("generate.games").seen(visitor)
+            if found is None:
+                raise NotYet("Open the game first.")
+            return found
+
         greedy = value("generate.greedy") or not value("generate.temperature")
         place = tuple(whole(value(f"inspect.{name}")) for name in ("layer", "head", "query", "key"))
         return Scene(
@@ -82,6 +89,7 @@ class Scenes:
             appeared=appeared,
             pair=pair,
             balance=balance,
+            game=game,
             generate_prompt=str(value("generate.prompt") or "")[: page.limits.prompt],
             dice="none" if greedy else "kept" if value("generate.same_again") else "thrown",
             lesson_prompt=lesson.prompt,

@@ -30,7 +30,11 @@ from .scenes import Scenes
 from .words import list_html, strip_html
 
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
-LISTENS = {"run": ("#status",), "balance": ("#unbalanced-said", "#unbalanced-entropy"), "when": ("#status", "#samples")}
+LISTENS = {
+    "run": ("#status",),
+    "balance": ("#unbalanced-said", "#unbalanced-entropy"),
+    "when": ("#status", "#samples", "#game-result"),
+}
 """Doing → what on the page tells that it may be done by now."""
 
 # 'select' is named for gr.HTML, which looks up the events of a component in the script

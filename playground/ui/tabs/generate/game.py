@@ -52,6 +52,7 @@ maxlength="LONGEST" aria-describedby="bet-state"></label>
 def build(page: Page, fold: gr.Accordion) -> None:
     """The board with its bets, what each has cost, the curve; nothing is worked out before the fold is opened."""
     games = Games()
+    page.share("generate.games", games)
     template = _TEMPLATE.replace("CHIPS", str(CHIPS)).replace("LONGEST", str(TYPED))
     script = (ASSETS / "game.js").read_text(encoding="utf-8")
     with gr.Row(equal_height=False):
