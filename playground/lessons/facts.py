@@ -22,6 +22,7 @@ from ..inspection.cost import Cost, edit_cost
 from ..inspection.edits import SwitchOff
 from ..inspection.game import BIGRAM, MODEL, PERFECT, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
+from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
 from ..inspection.roles import ROLES
@@ -65,6 +66,8 @@ class Scene:
     balance: Callable[[], BalanceView] = _absent
     game: Callable[[], Game] = _absent
     """Of bets on the next token."""
+    precision: Callable[[], PrecisionCost] = _absent
+    """What bf16 and int8 cost the chosen model, if it was measured."""
     generate_prompt: str = ""
     dice: str = "thrown"
     """none where Generate is greedy, kept where it keeps its seed."""
@@ -406,6 +409,32 @@ def _bits(player: str) -> Callable[[Scene, str], float]:
     return find
 
 
+# ---- what precision costs --------------------------------------------------------------------------------------------
+
+
+def _in(name: str, number: Callable[[InPrecision, InPrecision], Value]) -> Callable[[Scene, str], Value]:
+    """A number of this precision and fp32."""
+
+    def find(scene: Scene, _: str) -> Value:
+        ways = {way.name: way for way in scene.precision().ways}
+        return number(ways[name], ways["fp32"])
+
+    return find
+
+
+def _cost_in_words(way: InPrecision, _: InPrecision) -> str:
+    clear = abs(way.more) > way.more_margin
+    return ("dearer" if way.more > 0 else "cheaper") if clear else "unclear"
+
+
+def _parts_at(way: InPrecision, _: InPrecision) -> Value:
+    return "never" if way.parts_at is None else way.parts_at + 1
+
+
+def _of_number(name: str) -> Callable[[Scene, str], Value]:
+    return lambda scene, _: getattr(scene.precision().matrix.worst, name)
+
+
 # ---- constants of textbooks ------------------------------------------------------------------------------------------
 
 
@@ -512,6 +541,24 @@ FACTS: dict[str, Fact] = {
     "bits-model": Fact(_bits(MODEL), digits=2),
     "bits-bigram": Fact(_bits(BIGRAM), digits=2),
     "bits-perfect": Fact(_bits(PERFECT), digits=2),
+    # what precision costs
+    "bits-32-bytes": Fact(_in("fp32", lambda way, _: way.nbytes)),
+    "bits-8-bytes": Fact(_in("int8", lambda way, _: way.nbytes)),
+    "bits-8-smaller": Fact(_in("int8", lambda way, plain: plain.nbytes / way.nbytes), digits=1),
+    "bits-8-faster": Fact(_in("int8", lambda way, plain: way.tokens_per_second / plain.tokens_per_second), digits=1),
+    "bits-32-loss": Fact(_in("fp32", lambda way, _: way.loss)),
+    "bits-8-cost": Fact(_in("int8", lambda way, _: way.more), digits=5),
+    "bits-8-margin": Fact(_in("int8", lambda way, _: way.more_margin), digits=5),
+    "bits-8-worth": Fact(_in("int8", _cost_in_words)),
+    "bits-8-parts": Fact(_in("int8", _parts_at)),
+    "bits-16-parts": Fact(_in("bf16", _parts_at)),
+    "written-tokens": Fact(lambda scene, _: scene.precision().written),
+    "weight-value": Fact(_of_number("value"), digits=6),
+    "weight-largest": Fact(_of_number("largest"), digits=6),
+    "weight-scale": Fact(_of_number("scale"), digits=8),
+    "weight-level": Fact(_of_number("level")),
+    "weight-back": Fact(_of_number("back"), digits=6),
+    "weight-middle": Fact(lambda scene, _: scene.precision().matrix.middle_half),
     # constants
     "made-3": Fact(_projections(3, 0)),
     "made-3-cached": Fact(_projections(3, 1)),

@@ -69,6 +69,14 @@ PLACES: dict[str, Place] = {
         cache_proof=("#cache-proof", "the proof that both texts are the same"),
         cache_times=("#cache-times", "the times with and without the cache"),
     ),
+    **_places(
+        "generate",
+        fold="fold-precision",
+        measure_precision=("#measure-precision", "the button “Measure this model in all three”"),
+        precisions=("#precision-table", "fp32, bf16 and int8 beside each other"),
+        levels=("#precision-levels", "the weights on their levels"),
+        number_receipt=("#precision-receipt", "the receipt of one number"),
+    ),
     **_places("inspect", head_place=("#inspect-place", "layer, head, query and key")),
     **_places(
         "inspect",

@@ -7,11 +7,13 @@ from typing import Any
 
 from ...inspection import Look
 from ...inspection.game import Game
+from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance
 from ...lessons.facts import NotYet, Scene
 from ...lessons.progress import Progress
 from ...lessons.reading import Lesson
 from ...service.balance import BalanceJob, BalanceView
+from ...service.precision import seen
 from ...service.run_job import RunJob
 from ...service.views import PairView, RunView
 from ...storage import Checkpoint
@@ -75,6 +77,12 @@ class Scenes:
                 raise NotYet("Open the game first.")
             return found
 
+        def precision() -> PrecisionCost:
+            found = seen(page.registry.get(model, visitor))
+            if found is None:
+                raise NotYet("Press “Measure this model in all three” first.")
+            return found[0]
+
         greedy = value("generate.greedy") or not value("generate.temperature")
         place = tuple(whole(value(f"inspect.{name}")) for name in ("layer", "head", "query", "key"))
         return Scene(
@@ -90,6 +98,7 @@ class Scenes:
             pair=pair,
             balance=balance,
             game=game,
+            precision=precision,
             generate_prompt=str(value("generate.prompt") or "")[: page.limits.prompt],
             dice="none" if greedy else "kept" if value("generate.same_again") else "thrown",
             lesson_prompt=lesson.prompt,

@@ -9,11 +9,8 @@ import gradio as gr
 
 from ....figures.precision import describe_level_counts, level_counts
 from ....figures.wire import bytes_text, signed
-from ....inspection.precision import InPrecision, PrecisionCost, precision_cost
-from ....service.kept import Kept
-from ....service.limits import PRECISION_TOKENS, PRECISION_WRITTEN
-from ....service.unseen import unseen
-from ....storage import Checkpoint
+from ....inspection.precision import InPrecision, PrecisionCost
+from ....service.precision import measured, seen
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
@@ -25,7 +22,6 @@ one scale for its whole row (**int8**). A token's way through a large model take
 memory, so fewer bytes mean more tokens a second; small matrices stay in the processor's caches, and are rounded but
 multiplied in fp32. The model itself is left as it is.
 """
-_kept = Kept(entries=64, megabytes=4)
 _HEAD = (
     "",
     "weights",
@@ -51,10 +47,9 @@ def build(page: Page) -> None:
     def measure(visitor: Any, model_id: Any) -> Iterator[tuple]:
         try:
             checkpoint = page.registry.get(model_id, visitor)
-            step = checkpoint.history.last_step  # which its best weights may have taken back
-            if _kept.peek(step, owner=checkpoint.model) is None:
+            if seen(checkpoint) is None:
                 yield theme.quiet("Measuring: three times the same text, then a text from each …"), "", None, ""
-            cost, words = _kept.get(step, lambda: _measured(page, checkpoint), owner=checkpoint.model)
+            cost, words = measured(page.board.spec_of(checkpoint), checkpoint, page.limits.new_tokens)
         except ValueError as problem:
             yield theme.notice(sentence(str(problem)), "error"), "", None, ""
             return
@@ -72,17 +67,6 @@ def build(page: Page) -> None:
     start.click(measure, [page.visitor, page.model], shown, concurrency_limit=1, **UNSEEN)
     # what was measured with another model does not stay under this one's name
     page.model.change(None, None, shown, js="() => ['', '', null, '']", api_visibility="private")
-
-
-def _measured(page: Page, checkpoint: Checkpoint) -> tuple[PrecisionCost, str]:
-    found = unseen(page.board.spec_of(checkpoint), checkpoint)
-    if found is None:
-        raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-    context = checkpoint.config.context_length
-    inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
-    return precision_cost(
-        checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, page.limits.new_tokens)
-    ), found.words
 
 
 def _table(cost: PrecisionCost, words: str) -> str:
