@@ -20,7 +20,7 @@ from ..page import served
 from .learner import train, words
 from .visitor import Visitor, connected
 
-STUDENTS, WITHIN, STEPS = 30, 10.0, 60
+STUDENTS, WITHIN, STEPS = 30, 10.0, 30
 LOOK = 3.0
 
 
