@@ -16,7 +16,7 @@ import httpx
 
 from tests.ui.raw import RawCaller
 
-from ..page import served
+from ..serving import served
 from .learner import train, words
 from .visitor import Visitor, connected
 
