@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .languages import Language
@@ -183,11 +182,6 @@ def _percent(share: float) -> str:
     """Whole percents, and tenths where they are not to be taken for all or nothing."""
     shown = f"{100 * share:.0f}"
     return f"{100 * share:.1f}" if shown in ("0", "100") and 1e-9 < share < 1 - 1e-9 else shown
-
-
-def pooled(judged: Iterable[Judged]) -> Share:
-    """All their units together."""
-    return sum((each.share for each in judged), Share(0, 0))
 
 
 def _named(bounds: tuple[int, float]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from playground.data import LANGUAGES
-from playground.data.judging import LONG, Judged, Learned, Share, judge, pooled
+from playground.data.judging import LONG, Learned, Share, judge
 from playground.data.languages.grammar import ENDS, SPELLING, grammar_of
 from playground.data.languages.made import addition, brackets, copy, dialects, stories
 
@@ -161,7 +161,7 @@ def test_wilson_intervals_hold_what_they_promise():
     assert Share(0, 0).interval == (0.0, 1.0)
     assert Share(6, 13).in_words() == "6 of 13 (23 to 71 %)"
     assert Share(13, 13).in_words() == "13 of 13 (77 to 100 %)" and Share(0, 13).in_words() == "0 of 13 (0 to 23 %)"
-    assert pooled([Judged("copy", Share(1, 2), None), Judged("copy", Share(2, 2), None)]) == Share(3, 4)
+    assert sum([Share(1, 2), Share(2, 2)], Share(0, 0)) == Share(3, 4)
 
 
 def test_texts_are_held_against_the_one_learned():
