@@ -22,8 +22,9 @@ class KVCache:
 
     def hold(self, both: list[torch.Tensor]) -> None:
         """Keep everything in `both`, per layer (B, 2·Hkv, S, D): all heads' keys, then their values."""
-        self.both = both
-        self.keys, self.values = zip(*(held.chunk(2, dim=1) for held in both))  # views, per layer (B, Hkv, S, D)
+        self.both, half = both, both[0].shape[1] // 2
+        self.keys = [held.narrow(1, 0, half) for held in both]  # views, per layer (B, Hkv, S, D)
+        self.values = [held.narrow(1, half, half) for held in both]
 
     @classmethod
     def allocate(

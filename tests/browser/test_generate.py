@@ -4,8 +4,6 @@ import re
 
 from playwright.sync_api import expect
 
-from playground.ui.app import build_app
-
 
 def open_tab(page) -> None:
     """The Generate tab, once the page knows its visitor."""
@@ -21,9 +19,9 @@ def written(page) -> str:
     return page.locator("#generate-text .written").inner_text()
 
 
-def test_from_a_prompt_to_another_story(serve, chromium_page):
+def test_from_a_prompt_to_another_story(address, chromium_page):
     page = chromium_page
-    page.goto(serve(build_app()))
+    page.goto(address)
     open_tab(page)
     page.locator("#generate-prompt textarea").fill("Tom lived on a hill.")
     page.locator("#generate-start").click()
@@ -73,9 +71,8 @@ def test_from_a_prompt_to_another_story(serve, chromium_page):
     expect(page.locator("#generate-status")).to_contain_text("never saw “€”")
 
 
-def test_a_text_stands_under_its_writer_and_the_next_is_another(serve, chromium_page):
+def test_a_text_stands_under_its_writer_and_the_next_is_another(address, chromium_page):
     page = chromium_page
-    address = serve(build_app())
     page.goto(address)
     open_tab(page)
     page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("40")
@@ -113,9 +110,9 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(serve, chromium_
     expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8.$"))
 
 
-def test_stop_is_there_from_the_first_moment(serve, chromium_page):
+def test_stop_is_there_from_the_first_moment(address, chromium_page):
     page = chromium_page
-    page.goto(serve(build_app()))
+    page.goto(address)
     open_tab(page)
     page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("4096")
     page.keyboard.press("Tab")

@@ -94,6 +94,7 @@ def test_words_can_be_read_and_things_have_names(address, chromium_page):
         """Every rule in light, and whether words can be read in the dark."""
         found.extend(broken_rules(page))
         page.evaluate("document.body.classList.add('dark')")
+        page.evaluate("Promise.allSettled(document.getAnimations().map((change) => change.finished))")  # colours fade
         found.extend(f"in the dark, {problem}" for problem in broken_rules(page, "color-contrast"))
         page.evaluate("document.body.classList.remove('dark')")
 

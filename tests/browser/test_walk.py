@@ -80,7 +80,7 @@ def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone
         page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
         found += [f"step {before + 1}, {problem}" for problem in figures(page)]
     assert not found, "\n".join(found)
-    assert page.evaluate(BOX, "inspect-next")["top"] == where["top"]
+    assert 0 <= page.evaluate(BOX, "inspect-next")["top"] < 60
     page.wait_for_function(IN_SIGHT)
 
 

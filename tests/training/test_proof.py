@@ -72,7 +72,7 @@ def test_a_kernel_that_is_five_percent_wrong_is_found(kernel, where):
 
 def test_numbers_that_are_none_are_wrong():
     with WrongKernel("gelu", factor=float("nan")):
-        assert "wrongly (nan% off)" in fault(CPU, torch.float32)
+        assert "wrongly (nan % off)" in fault(CPU, torch.float32)
 
 
 def test_a_device_that_fails_is_a_sentence_in_its_own_words(monkeypatch):
