@@ -144,7 +144,7 @@ class Ladder:
         }.get(passed, f"so it uses more than the last {self.order - 1} {self.unit}s")
         names = [name for name in known if name != "floor"]
         after = names[names.index(passed) + 1 :]
-        not_yet = f", and not yet the {after[0]} ({known[after[0]]:.4f})" if after else ""
+        not_yet = f", and is not below the {after[0]} ({known[after[0]]:.4f})" if after else ""
         return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:

@@ -49,15 +49,15 @@ def test_from_a_prompt_to_another_story(address, chromium_page):
     again = page.locator("#generate-text .written").inner_text()
     assert again[:55] == text[:55] and again != text
 
-    page.get_by_text("What temperature does").click()
+    page.get_by_role("button", name="What temperature does").click()
     page.locator("#compare-temperatures").click()
     expect(page.locator(".by-temperature > div")).to_have_count(4)
-    page.get_by_text("What precision costs").click()
+    page.get_by_role("button", name="What precision costs").click()
     page.locator("#measure-precision").click()
     expect(page.locator("#precision-table tbody tr")).to_have_count(3)
     expect(page.locator("#precision-said")).to_contain_text("int8: 3.9 times smaller")
 
-    page.get_by_text("What the KV cache saves").click()
+    page.get_by_role("button", name="What the KV cache saves").click()
     page.locator("#measure-cache").click()
     expect(page.locator("#cache-proof")).to_contain_text(re.compile("All \\d+ tokens are identical"))
 
@@ -94,7 +94,7 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(address, chromiu
         page.keyboard.press(key)
     expect(page.locator("#choice-heading")).to_contain_text("Token 11")
 
-    page.get_by_text("What temperature does").click()
+    page.get_by_role("button", name="What temperature does").click()
     page.locator("#compare-temperatures").click()
     expect(page.locator(".by-temperature > div")).to_have_count(4)
 

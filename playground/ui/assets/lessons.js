@@ -5,19 +5,22 @@ const box = element.querySelector(".lesson"), list = element.querySelector(".les
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
 let asking = 0; // since when an answer is awaited; 0 for not at all
+let patience = 0; // the timer of that
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
 let pressed = 0, before = null, heard = null, touched = 0, told = 0;
 
 const ask = (what) => {
-  if (asking && performance.now() - asking < 15000) {
-    if (what.do !== "look") waiting.push(what);
-    return;
-  }
+  if (!asking) send(what, 3);
+  else if (what.do !== "look") waiting.push(what);
+};
+// What is asked while a page opens may be lost, so it is asked again; only folding twice is not folding once.
+function send(what, times) {
   asking = performance.now();
   box.setAttribute("aria-busy", "true");
   trigger("select", what);
-};
+  patience = setTimeout(() => (times > 1 && what.do !== "fold" ? send(what, times - 1) : accept(null)), 8000);
+}
 const visible = (node) => Boolean(node && node.getClientRects().length);
 const find = (selector) => [...document.querySelectorAll(selector)].find(visible) ?? null;
 const contents = (node) => {
@@ -32,6 +35,7 @@ const contents = (node) => {
 
 function accept(value) {
   asking = 0;
+  clearTimeout(patience);
   box.removeAttribute("aria-busy");
   if (value?.whole) show(value);
   if (waiting.length) ask(waiting.shift());
