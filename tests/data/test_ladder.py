@@ -110,9 +110,8 @@ def test_the_ladder_speaks_plainly():
     assert "more than the last 3 characters" in ladder.in_words(1.04)
     assert "leaked into the training" in ladder.in_words(0.9)
     assert "next to nothing is left" in ladder.in_words(1.002)
-    assert "Passed the bigram (2.0000)" in ladder.in_words(1.7) and "is not below the 4-gram (1.5000)" in ladder.in_words(
-        1.7
-    )
+    between = ladder.in_words(1.7)
+    assert "Passed the bigram (2.0000)" in between and "is not below the 4-gram (1.5000)" in between
     unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
     assert "no known floor" in unknown.in_words(1.5) and "%" not in unknown.in_words(1.5)
     assert "Passed the unigram" in unknown.in_words(2.5) and "is not below the bigram" in unknown.in_words(2.5)
