@@ -15,6 +15,15 @@ from tests.model.configs import TINY
 RNG = torch.Generator().manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Several threads are left to autocast."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def drawn(*shape: int) -> torch.Tensor:
     return torch.randn(shape, generator=RNG, dtype=torch.float64)
 
