@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .. import links
 from ..links import LinkError, RunCard, chosen_losses, machine_kind
 from .runs import HUB_FILE, RunSpec, Source
@@ -10,19 +12,10 @@ from .views import RunView
 
 def card_of(view: RunView, spec: RunSpec) -> RunCard:
     """The card of a run: with its losses, unless its settings alone do not lead to them."""
-    source, training = spec.source, spec.training
+    training = spec.training
     losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
-    return RunCard(
-        text=source.kind,
-        model=spec.model,
-        training=training,
-        tokenizer=spec.tokenizer,
-        vocab_size=spec.vocab_size,
-        text_hash=view.corpus_key.split("/")[0][: links.HASH_LETTERS],
-        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
-        losses=losses,
-        machine=machine_of(view),
-    )
+    text_hash = view.corpus_key.split("/")[0][: links.HASH_LETTERS]
+    return replace(settings_card(spec), text_hash=text_hash, losses=losses, machine=machine_of(view))
 
 
 def run_letters(view: RunView, spec: RunSpec | None) -> str:

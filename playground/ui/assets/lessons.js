@@ -4,8 +4,7 @@
 const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list details");
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
-let asking = 0; // since when an answer is awaited; 0 for not at all
-let patience = 0; // the timer of that
+let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
 let pressed = 0, before = null, heard = null, touched = 0, told = 0;
@@ -16,10 +15,9 @@ const ask = (what) => {
 };
 // What is asked while a page opens may be lost, so it is asked again; only folding twice is not folding once.
 function send(what, times) {
-  asking = performance.now();
   box.setAttribute("aria-busy", "true");
   trigger("select", what);
-  patience = setTimeout(() => (times > 1 && what.do !== "fold" ? send(what, times - 1) : accept(null)), 8000);
+  asking = setTimeout(() => (times > 1 && what.do !== "fold" ? send(what, times - 1) : accept(null)), 8000);
 }
 const visible = (node) => Boolean(node && node.getClientRects().length);
 const find = (selector) => [...document.querySelectorAll(selector)].find(visible) ?? null;
@@ -34,8 +32,8 @@ const contents = (node) => {
 // ---- what is shown ----------------------------------------------------------------------------------------------------
 
 function accept(value) {
+  clearTimeout(asking);
   asking = 0;
-  clearTimeout(patience);
   box.removeAttribute("aria-busy");
   if (value?.whole) show(value);
   if (waiting.length) ask(waiting.shift());
