@@ -9,7 +9,8 @@ from dataclasses import asdict
 from ..data import corpus_from_text, read_file
 from ..figures.precision import describe_level_counts
 from ..figures.wire import bytes_text
-from ..inspection.precision import PrecisionCost, precision_cost
+from ..inspection.precision import PrecisionCost
+from ..service.precision import cost_on
 from ..service.unseen import unseen
 from ..storage.values import finite
 from . import moments
@@ -38,9 +39,7 @@ def run(options: argparse.Namespace) -> int:
         corpus, words = found.corpus, found.words
     else:
         raise ValueError("the text this model was judged by is not here: give one with --text FILE")
-    context = checkpoint.config.context_length
-    inputs, targets = corpus.windows("val", context, max(2, options.tokens // context))
-    cost = precision_cost(checkpoint.model, inputs, targets, new_tokens=64)
+    cost = cost_on(corpus, checkpoint, options.tokens)
     if options.json:
         print(json.dumps(finite({**asdict(cost), "judged_by": words, "sentence": cost.in_words()})))
     else:

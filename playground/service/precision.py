@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..data import Corpus
 from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
 from .kept import Kept
@@ -27,11 +28,18 @@ def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[P
         found = unseen(spec, checkpoint)
         if found is None:
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-        context = checkpoint.config.context_length
-        inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
-        return precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most)), found.words
+        return cost_on(found.corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most)), found.words
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
+
+
+def cost_on(
+    corpus: Corpus, checkpoint: Checkpoint, tokens: int = PRECISION_TOKENS, new_tokens: int = PRECISION_WRITTEN
+) -> PrecisionCost:
+    """What precision costs, judged by the first windows held out: about `tokens`, and at least two."""
+    context = checkpoint.config.context_length
+    inputs, targets = corpus.windows("val", context, max(2, tokens // context))
+    return precision_cost(checkpoint.model, inputs, targets, new_tokens)
 
 
 def _key(checkpoint: Checkpoint) -> int:

@@ -130,6 +130,7 @@ class Endpoints:
         top_p: float = 1.0,
         seed: int = 0,
         visitor: str = "",
+        precision: str = "fp32",
     ) -> Iterator[dict]:
         """Continue a text with one of the small language models, streaming it as it is written.
 
@@ -142,6 +143,7 @@ class Endpoints:
             top_p: keep the smallest set of likeliest tokens with this much probability; 1 keeps all.
             seed: the same seed, prompt and settings give the same text.
             visitor: the visitor id that /train answered, for a model trained under it.
+            precision: of the weights while it writes: fp32, bf16 or int8.
 
         Returns:
             The text so far, again and again, as {text, new_tokens, done}
@@ -154,7 +156,8 @@ class Endpoints:
             rules = sampling({"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed})
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             written, text, due = [], "", 0.0
-            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, rules, shared=True):
+            way = {"shared": True, "precision": _text("precision", precision)}
+            for _, (new,) in stream(checkpoint.model, checkpoint.tokenizer, ids, new_tokens, rules, **way):
                 written.append(new)
                 text += new.text
                 if time.monotonic() > due:

@@ -84,15 +84,17 @@ def last_name(events: list[dict]) -> str:
     return events[0]["name"]
 
 
-def test_the_text_is_the_decoders(served, trained):
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_the_text_is_the_decoders(served, trained, precision):
     client, _, registry, _ = served
-    mine = {"model": trained[-1]["model"], "visitor": trained[-1]["visitor"]}
+    mine = {"model": trained[-1]["model"], "visitor": trained[-1]["visitor"], "precision": precision}
     answers = list(
         client.submit("the cat ", **mine, max_new_tokens=20, temperature=0.7, top_k=5, seed=9, api_name="/generate")
     )
     checkpoint = registry.get(mine["model"], mine["visitor"])
     ids = checkpoint.tokenizer.encode("the cat ")
-    steps = list(decode(checkpoint.model, ids, 20, SamplingConfig(temperature=0.7, top_k=5, seed=9)))
+    rules = SamplingConfig(temperature=0.7, top_k=5, seed=9)
+    steps = list(decode(checkpoint.model, ids, 20, rules, precision=precision))
     written = [step.tokens[0] for step in steps]
     assert answers[-1]["done"] and not any(answer["done"] for answer in answers[:-1])
     assert answers[-1]["text"] == checkpoint.tokenizer.decode(written)
@@ -158,6 +160,12 @@ def test_a_comparison_scores_both_on_the_same_text(served, trained):
         ("/generate", {"prompt": "x", "temperature": "hot"}, "must be a number from 0 to 100"),
         ("/generate", {"prompt": "x", "top_k": -1}, "whole number"),
         ("/generate", {"prompt": "x", "model": "nobodys"}, "no longer here"),
+        (
+            "/generate",
+            {"prompt": "x", "precision": "fp8"},
+            "no precision 'fp8' to decode with: choose fp32, bf16, int8",
+        ),
+        ("/generate", {"prompt": "x", "precision": ["int8"]}, "must be a text, not list"),
         ("/inspect", {"prompt": "Mia", "layer": 99}, "from 0 to"),
         ("/inspect", {"prompt": "Mia", "head": 0.5}, "whole number"),
         ("/compare", {"text": "Mia", "model": "shipped-stories", "other": "../../etc"}, "no longer here"),
