@@ -129,6 +129,19 @@ def test_streams_together_write_what_each_writes_alone_in_every_precision(precis
         assert [steps[i].tokens for steps in together] == [step.tokens for step in alone]
 
 
+@pytest.mark.parametrize("large", [packed.LARGE, 100])
+def test_a_copy_is_known_to_be_old_however_the_weights_were_changed(monkeypatch, large):
+    model = Transformer(TINY, seed=3)
+    monkeypatch.setattr(packed, "LARGE", large)
+    monkeypatch.setattr(reading, "EVERY", 16)
+    first = reading.reading(model, "int8")
+    model.head.weight.data[3].mul_(2)
+    second = reading.reading(model, "int8")
+    with torch.no_grad():
+        model.head.weight[1, 1] += 0.01  # which is none of those that are summed
+    assert first is not second is not reading.reading(model, "int8")
+
+
 def test_a_model_that_has_learned_since_is_packed_anew_and_copies_go_with_their_models(monkeypatch):
     model = Transformer(TINY, seed=3)
     first = reading.reading(model, "int8")
