@@ -94,6 +94,14 @@ class Product:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         return x @ self.turned if self.bias is None else F.linear(x, self.weight, self.bias)
 
+    def add_to(self, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """`sums` (R, m) with the product of x (R, n) added in place."""
+        return sums.addmm_(x, self.turned) if self.bias is None else sums.add_(self(x))
+
+
+def _add_to(product: Product, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    return sums.add_(product(x))
+
 
 class Rounded(Product):
     """The weights as they come back from a precision, multiplied in fp32: a small matrix stays in the caches anyway."""
@@ -118,6 +126,8 @@ class Turned(Product):
 class Packed(Product):
     """A copy in the blocks that oneDNN's product for one row reads; many rows are multiplied as ever."""
 
+    add_to = _add_to
+
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         super().__init__(weight, bias)
         self.blocks = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 1)
@@ -135,6 +145,8 @@ class Packed(Product):
 
 class Half(Product):
     """bf16 weights times bf16 inputs, summed in fp32; the answer is rounded to bf16 as well."""
+
+    add_to = _add_to
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         half = weight.to(torch.bfloat16).contiguous()
@@ -157,6 +169,8 @@ class Half(Product):
 
 class Levels(Product):
     """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
+
+    add_to = _add_to
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.bias, self.outputs = bias, weight.shape[0]

@@ -16,12 +16,10 @@ import torch
 import torch.nn.functional as F
 
 from ..cache import KVCache
-from ..positions import rotate
 from ..trace import no_tap
 from . import packed
-from .attend import attend
 from .bare import bare, products_of
-from .formulas import RootMeanSquare
+from .formulas import RootMeanSquare, Rotation
 from .packed import check_precision
 
 KEPT_BYTES = 1_500_000_000
@@ -125,7 +123,7 @@ class NextToken:
     def __call__(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
         config, twin, past = self.config, self.twin, cache.length
         twin._check_room(past + 1, cache)
-        x = twin.embedding(ids[:, 0])  # (R, d)
+        x = twin.embedding(ids.select(1, 0))  # (R, d), our own from here on: sums are made in place
         if self.scale is not None:
             x = x * self.scale
         if config.positions == "learned":
@@ -138,11 +136,12 @@ class NextToken:
         pre = config.norm_placement == "pre"
         for layer, block in enumerate(twin.blocks):
             z = self.attended(block.attention, block.attention_norm(x) if pre else x, rotary, cache, layer)
-            x = x + block.attention.out(z)
+            x = block.attention.out.add_to(x, z)
             if not pre:
                 x = block.attention_norm(x)
-            thought = self.thought(block.feedforward, block.feedforward_norm(x) if pre else x)
-            x = x + thought if pre else block.feedforward_norm(x + thought)
+            x = self.think(block.feedforward, block.feedforward_norm(x) if pre else x, x)
+            if not pre:
+                x = block.feedforward_norm(x)
         cache.advance(1)
         return twin.head(twin.final_norm(x))
 
@@ -155,26 +154,27 @@ class NextToken:
             qkv = torch.cat([each[:, 0] for each in attention.project(x[:, None])], dim=1)  # (R, H + 2·Hkv, D)
         else:
             qkv = attention.qkv(x).view(-1, H + 2 * Hkv, D)
-        if self.gains is None and rotary is None:
-            q, kv = qkv.narrow(1, 0, H), qkv.narrow(1, H, 2 * Hkv)
-        else:
-            qk = qkv.narrow(1, 0, H + Hkv)
+        if self.gains is not None or rotary is not None:
+            qk = found = qkv.narrow(1, 0, H + Hkv)
             if self.gains is not None:
-                qk = _normed(qk, self.gains[layer], self.config.norm_eps)
+                found = _normed(found, self.gains[layer], self.config.norm_eps)
             if rotary is not None:
-                qk = rotate(qk, *rotary)
-            q, kv = qk.narrow(1, 0, H), torch.cat((qk.narrow(1, H, Hkv), qkv.narrow(1, H + Hkv, Hkv)), dim=1)
-        k, v = cache.append_one(layer, kv)  # (R, Hkv, S, D)
-        return attend(q.unsqueeze(2), k, v, cache.seen).view(-1, H * D)
+                found = Rotation.value(found, *rotary)
+            qk.copy_(found)
+        k, v = cache.append_one(layer, qkv.narrow(1, H, 2 * Hkv))  # (R, Hkv, S, D)
+        q = qkv.narrow(1, 0, H).unsqueeze(2)
+        return F.scaled_dot_product_attention(q, k, v, cache.seen, enable_gqa=Hkv < H).view(-1, H * D)
 
-    def thought(self, feedforward: Any, x: torch.Tensor) -> torch.Tensor:
-        """What the feed-forward layer or the experts answer, (R, d)."""
+    def think(self, feedforward: Any, x: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+        """`sums` (R, d) with what the feed-forward layer or the experts answer to x (R, d) added in place."""
         if not hasattr(feedforward, "router"):
-            return feedforward.down(feedforward.hidden(x))
+            return feedforward.down.add_to(sums, feedforward.hidden(x))
         rows = x[:, None]
         route = feedforward.route(rows, no_tap, 0, None)
         out = feedforward.one_by_one(rows, route.experts, route.weights)[:, 0]
-        return out + feedforward.shared.down(feedforward.shared.hidden(x)) if self.config.shared_expert else out
+        if self.config.shared_expert:
+            out = out + feedforward.shared.down(feedforward.shared.hidden(x))
+        return sums.add_(out)
 
 
 def _normed(x: torch.Tensor, gains: torch.Tensor, eps: float) -> torch.Tensor:

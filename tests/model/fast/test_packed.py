@@ -24,6 +24,14 @@ def test_fp32_weights_in_any_order_give_the_same_answers(order):
     assert order(WEIGHT, None).nbytes == (0 if order is Product else 4 * WEIGHT.numel())
 
 
+@pytest.mark.parametrize("kind", [Product, Turned, Packed, Half, Levels])
+@pytest.mark.parametrize("bias", [BIAS, None])
+def test_a_product_is_added_in_place(kind, bias):
+    multiplied, sums = kind(WEIGHT, bias), torch.randn(5, 96)
+    expected = sums + multiplied(X)
+    assert multiplied.add_to(sums, X) is sums and torch.allclose(sums, expected, rtol=1e-5, atol=1e-4)
+
+
 def test_every_weight_lies_within_half_a_level_of_what_comes_back():
     levels, scales = quantise(WEIGHT)
     assert levels.abs().max() == 127 and torch.equal(levels.abs().amax(dim=1), torch.full((96,), 127, dtype=torch.int8))
