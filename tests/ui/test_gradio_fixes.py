@@ -56,6 +56,18 @@ def _plain(value):
     return value.model_dump() if hasattr(value, "model_dump") else value
 
 
+def test_what_is_chosen_last_is_asked():
+    def mode(kind: type[gr.Blocks], event: str) -> str:
+        with kind() as app:
+            getattr(gr.Dropdown(["a"]) if event != "click" else gr.Button(), event)(lambda: None)
+        return next(iter(app.fns.values())).trigger_mode
+
+    assert mode(gr.Blocks, "input") == "once"  # still so in gradio
+    assert (mode(Blocks, "input"), mode(Blocks, "click")) == ("always_last", "once")
+    page = [fn for fn in build_app().fns.values() if {"input", "select"} & {event for _, event in fn.targets}]
+    assert len(page) > 30 and all(fn.trigger_mode != "once" for fn in page)
+
+
 def kept_of(kind, state_of) -> int:
     """How many outputs of four a session keeps anew when a handler changes one of them."""
     with kind() as app:
