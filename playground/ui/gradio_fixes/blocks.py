@@ -9,6 +9,7 @@ import gradio as gr
 
 from . import no_pyplot, small_sessions
 from .last_choice import LastChoice
+from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
@@ -17,5 +18,5 @@ small_sessions.install()
 no_pyplot.install()
 
 
-class Blocks(LastChoice, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(LastChoice, NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""
