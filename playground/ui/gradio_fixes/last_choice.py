@@ -1,4 +1,4 @@
-"""Gradio drops what a visitor chooses while the answer to the choice before is on its way (gradio 6.31, all but 'change').
+"""Gradio drops what a visitor chooses while the answer to the choice before is on its way (6.31, all but 'change').
 
 Two lists changed quickly on a busy server, and the page then shows the first choice's answer beside the second choice.
 Here what was chosen last is always asked, as gradio does it for 'change'.
