@@ -101,6 +101,8 @@ def test_what_takes_long_is_dimmed_and_says_so_until_it_is_there(address, chromi
     page.get_by_role("tab", name="Inspect QKV").click()
     page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
     views = page.locator("#inspect-views")
+    page.locator("#inspect-prompt textarea").fill("Tom ran to the sea.")  # which nobody has asked about before
+    expect(page.locator("#inspect-step-card")).to_contain_text("ids (19,)")
     expect(views).not_to_have_attribute("aria-busy", "true")
     page.get_by_role("tab", name="How it learns").click()
     expect(views).to_have_attribute("aria-busy", "true")
