@@ -116,7 +116,7 @@ SAMPLES = 20
 
 
 _SOON = {"learning_rate": 0.01, "muon_learning_rate": 0.01, "muon_momentum": 0.9, "warmup_steps": 5, "sample_every": 20}
-"""By which *small* learns a language's words sooner, and ends as well: see `benchmarks/README.md`, the first story."""
+"""By which *small* learns a language sooner at first, and ends as well: see `benchmarks/README.md`, the first story."""
 
 
 # ---- sizes and presets: values by field name -------------------------------------------------------------------------
