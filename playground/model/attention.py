@@ -80,7 +80,7 @@ class Attention(nn.Module):
         return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
 
     def quick(self, x: torch.Tensor, cache: KVCache | None, tap: Tap, rng: torch.Generator | None) -> bool:
-        """Whether all between the projections is to be one function: nobody watches, and `in_halves` says it is quicker."""
+        """Whether all between the projections is to be one function: nobody watches, and `in_halves` says yes."""
         config = self.config
         plain = tap is no_tap and cache is None and (rng is None or config.dropout == 0)
         alike = config.attention_layout == "fused" and config.kv_heads == config.n_heads
