@@ -21,6 +21,8 @@ TUNED_ON, TOO_FEW = 20_000, 100
 """Of the training text's last tenth, at most so many tokens choose n and m; with fewer it is a bigram with m = 1."""
 WORTH = 0.01
 """Nats by which looking back one token more must help."""
+_POWERS, _EVEN = (0.85, 1.0, 1.1), (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+"""How much sharper frequencies may be, and which part of them all alike."""
 _STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
 
 
@@ -87,6 +89,19 @@ class Guesser:
             contexts = self.orders[i - 1].longer(contexts, inputs) if i else inputs
             probability = order.probability(contexts, targets, probability)
         return np.where(counted, -np.log(probability), 0.0)
+
+    def at_best(self, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """The mean loss at the targets (N, T) with the smoothing that turns out to suit them best, of those tried."""
+        if not self.orders:
+            counted, V = targets[targets >= 0], len(self.unigram)
+            tried = []
+            for power in _POWERS:
+                sharper = self.unigram**power / (self.unigram**power).sum()
+                tried += [-np.log((1 - even) * sharper[counted] + even / V).mean() for even in _EVEN]
+            return float(min(tried))
+        *orders, last = self.orders
+        guessers = (Guesser(self.unigram, (*orders, replace(last, strength=m))) for m in (last.strength, *_STRENGTHS))
+        return float(min(each.losses(inputs, targets).sum() for each in guessers) / max((targets >= 0).sum(), 1))
 
     def next_token(self, before: Sequence[int]) -> np.ndarray:
         """Probabilities (V,) of what follows these tokens; of more than n − 1 only the last count."""

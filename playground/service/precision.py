@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
 from .kept import Kept
@@ -13,7 +15,7 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
-    """What was measured already, and what it was judged by, in words."""
+    """What was measured already, and, in words, what it was judged by and why the run's own loss is another."""
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
@@ -29,9 +31,23 @@ def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[P
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
         context = checkpoint.config.context_length
         inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
-        return precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most)), found.words
+        cost = precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most))
+        some = found.corpus.language is not None or len(found.corpus.windows("val", context)[0]) > len(inputs)
+        return cost, found.words + beside_the_run(checkpoint, some)
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
+
+
+def beside_the_run(checkpoint: Checkpoint, some: bool) -> str:
+    """Why the validation loss of the model's run is another number; empty where it has none.
+
+    `some`: whether only a part of what the run was validated on was judged here.
+    """
+    loss = checkpoint.history.val_loss
+    if loss is None or not math.isfinite(loss):
+        return ""
+    parts = "on another choice of windows" if some else "on the same text"
+    return f" (its run's validation loss, {loss:.4f}, was measured {parts} and in the precision that it was trained in)"
 
 
 def _key(checkpoint: Checkpoint) -> int:

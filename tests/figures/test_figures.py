@@ -23,7 +23,7 @@ from playground.figures import (
 )
 from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
-from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
 
@@ -166,6 +166,18 @@ def test_a_diverged_run_is_drawn_as_far_as_it_goes():
     y = wire.numbers_of(loss_curve(broken, RUNGS)["data"][0]["y"])
     assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
     assert "Validation loss" in describe_loss(broken, RUNGS)
+
+
+def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
+    risen = run(20)
+    risen.evaluations["val_loss"][-1] = 30.0
+    sides = {}
+    for name, each in (("fell", run(20)), ("rose", risen)):
+        labels = rung_labels(RUNGS, 360, False, curve=each.evaluations["val_loss"])
+        sides[name] = [note["yanchor"] for note in labels]
+    assert sides["rose"] == ["top"] * len(RUNGS)  # under their lines
+    last = run(20).evaluations["val_loss"][-1]
+    assert sides["fell"] == ["top" if name == "floor" or last > value else "bottom" for name, value in RUNGS]
 
 
 def test_close_rungs_do_not_write_over_each_other():
