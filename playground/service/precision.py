@@ -32,22 +32,19 @@ def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[P
         context = checkpoint.config.context_length
         inputs, targets = found.corpus.windows("val", context, max(2, PRECISION_TOKENS // context))
         cost = precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most))
-        some = found.corpus.language is not None or len(found.corpus.windows("val", context)[0]) > len(inputs)
-        return cost, found.words + beside_the_run(checkpoint, some)
+        # of a language, the windows are those of a part of the text that its runs are judged by
+        all_of_it = found.corpus.language is None and len(found.corpus.windows("val", context)[0]) == len(inputs)
+        return cost, found.words + ("" if all_of_it else _beside_the_run(checkpoint))
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
 
 
-def beside_the_run(checkpoint: Checkpoint, some: bool) -> str:
-    """Why the validation loss of the model's run is another number; empty where it has none.
-
-    `some`: whether only a part of what the run was validated on was judged here.
-    """
+def _beside_the_run(checkpoint: Checkpoint) -> str:
+    """That the validation loss of the model's run is another number, since it was measured on more of the text."""
     loss = checkpoint.history.val_loss
     if loss is None or not math.isfinite(loss):
         return ""
-    parts = "on another choice of windows" if some else "on the same text"
-    return f" (its run's validation loss, {loss:.4f}, was measured {parts} and in the precision that it was trained in)"
+    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
 
 
 def _key(checkpoint: Checkpoint) -> int:

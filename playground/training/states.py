@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..data.ladder import NO_MASK, Ladder
+from ..data.ladder import NO_MASK, NOTHING_LEFT, Ladder
 
 if TYPE_CHECKING:
     from .history import History
@@ -109,6 +109,8 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
         state = State(UNCLEAR, "Too few evaluations for a verdict." if over else "Too early to tell where this leads.")
     else:
         state = _course(history, over=over)
+    if lowest < (ladder.floor if ladder and ladder.floor is not None else 0.0) + NOTHING_LEFT:
+        state = replace(state, do="")  # nothing could reach lower
     return replace(state, says=f"{state.says} Before that {jump[1]}", do=CALMER) if jump else state
 
 
@@ -194,7 +196,8 @@ def _course(history: History, *, over: bool) -> State:
         words += f"steps since {since:,} than in the earlier one."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
-    if abs(fell) + error <= 2 * LITTLE:
+    last = validation[-2 * half :]
+    if abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE:  # the steep beginning may seem jitter
         words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
         words += f"changed by {abs(fell):.4f} nats."
         return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)

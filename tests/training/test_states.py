@@ -41,6 +41,7 @@ def made_up(validation, training=None, *, finished=None) -> History:
         (made_up([]), UNCLEAR, None),
         (made_up([4.0, 2.5]), UNCLEAR, None),
         (made_up(FALLING), LEARNING, None),
+        (made_up([0.9, 0.01, 0.0004, *[0.0] * 4], finished={"reason": "done"}), LEVEL, 50),  # a text of one letter
         (made_up([*FALLING, 0.985, 0.9836, 0.985, 0.984, 0.9845, 0.984]), LEVEL, 400),
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3]), OVERFITTING, 350),
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3]), UNSTEADY, 350),
@@ -83,6 +84,11 @@ def test_a_jump_is_told_of_even_where_the_run_came_back():
     assert "lower learning rate" in state.do
     memorised = [4.6, 2.0, 1.9, 2.6, 2.7, 2.8, 2.9], [4.6, 2.0, 1.6, 1.0, 0.6, 0.3, 0.2]
     assert "jumped" not in state_of(made_up(*memorised)).in_words  # training went on falling
+
+
+def test_where_nothing_is_left_nothing_is_advised():
+    at_the_floor = made_up([4.0, 1.0, 0.92, *[0.902] * 6], finished={"reason": "done"})
+    assert state_of(at_the_floor, ladder=LADDER).do == "" != state_of(at_the_floor).do
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():

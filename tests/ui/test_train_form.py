@@ -232,11 +232,11 @@ def test_a_language_shows_some_lines_as_it_writes_them(source):
 
 def test_a_text_of_ones_own_says_what_it_holds():
     said = html.unescape(contents_of("Hello <b>\nworld\n" + "x" * 3000))
-    assert "3,016 characters, 13 of them different, in 3 lines and about 4 words" in said and "by heart" not in said
+    assert "3,016 characters, 13 different ones, in 3 lines and about 4 words" in said and "by heart" not in said
     assert "⏎␣<>Hbdelorwx" in said and "Hello <b>\nworld" in said
     assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello") and contents_of(" \n") == ""
     many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
-    assert "200 of them different" in many and f"and {200 - ALPHABET} more" in many
+    assert "200 different ones" in many and f"and {200 - ALPHABET} more" in many
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():

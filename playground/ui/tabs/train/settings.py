@@ -200,7 +200,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     )
     if 0 < training.sample_every < training.steps:
         first = pace.seconds(config, training.replace(steps=training.sample_every))
-        words += f" Its first text comes after {training.sample_every:,} steps: {theme.duration(first)}."
+        after = "1 step" if training.sample_every == 1 else f"{training.sample_every:,} steps"
+        words += f" Its first text comes after {after}: {theme.duration(first)}."
     tokens, _ = suited_for(named)
     suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
     if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:
