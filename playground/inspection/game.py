@@ -252,7 +252,13 @@ def in_words(game: Game) -> str:
     named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", PERFECT: "perfect"}
     said = ", ".join(f"{name} {means[player]:.2f}" for player, name in named.items() if player in means)
     words = f"Bits per token after {n} bets: {said}. "
-    words += f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
+    guessing = math.log2(game.vocab_size)
+    if means[YOU] > guessing:
+        words += f"Who finds all {game.vocab_size} tokens equally likely loses {guessing:.2f}, less than you. "
+    else:
+        words += (
+            f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
+        )
     gap, margin = game.behind(MODEL)
     if abs(gap) > margin:
         less = "more" if gap > 0 else "less"
