@@ -95,6 +95,13 @@ class Ladder:
             return f"more surprised than one who finds all {math.exp(self.uniform):,.0f} {self.unit}s equally likely"
         return f"as unsure as between {equally_likely(loss)} equally likely {self.unit}s"
 
+    def size_in_words(self, loss: float) -> str:
+        """A loss in choices and in bits per character, as a sentence. Words that are unknown are spared their letters,
+        so a text in which there may be some has no bits per character that compare."""
+        choices, known = self.choices(loss), self.unit != "word" or self.floor is not None
+        bits = f"; {self.bits_per_character(loss):.2f} bits per character" if known else ""
+        return f"{choices[0].upper()}{choices[1:]}{bits}."
+
     def bits_per_character(self, loss: float) -> float:
         """A loss in nats per token as bits per character, which compares across tokenizers."""
         return loss / math.log(2) / self.characters_per_token

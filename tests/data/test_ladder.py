@@ -152,6 +152,10 @@ def test_a_loss_is_told_in_choices_and_in_bits():
     ladder = Ladder(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
     assert ladder.choices(math.log(7)) == "as unsure as between 7.00 equally likely words"
     assert ladder.bits_per_character(5 * math.log(2)) == pytest.approx(1.0)
+    assert (
+        ladder.size_in_words(1.0) == "As unsure as between 2.72 equally likely words."
+    )  # unknown ones cost no letters
+    assert Ladder(4.0, 3.0, 2.0, unit="character").size_in_words(math.log(2)).endswith("; 1.00 bits per character.")
     # nobody is as unsure as between more than there are: who loses more is sure of what is wrong
     assert ladder.choices(26.0) == "more surprised than one who finds all 55 words equally likely"
     words, letters = (
