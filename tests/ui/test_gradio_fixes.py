@@ -18,6 +18,7 @@ from playground.ui.gradio_fixes import lenient, no_pyplot, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
+from playground.ui.gradio_fixes.still_inputs import SCRIPT_FILES, mended
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +55,18 @@ def test_the_page_is_sent_what_gradio_would_send(answer):
 
 def _plain(value):
     return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def test_what_is_chosen_last_is_asked():
+    def mode(kind: type[gr.Blocks], event: str) -> str:
+        with kind() as app:
+            getattr(gr.Dropdown(["a"]) if event != "click" else gr.Button(), event)(lambda: None)
+        return next(iter(app.fns.values())).trigger_mode
+
+    assert mode(gr.Blocks, "input") == "once"  # still so in gradio
+    assert (mode(Blocks, "input"), mode(Blocks, "click")) == ("always_last", "once")
+    page = [fn for fn in build_app().fns.values() if {"input", "select"} & {event for _, event in fn.targets}]
+    assert len(page) > 30 and all(fn.trigger_mode != "once" for fn in page)
 
 
 def kept_of(kind, state_of) -> int:
@@ -151,6 +164,25 @@ def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
     plain.close(verbose=False)
     said = html.find("<script>ours()")
     assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
+
+
+def test_the_script_that_tells_inputs_of_nothing_is_served_with_its_condition(page):
+    address = page[1]
+    (file,) = SCRIPT_FILES
+    script = file.read_text(encoding="utf-8")
+    assert mended(script) != script and len(mended(script)) < len(script) + 100, "drop or renew still_inputs.py"
+    assert mended(mended(script)) == mended(script) and mended("const other = 1;") == "const other = 1;"
+    with urllib.request.urlopen(f"{address}assets/{file.name}", timeout=30) as answer:
+        assert answer.read().decode() == mended(script)
+
+
+def test_scripts_of_the_page_hang_no_sign_on_what_they_change(page):
+    app, *_ = page
+    scripts = [fn for fn in app.fns.values() if fn.fn is None]
+    assert scripts and all(fn.show_progress_on == [] for fn in scripts)
+    with gr.Blocks() as plain:
+        gr.Button().click(None, None, gr.Textbox(), js="() => 1")
+    assert next(iter(plain.fns.values())).show_progress_on is None
 
 
 def test_handlers_that_show_no_progress_say_so_to_nobody(page):
