@@ -17,8 +17,8 @@ from playground.ui.app import build_app, launch
 from playground.ui.gradio_fixes import lenient, no_pyplot, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.first_script import SCRIPTS
+from playground.ui.gradio_fixes.mended_scripts import FOLDER, MENDS, mended, mended_scripts
 from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
-from playground.ui.gradio_fixes.still_inputs import SCRIPT_FILES, mended
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -166,14 +166,18 @@ def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
     assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
 
 
-def test_the_script_that_tells_inputs_of_nothing_is_served_with_its_condition(page):
-    address = page[1]
-    (file,) = SCRIPT_FILES
-    script = file.read_text(encoding="utf-8")
-    assert mended(script) != script and len(mended(script)) < len(script) + 100, "drop or renew still_inputs.py"
-    assert mended(mended(script)) == mended(script) and mended("const other = 1;") == "const other = 1;"
-    with urllib.request.urlopen(f"{address}assets/{file.name}", timeout=30) as answer:
-        assert answer.read().decode() == mended(script)
+def test_gradios_scripts_are_served_as_mended_and_each_mend_still_has_its_place(page):
+    scripts = [file.read_text(encoding="utf-8") for file in FOLDER.glob("*.js")]
+    done = [what for script in scripts for what in mended(script)[1]]
+    assert sorted(done) == sorted(MENDS), "gradio has changed its scripts: drop a mend, or renew it"
+    assert mended("const other = 1;") == ("const other = 1;", [])
+    routes = mended_scripts()
+    assert len(routes) == 2
+    for route in routes:
+        with urllib.request.urlopen(page[1].rstrip("/") + route.path, timeout=30) as answer:
+            script = answer.read().decode()
+        assert script == mended((FOLDER / Path(route.path).name).read_text(encoding="utf-8"))[0]
+        assert mended(script) == (script, []), "what is mended is left alone"
 
 
 def test_scripts_of_the_page_hang_no_sign_on_what_they_change(page):
