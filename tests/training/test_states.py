@@ -41,7 +41,6 @@ def made_up(validation, training=None, *, finished=None) -> History:
         (made_up([]), UNCLEAR, None),
         (made_up([4.0, 2.5]), UNCLEAR, None),
         (made_up(FALLING), LEARNING, None),
-        (made_up([0.9, 0.01, 0.0004, *[0.0] * 4], finished={"reason": "done"}), LEVEL, 50),  # a text of one letter
         (made_up([*FALLING, 0.985, 0.9836, 0.985, 0.984, 0.9845, 0.984]), LEVEL, 400),
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3]), OVERFITTING, 350),
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3]), UNSTEADY, 350),
@@ -89,6 +88,8 @@ def test_a_jump_is_told_of_even_where_the_run_came_back():
 def test_where_nothing_is_left_nothing_is_advised():
     at_the_floor = made_up([4.0, 1.0, 0.92, *[0.902] * 6], finished={"reason": "done"})
     assert state_of(at_the_floor, ladder=LADDER).do == "" != state_of(at_the_floor).do
+    one_letter = state_of(made_up([0.9, 0.01, 0.0004, *[0.0] * 4], finished={"reason": "done"}))
+    assert (one_letter.kind, one_letter.do) == (LEVEL, "")
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():
