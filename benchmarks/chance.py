@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -60,21 +60,29 @@ LOOK_AT_TOKENS = ("token plus window", "some tokens by window")
 
 
 def rates(
-    unit: str, texts: int, draws: int, *, layers: int = 4, shifts: int = 99, tokens: int = 6144
+    unit: str,
+    texts: int,
+    draws: int,
+    routers: Sequence[str] = tuple(ROUTERS),
+    *,
+    layers: int = 4,
+    shifts: int = 99,
+    tokens: int = 6144,
+    first_text: int = 0,
 ) -> dict[str, dict[str, float]]:
     """By router, then by measure: how often one drawn router, or the best of several layers, has a p of 5 % or less.
 
-    `draws` routers of every kind are held against each text.
+    `draws` routers of every kind asked for are held against each text.
     """
     language = LANGUAGES["dialects"]
     tokenizer = TOKENIZERS[unit].from_text("".join(language.graph.texts))
-    hits: dict[str, dict[str, list[bool]]] = {name: {} for name in ROUTERS}
-    for number in range(texts):
+    hits: dict[str, dict[str, list[bool]]] = {name: {} for name in routers}
+    for number in range(first_text, first_text + texts):
         text = probe(language, tokenizer.encode, T, tokens // T, seed=7_000_000 + number)
         rng = np.random.default_rng(number)
-        first = np.stack([router(text, rng) for router in ROUTERS.values() for _ in range(draws)])
+        first = np.stack([ROUTERS[name](text, rng) for name in routers for _ in range(draws)])
         for measure, (bits, by_shift) in bits_and_shifts(first, E, text, shifts).items():
-            for i, name in enumerate(ROUTERS):
+            for i, name in enumerate(routers):
                 for title, width in ((measure, 1), (best_of(layers, measure), layers)):
                     for start in range(i * draws, (i + 1) * draws, width):
                         some = slice(start, start + width)
@@ -92,12 +100,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--unit", choices=TOKENIZERS, default="word", help="what a token is")
     parser.add_argument("--texts", type=int, default=60)
+    parser.add_argument("--first-text", type=int, default=0, help="other texts than those of earlier runs")
+    parser.add_argument(
+        "--routers", nargs="+", choices=ROUTERS, default=list(ROUTERS), metavar="KIND", help="; ".join(ROUTERS)
+    )
     parser.add_argument("--draws", type=int, default=16, help="routers of every kind for each text")
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure and print the table."""
-    found = rates(options.unit, options.texts, options.draws)
+    found = rates(options.unit, options.texts, options.draws, options.routers, first_text=options.first_text)
     titles = list(next(iter(found.values())))
     print(f"| {options.texts} texts × {options.draws} routers ({options.unit}) | {' | '.join(titles)} |")
     print("|---" * (len(titles) + 1) + "|")

@@ -84,5 +84,4 @@ def _standing(values: dict | None, history: History) -> str:
     words = standing(ladder, loss, left.replace("*", ""))
     if not math.isfinite(loss):
         return words
-    choices, bits = ladder.choices(loss), ladder.bits_per_character(loss)
-    return f"{words} {choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character."
+    return f"{words} {ladder.size_in_words(loss)}"

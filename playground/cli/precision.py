@@ -13,6 +13,7 @@ from ..inspection.precision import PrecisionCost
 from ..service.precision import cost_on
 from ..service.unseen import unseen
 from ..storage.values import finite
+from ..training.verdict import loss_in_words
 from . import moments
 
 
@@ -49,12 +50,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _print(name: str, words: str, cost: PrecisionCost) -> None:
     print(f"{name}, judged by {cost.tokens:,} tokens: {words}")
-    print(f"{'':<6}{'weights':>12}{'tokens/s':>10}{'loss':>9}{'':>11}  {'scores off by':>13}  greedy text parts at")
+    print(f"{'':<6}{'weights':>12}{'tokens/s':>10}   {'loss':<20}{'scores off by':>13}  greedy text parts at")
     for way in cost.ways:
-        parts = f"token {way.parts_at + 1}" if way.parts_at is not None else "–" if way.name == "fp32" else "never"
+        never = "–" if way.name == "fp32" else f"not in {cost.written}"
+        parts = never if way.parts_at is None else f"token {way.parts_at + 1}"
+        loss = loss_in_words(way.loss, way.margin)
         print(
-            f"{way.name:<6}{bytes_text(way.nbytes):>12}{way.tokens_per_second:>10,.0f}{way.loss:>9.4f}"
-            f" ± {way.margin:<8.4f}  {way.logit_difference:>13.4g}  {parts}"
+            f"{way.name:<6}{bytes_text(way.nbytes):>12}{way.tokens_per_second:>10,.0f}   {loss:<20}"
+            f"{way.logit_difference:>13.4g}  {parts}"
         )
     matrix, worst = cost.matrix, cost.matrix.worst
     print(describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half))

@@ -21,6 +21,8 @@ TUNED_ON, TOO_FEW = 20_000, 100
 """Of the training text's last tenth, at most so many tokens choose n and m; with fewer it is a bigram with m = 1."""
 WORTH = 0.01
 """Nats by which looking back one token more must help."""
+_POWERS, _EVEN = (0.85, 1.0, 1.1), (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
+"""How much sharper frequencies may be, and which part of them all alike."""
 _STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
 
 
@@ -40,10 +42,13 @@ class _Order:
 
     def probability(self, contexts: np.ndarray, tokens: np.ndarray, shorter: np.ndarray) -> np.ndarray:
         """Of each token after its context, given what the shorter context says; all of one shape."""
-        at = self.place(contexts, tokens)
-        count = np.where(at >= 0, self.counts[at], 0)
-        seen = np.where(contexts >= 0, self.seen[contexts], 0)
+        count, seen = self.count(contexts, tokens)
         return (count + self.strength * shorter) / (seen + self.strength)
+
+    def count(self, contexts: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How often each token followed its context, and how often anything did."""
+        at = self.place(contexts, tokens)
+        return np.where(at >= 0, self.counts[at], 0), np.where(contexts >= 0, self.seen[contexts], 0)
 
     def following(self, context: int, shorter: np.ndarray) -> np.ndarray:
         """Probabilities (V,) of all tokens after one context, given what the shorter one says (V,)."""
@@ -81,12 +86,32 @@ class Guesser:
 
         Where a window has not shown n − 1 tokens yet, a shorter n-gram guesses.
         """
-        counted = targets >= 0
-        probability, contexts = self.unigram[np.where(counted, targets, 0)], inputs
-        for i, order in enumerate(self.orders):
-            contexts = self.orders[i - 1].longer(contexts, inputs) if i else inputs
+        probability, contexts = self._by_shorter(inputs, targets)
+        if self.orders:
+            probability = self.orders[-1].probability(contexts, targets, probability)
+        return np.where(targets >= 0, -np.log(probability), 0.0)
+
+    def _by_shorter(self, inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the guesser of one token less gives the targets (N, T), and the contexts (N, T) of this one."""
+        probability, contexts = self.unigram[np.where(targets >= 0, targets, 0)], inputs
+        for order in self.orders[:-1]:
             probability = order.probability(contexts, targets, probability)
-        return np.where(counted, -np.log(probability), 0.0)
+            contexts = order.longer(contexts, inputs)
+        return probability, contexts
+
+    def at_best(self, inputs: np.ndarray, targets: np.ndarray) -> float:
+        """The mean loss at the targets (N, T) with the smoothing that turns out to suit them best, of those tried."""
+        counted, tried = targets >= 0, []
+        if not self.orders:
+            for power in _POWERS:
+                sharper = (self.unigram**power / (self.unigram**power).sum())[targets[counted]]
+                tried += [-np.log((1 - even) * sharper + even / len(self.unigram)).mean() for even in _EVEN]
+            return float(min(tried))
+        shorter, contexts = self._by_shorter(inputs, targets)
+        count, seen = (found[counted] for found in self.orders[-1].count(contexts, targets))
+        for m in (self.orders[-1].strength, *_STRENGTHS):
+            tried.append(-np.log((count + m * shorter[counted]) / (seen + m)).mean())
+        return float(min(tried))
 
     def next_token(self, before: Sequence[int]) -> np.ndarray:
         """Probabilities (V,) of what follows these tokens; of more than n − 1 only the last count."""

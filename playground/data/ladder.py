@@ -61,6 +61,9 @@ class Ladder:
     """On average in the validation text, so that losses in different tokens can be compared."""
     texts: dict[str, str] = field(default_factory=dict)
     """What the guesser of each rung wrote, by the rung's name."""
+    at_best: dict[str, float] = field(default_factory=dict)
+    """By the rung's name, what a guesser of its kind would lose with the smoothing that suits the judging text best:
+    only below that has a model shown that it knows more."""
 
     def rungs(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
@@ -87,8 +90,17 @@ class Ladder:
         return f"Knows what came how often after the last {self.order - 1} {self.unit}s"
 
     def choices(self, loss: float) -> str:
-        """A loss in words: as unsure as one who has to choose among so many."""
+        """A loss in words: as unsure as one who has to choose among so many, or worse than any who is unsure."""
+        if loss > self.uniform + NOTHING_LEFT:
+            return f"more surprised than one who finds all {math.exp(self.uniform):,.0f} {self.unit}s equally likely"
         return f"as unsure as between {equally_likely(loss)} equally likely {self.unit}s"
+
+    def size_in_words(self, loss: float) -> str:
+        """A loss in choices and in bits per character, as a sentence. Words that are unknown are spared their letters,
+        so a text in which there may be some has no bits per character that compare."""
+        choices, known = self.choices(loss), self.unit != "word" or self.floor is not None
+        bits = f"; {self.bits_per_character(loss):.2f} bits per character" if known else ""
+        return f"{choices[0].upper()}{choices[1:]}{bits}."
 
     def bits_per_character(self, loss: float) -> float:
         """A loss in nats per token as bits per character, which compares across tokenizers."""
@@ -103,11 +115,20 @@ class Ladder:
     def passed(self, loss: float) -> str | None:
         """The name of the last rung, the floor apart, such that this loss lies clearly below it and all before it."""
         best = None
-        for name, rung in self.rungs():
-            if name == "floor" or not loss < rung - CLEARLY:
+        for name, rung in self._steps():
+            if not loss < min(rung, self.at_best.get(name, rung)) - CLEARLY:
                 break
             best = name
         return best
+
+    def _steps(self) -> list[tuple[str, float]]:
+        """The rungs that lie below all before them, the floor apart: one that does not says nothing of who passes it,
+        as a bigram of a text too short for it."""
+        steps: list[tuple[str, float]] = []
+        for name, rung in self.rungs():
+            if name != "floor" and (not steps or rung < steps[-1][1]):
+                steps.append((name, rung))
+        return steps
 
     def in_words(self, loss: float) -> str:
         """One or two sentences that say how good a validation loss is."""
@@ -136,15 +157,15 @@ class Ladder:
         if passed is None:
             if loss > self.uniform:
                 return f"Worse than guessing all {self.unit}s alike ({self.uniform:.4f})."
-            return f"No better yet than guessing all {self.unit}s alike ({self.uniform:.4f})."
+            return f"Not clearly better yet than guessing all {self.unit}s alike ({self.uniform:.4f})."
         shows = {
             "uniform": f"so it knows that some {self.unit}s come more often",
             "unigram": "so it uses what stands before",
             "bigram": f"so it uses more than the last {self.unit}",
         }.get(passed, f"so it uses more than the last {self.order - 1} {self.unit}s")
-        names = [name for name in known if name != "floor"]
+        names = [name for name, _ in self._steps()]
         after = names[names.index(passed) + 1 :]
-        not_yet = f", and is not below the {after[0]} ({known[after[0]]:.4f})" if after else ""
+        not_yet = f", and is not clearly below the {after[0]} ({known[after[0]]:.4f})" if after else ""
         return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,6 +197,10 @@ class Ladder:
             name in names and isinstance(text, str) for name, text in ladder.texts.items()
         ):
             raise ValueError("the texts of a ladder belong to its rungs")
+        if not isinstance(ladder.at_best, dict) or not all(
+            name in names and isinstance(loss, float) and math.isfinite(loss) for name, loss in ladder.at_best.items()
+        ):
+            raise ValueError("the best losses of a ladder's guessers belong to its rungs")
         return ladder
 
 
@@ -208,6 +233,7 @@ def measure(
     losses = {name: float(guesser.losses(x, y).sum() / (y >= 0).sum()) for name, guesser in guessers.items()}
     if best.n > 2 and losses[longest] >= losses["bigram"]:
         del losses[longest], guessers[longest]
+    at_best = {name: guesser.at_best(x, y) for name, guesser in guessers.items() if name != "uniform"}
     texts = {name: write(guesser) for name, guesser in guessers.items()}
     if floor is not None:
         texts["floor"] = write(None)
@@ -221,4 +247,5 @@ def measure(
         unit=unit,
         characters_per_token=characters_per_token,
         texts={name: text for name, text in texts.items() if text},
+        at_best=at_best,
     )

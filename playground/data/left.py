@@ -7,7 +7,6 @@ the floor. Other texts have no floor: their loss is shared out by place in the w
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -73,7 +72,7 @@ class Left:
     def _clause(self) -> str:
         if not self.parts or not np.isfinite(self.nats):
             return "what is left cannot be told"
-        if not self.of_loss and self.nats < max(NOTHING_LEFT, 2 * self.error):
+        if self.nats < (NOTHING_LEFT if self.of_loss else max(NOTHING_LEFT, 2 * self.error)):
             return "next to nothing is left"
         named = self._largest()
         words = _listed([f"*{part.name}* ({self._percent(part)})" for part in named])
@@ -119,9 +118,9 @@ def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
 
 
 def standing(ladder: Ladder, loss: float, clauses: str) -> str:
-    """How far a loss has come, and, in `clauses` as `Left.in_words` makes them, what is left."""
+    """How far a loss has come, and, in `clauses` as `Left.in_words` makes them, what is left, if it came anywhere."""
     words = ladder.in_words(loss)
-    if not clauses or not math.isfinite(loss) or "nothing is left" in words or "no honest model" in words:
+    if not clauses or not loss <= ladder.uniform or "nothing is left" in words or "no honest model" in words:
         return words
     return f"{words} {clauses[0].upper()}{clauses[1:]}."
 
@@ -181,7 +180,9 @@ def partitions_of_text(
         Partition(places, by_place, by="by place in the word"),
         Partition(counts, by_count, by="by how frequent the word is"),
     ]
-    return found[1:] if kind == "word" else found
+    told = found[1:] if kind == "word" else found
+    # a text without words, as of digits alone, has no such parts
+    return [each for each in told if len(np.unique(each.part[each.part >= 0])) > 1]
 
 
 def _frequent(words: Counter[str]) -> set[str]:

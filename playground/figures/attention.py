@@ -72,6 +72,10 @@ def pattern_map(
     )
 
 
+EVEN = 0.9
+"""Entropy of rows, as a share of the most possible, from which a head is said to spread its weight evenly."""
+
+
 def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
     """Where the weight goes in this picture: previous token, first token, itself, or spread out."""
     keys = queries if keys is None else keys
@@ -90,8 +94,10 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
     }
     name, weight = max(habits.items(), key=lambda item: item[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        entropy = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted].mean()
-    most = np.log2(counted + offset + 1).mean()
+        entropies = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted]
+    masked = not np.triu(pattern, offset + 1).any()
+    possible = np.log2(counted + offset + 1 if masked else np.full(len(counted), columns))
+    entropy, most, evenness = entropies.mean(), possible.mean(), (entropies / possible).mean()
     inner = pattern[counted]
     row, column = np.unravel_index(int(np.argmax(inner)), inner.shape)
     row = int(counted[row])
@@ -101,8 +107,8 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
     )
     if weight >= 0.4:
         return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
-    if most > 0 and entropy / most > 0.85:
-        return f"Spreads its weight almost evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    if evenness >= EVEN:
+        return f"Spreads its weight evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
     return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 

@@ -87,12 +87,14 @@ def class_spread(
     groups: Sequence[tuple[str, Sequence[float], Sequence[str], float, float | None]],
     unit: str = "nats per token",
     *,
+    positive: bool = False,
     height: int = 340,
 ) -> Figure:
     """A dot for every run, the mean as a line beside them, its interval as a bar where there are enough.
 
     Args:
         groups: (label, losses, whose, mean, half the interval or None).
+        positive: nothing of an interval is drawn below 0, where none of these numbers can lie.
     """
     traces = []
     for i, (label, losses, owners, mean, margin) in enumerate(groups):
@@ -113,6 +115,9 @@ def class_spread(
         )
         bar = {"type": "data", "array": [round(margin or 0, 5)], "color": palette.INK, "thickness": 2, "width": 7}
         said = "mean %{y:.4f}" + (f" ± {margin:.4f}" if margin is not None else ", too few for an interval")
+        if positive and margin is not None and margin > mean:
+            bar |= {"symmetric": False, "arrayminus": [round(mean, 5)]}
+            said = f"mean %{{y:.4f}}, interval from 0 to {mean + margin:.4f}"
         traces.append(
             {
                 "type": "scatter",

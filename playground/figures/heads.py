@@ -6,7 +6,7 @@ import numpy as np
 
 from .attention import framed, written
 from .shapes import UPSIDE_DOWN, Figure, axis, cells, heatmap
-from .wire import escaped
+from .wire import escaped, signed
 
 
 def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> Figure:
@@ -57,7 +57,8 @@ def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str) ->
     if margins is None:
         return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
     clear = int((values > margins).sum())
-    return (
-        f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} ± {margins[layer, head]:.4f} {unit}. "
-        f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval."
-    )
+    size = f"layer {layer}, head {head}, by {signed(values[layer, head], 4)} ± {margins[layer, head]:.4f} {unit}"
+    if not clear:
+        return f"No head is missed by more than the interval; the largest difference is that of {size}."
+    many = f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval."
+    return f"Missed most: {size}. {many}"

@@ -21,6 +21,8 @@ NEXT_TO_NOTHING = 0.005
 _POINTS = 400
 """About as many points of the batch loss are drawn; more cannot be told apart on a page."""
 
+TALL = 18
+"""Pixels of a label."""
 _RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "floor"}
 
 
@@ -84,7 +86,9 @@ def loss_curve(
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
-    notes, narrow = rung_labels(rungs, height, log_y, sayings or {}), {"margin.r": 8, "legend.font.size": 10}
+    curve = run.evaluations["val_loss"] if run is not None else ()
+    notes = rung_labels(rungs, height, log_y, sayings or {}, curve)
+    narrow = {"margin.r": 8, "legend.font.size": 10}
     if run is not None and run.best is not None and x == "step":
         notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
     if run is not None and run.recorded:
@@ -173,26 +177,35 @@ def rung_line(name: str, value: float) -> Figure:
 
 
 def rung_labels(
-    rungs: Sequence[tuple[str, float]], height: int, log_y: bool, sayings: Mapping[str, str] = MappingProxyType({})
+    rungs: Sequence[tuple[str, float]],
+    height: int,
+    log_y: bool,
+    sayings: Mapping[str, str] = MappingProxyType({}),
+    curve: Sequence[float] = (),
 ) -> list[dict[str, Any]]:
-    """A label over each line at its right end; one that would touch the one before moves to its left."""
+    """A label at the right end of each line; one that would touch the one before moves to its left.
+
+    It stands over its line, or under it where the `curve` ends above: there it hides nothing.
+    """
     labels: list[dict[str, Any]] = []
     if not rungs:
         return labels
     # plotly takes the places of labels (not of lines) on a log axis as exponents
     places = [math.log10(max(value, 1e-6)) if log_y else value for _, value in rungs]
-    span = max(places) - min(places) or 1.0
-    shift, last = 0.0, None
+    drawn = [math.log10(max(value, 1e-6)) if log_y else value for value in curve if math.isfinite(value)]
+    pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
+    shift, last = 0.0, -math.inf
     for (name, value), place in zip(rungs, places):
         text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
-        # 18 pixels of text on an axis whose ladder fills most of the height
-        touching = last is not None and abs(last - place) / span * (height - 100) < 18
-        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
-        floor = name == "floor"
-        color, side = (palette.HIGHLIGHT, "top") if floor else (palette.MUTED, "bottom")
-        # curves come down to the floor, so its label stands under it
-        place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side, "bgcolor": palette.PAPER}
+        floor = name == "floor"  # curves come down to it
+        color, under = palette.HIGHLIGHT if floor else palette.MUTED, floor or (bool(drawn) and drawn[-1] > place)
+        bottom = place * pixel - TALL * under
+        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if abs(last - bottom) < TALL else 0.0
+        place_of = {
+            "x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": "top" if under else "bottom",
+            "bgcolor": palette.PAPER,
+        }  # fmt: skip
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
         labels.append(note(text, y=place, color=color, **place_of, **answer))
-        last = place
+        last = bottom
     return labels

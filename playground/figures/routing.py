@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -121,39 +122,59 @@ def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
 
 
 def describe_weights(
-    tokens: int,
+    tokens: tuple[int, int],
     load: tuple[float, Sequence[int]],
     weight: tuple[float, Sequence[int]],
     never_first: Sequence[int],
-    together: np.ndarray,
+    pairs: np.ndarray,
+    by_loads: np.ndarray,
 ) -> str:
     """How even visits and weight are over this text's tokens, who is hardly heard, and who is visited with whom.
 
     Args:
+        tokens: how many there are, and how many different ones.
         load, weight: how many evenly used experts would be as even, and who gets next to nothing.
         never_first: experts that are no token's first choice.
-        together: (E, E) how often two are visited by one token, as a multiple of what their loads would give.
+        pairs, by_loads: (E, E) how many tokens visit both of two experts, and how many would by their loads alone.
     """
-    (visits, dead), (heard, unheard) = load, weight
+    (many, different), (visits, dead), (heard, unheard) = tokens, load, weight
     words = (
         f"By visits this text uses its experts like {visits:.1f} evenly used ones, by weight like {heard:.1f}: a visit "
         "may count next to nothing."
     )
     if dead:
-        words += f" Not visited by any of its {tokens:,} tokens: {_listed(dead)}."
+        words += f" Not visited by any of its {many:,} tokens: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]
     if silent:
         words += f" Visited, but hardly heard: {_listed(silent)}."
     rest = [expert for expert in never_first if expert not in dead]
     if rest:
         words += f" Nobody's first choice: {_listed(rest)}."
-    if np.isfinite(together).any() and np.nanmax(together) > 0:
-        a, b = np.unravel_index(int(np.nanargmax(together)), together.shape)
-        words += (
-            f" Most drawn to each other: experts {min(a, b)} and {max(a, b)}, visited by the same token "
-            f"{together[a, b]:.1f} times as often as their loads alone would have it."
-        )
-    return words
+    return f"{words} {_company(pairs, by_loads, many / max(different, 1))}".rstrip()
+
+
+def _company(pairs: np.ndarray, by_loads: np.ndarray, repeats: float) -> str:
+    """Which two experts are visited by the same token more often than chance could make of their loads, if any are.
+
+    By a Poisson count's tail, for each of the pairs that there are; a token that comes again and goes the same way is
+    no second witness.
+    """
+    if not pairs.any():
+        return ""
+    upper = [(a, b) for a, b in zip(*np.triu_indices(len(pairs), 1)) if by_loads[a, b] > 0]
+    tails = {(a, b): _tail(int(pairs[a, b] / repeats), by_loads[a, b] / repeats) for a, b in upper}
+    a, b = min(tails, key=tails.__getitem__)
+    if tails[a, b] * len(tails) > 0.05:
+        return "No two are visited by the same token more often than chance could make of their loads."
+    return (
+        f"Most drawn to each other: experts {a} and {b}, both visited by {pairs[a, b]:.0f} tokens where their loads "
+        f"alone give {by_loads[a, b]:.1f}."
+    )
+
+
+def _tail(count: int, mean: float) -> float:
+    """How often a Poisson number of this mean is so large, or larger."""
+    return 1 - sum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(count))
 
 
 def _listed(experts: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from ..data import Corpus
 from ..data.guessers import Guesser
 from ..data.languages import ExactModel
 from ..model import Transformer
-from ..training.verdict import student_t
+from ..training.verdict import mean_interval
 
 CHIPS = 100
 SPREAD = 1
@@ -239,10 +239,8 @@ class Game:
         By the differences of the two on the same tokens, as if those were independent of each other.
         """
         differences = self.bits(YOU) - self.bits(other)
-        n = len(differences)
-        if n < 2:
-            return float(differences.mean()) if n else 0.0, math.inf
-        return float(differences.mean()), student_t(n - 1) * float(differences.std(ddof=1)) / math.sqrt(n)
+        mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)
+        return float(mean), float(margin)
 
 
 def in_words(game: Game) -> str:
@@ -254,7 +252,13 @@ def in_words(game: Game) -> str:
     named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", PERFECT: "perfect"}
     said = ", ".join(f"{name} {means[player]:.2f}" for player, name in named.items() if player in means)
     words = f"Bits per token after {n} bets: {said}. "
-    words += f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
+    guessing = math.log2(game.vocab_size)
+    if means[YOU] > guessing:
+        words += f"Who finds all {game.vocab_size} tokens equally likely loses {guessing:.2f}, less than you. "
+    else:
+        words += (
+            f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
+        )
     gap, margin = game.behind(MODEL)
     if abs(gap) > margin:
         less = "more" if gap > 0 else "less"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..figures.attention import EVEN
 from ..model import ModelConfig
 from .cost import Variants
 from .look import Look
@@ -29,8 +30,6 @@ TITLES = {
 }
 RESTS = 0.6
 """Share of weight on the first token from which a head counts as resting."""
-EVEN = 0.9
-"""Evenness from which a head counts as looking at nothing in particular."""
 _TRIED_TOKENS = 48
 
 

@@ -50,6 +50,12 @@ class InPrecision:
     parts_at: int | None
     """The first new token, from 0, at which the greedy text is not that of fp32; None where it never is."""
 
+    @property
+    def more_in_words(self) -> str:
+        """`more` with its interval, where there is one."""
+        margin = f" ± {self.more_margin:.5f}" if math.isfinite(self.more_margin) else ""
+        return f"{signed(self.more, 5, plus=True)}{margin}"
+
 
 @dataclass(frozen=True)
 class Receipt:
@@ -111,10 +117,9 @@ class PrecisionCost:
                 loss = f"loses {abs(way.more):.5f} ± {way.more_margin:.5f} nats {'more' if way.more > 0 else 'less'}"
                 loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
             elif math.isfinite(way.more_margin):
-                more = f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}"
-                loss = f"what it costs in loss cannot be told from this text ({more})"
+                loss = f"what it costs in loss cannot be told from this text ({way.more_in_words})"
             else:
-                loss = f"one window cannot tell what it costs in loss ({signed(way.more, 5, plus=True)})"
+                loss = f"one window cannot tell what it costs in loss ({way.more_in_words})"
             pace = "about as fast" if 0.8 <= speed <= 1.25 else f"{speed:.2g} times as fast"
             words.append(f"{way.name}: {size:.2g} times smaller, {pace} here, and {loss}.")
         if plain.nbytes < IN_CACHES and all(w.tokens_per_second < 1.25 * plain.tokens_per_second for w in others):

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..figures.attention import EVEN
 from ..model import ModelConfig, Transformer
 from .cost import RemovalMap, removal_map
 from .heads import ranked
@@ -51,8 +52,6 @@ MOST = 0.4
 """Share of its weight that a head has to put on one place, on average, to be named for it."""
 GIVEN_UP = 0.2
 """Share of its weight that has to go when the repetition goes."""
-EVEN = 0.9
-"""Evenness (entropy as a share of the most possible) from which a head looks at nothing in particular."""
 MOVED = 0.1
 """Share of its weight that has to lie elsewhere in other texts, at the same places, for a head to go by content."""
 MATTERS = 0.01

@@ -51,18 +51,18 @@ class RoutedText:
         """(L, E) share of tokens whose first choice each expert is; rows sum to 1."""
         return torch.stack([_shares(experts[..., :1], self.n_experts) for experts in self.experts])
 
-    def together(self) -> torch.Tensor:
-        """(L, E, E): how often one token visits both of two experts, as a multiple of what their loads would give.
+    def together(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """(L, E, E) twice: how many tokens visit both of two experts, and how many would by their loads alone.
 
-        Loads alone: as many pairs in all, each as often as the product of its experts' shares of visits says. 1 where
-        neither cares for the other; NaN on the diagonal and where one is never visited.
+        Loads alone: as many pairs in all, each as often as the product of its experts' shares of visits says. 0 on the
+        diagonal.
         """
         visited = (self.dense_weights() > 0).flatten(1, 2).double()  # (L, N, E)
-        pairs, shares = visited.transpose(1, 2) @ visited, visited.mean(dim=1)  # (L, E, E), (L, E)
         others = ~torch.eye(self.n_experts, dtype=torch.bool)
-        expected = shares[:, :, None] * shares[:, None, :] * others
-        expected *= (pairs * others).sum(dim=(1, 2), keepdim=True) / expected.sum(dim=(1, 2), keepdim=True)
-        return torch.where(expected > 0, pairs / expected, torch.nan)
+        pairs, shares = (visited.transpose(1, 2) @ visited) * others, visited.mean(dim=1)  # (L, E, E), (L, E)
+        products = shares[:, :, None] * shares[:, None, :] * others
+        in_all = products.sum(dim=(1, 2), keepdim=True).clamp(min=1e-12)
+        return pairs, products * pairs.sum(dim=(1, 2), keepdim=True) / in_all
 
     def dense_weights(self) -> torch.Tensor:
         """(L, B, T, E): each expert's weight for each token, 0 where it was not visited."""

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..model import Transformer
-from ..training.verdict import student_t
+from ..training.verdict import mean_interval
 
 PLACES = ("previous", "first", "itself")
 REPEATS = ("induction", "duplicate")
@@ -151,9 +151,4 @@ def _matched(text: np.ndarray, s: int, t: int) -> int:
 
 def estimate(values: np.ndarray) -> Estimate:
     """Means and margins over texts of values (N, L, H); texts that could not tell (NaN) are left out."""
-    counts = np.isfinite(values).sum(axis=0)  # (L, H)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.nansum(values, axis=0) / counts
-        spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (counts - 1))
-        factors = np.vectorize(lambda n: student_t(int(n) - 1) if n > 1 else math.inf, otypes=[float])(counts)
-        return Estimate(mean, np.where(counts > 1, factors * spread / np.sqrt(counts), math.inf))
+    return Estimate(*mean_interval(values))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ..data import Corpus
 from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
@@ -14,7 +16,7 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
-    """What was measured already, and what it was judged by, in words."""
+    """What was measured already, and, in words, what it was judged by and why the run's own loss is another."""
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
@@ -28,7 +30,11 @@ def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[P
         found = unseen(spec, checkpoint)
         if found is None:
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-        return cost_on(found.corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most)), found.words
+        corpus, context = found.corpus, checkpoint.config.context_length
+        cost = cost_on(corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most))
+        # of a language, the windows are those of a part of the text that its runs are judged by
+        all_of_it = corpus.language is None and len(corpus.windows("val", context)[0]) <= _count(context)
+        return cost, found.words + ("" if all_of_it else _beside_the_run(checkpoint))
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
 
@@ -38,8 +44,20 @@ def cost_on(
 ) -> PrecisionCost:
     """What precision costs, judged by the first windows held out: about `tokens`, and at least two."""
     context = checkpoint.config.context_length
-    inputs, targets = corpus.windows("val", context, max(2, tokens // context))
+    inputs, targets = corpus.windows("val", context, _count(context, tokens))
     return precision_cost(checkpoint.model, inputs, targets, new_tokens)
+
+
+def _count(context: int, tokens: int = PRECISION_TOKENS) -> int:
+    return max(2, tokens // context)
+
+
+def _beside_the_run(checkpoint: Checkpoint) -> str:
+    """That the validation loss of the model's run is another number, since it was measured on more of the text."""
+    loss = checkpoint.history.val_loss
+    if loss is None or not math.isfinite(loss):
+        return ""
+    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
 
 
 def _key(checkpoint: Checkpoint) -> int:

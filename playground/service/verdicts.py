@@ -44,7 +44,7 @@ def verdict(
     if learned is None:
         return None
     found = learned.compare(text, begun)
-    if kind == "word":  # it knows no other words
+    if kind == "word" or not learned.words:  # it knows no other words; there are none
         return Verdict(found.copied_in_words())
     why = "does not occur in the text it learned from"
     return Verdict(found.in_words(), tuple((start, end, why) for start, end in found.strange))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..data.ladder import NO_MASK, Ladder
+from ..data.ladder import NO_MASK, NOTHING_LEFT, Ladder
 
 if TYPE_CHECKING:
     from .history import History
@@ -86,6 +86,9 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
         words = f"It diverged after step {step:,}: the loss rose from {lowest:.4f} to {validation[-1]:.4f}, on the "
         return State(DIVERGED, f"{words}training text as well ({training[-1]:.4f}).", CALMER, since=step)
     risen = _has_risen(validation, at)
+    jump = _jump(history)
+    if jump and jump[0] > step:
+        return State(UNSTEADY, f"Unsteady: {jump[1]} It is {validation[-1]:.4f} now.", CALMER, since=step)
     if risen and training[-1] > training[at]:
         words = (
             f"Unsteady: the validation loss was {lowest:.4f} after step {step:,} and is {validation[-1]:.4f} now, and "
@@ -103,12 +106,33 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     if risen:
         return _overfitting(history, step, lowest)
     if len(validation) < FEWEST:
-        early = "Too few evaluations for a verdict." if over else "Too early to tell where this leads."
-        return State(UNCLEAR, early)
-    return _course(history, over=over)
+        state = State(UNCLEAR, "Too few evaluations for a verdict." if over else "Too early to tell where this leads.")
+    else:
+        state = _course(history, over=over)
+    if lowest < (ladder.floor if ladder and ladder.floor is not None else 0.0) + NOTHING_LEFT:
+        state = replace(state, do="")  # nothing could reach lower
+    return replace(state, says=f"{state.says} Before that {jump[1]}", do=CALMER) if jump else state
 
 
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
+
+
+def _jump(history: History) -> tuple[float, str] | None:
+    """The step and, in words, the highest of the evaluations that had jumped too far above the lowest before them for
+    anything but too large steps; None where there was none."""
+    steps, training, validation = (history.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    best, highest = 0, None
+    for i, loss in enumerate(validation):
+        if loss - validation[best] > GROSS and training[i] > training[best]:
+            if highest is None or loss > validation[highest[1]]:
+                highest = best, i
+        elif loss < validation[best]:
+            best = i
+    if highest is None:
+        return None
+    low, high = highest
+    words = f"the validation loss jumped from {validation[low]:.4f} to {validation[high]:.4f} by step "
+    return steps[high], f"{words}{steps[high]:,.0f}, the training loss with it: the steps are too large."
 
 
 def risen_for(history: History, every: int = 1) -> int:
@@ -172,7 +196,8 @@ def _course(history: History, *, over: bool) -> State:
         words += f"steps since {since:,} than in the earlier one."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
-    if abs(fell) + error <= 2 * LITTLE:
+    last = validation[-2 * half :]
+    if abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE:  # the steep beginning may seem jitter
         words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
         words += f"changed by {abs(fell):.4f} nats."
         return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import torch
+import numpy as np
 
 from .losses import WindowLosses
 
@@ -125,9 +125,8 @@ def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict
     assert len(dense) == len(moe) >= 1, "losses come in pairs"
     if len(dense) == 1:
         return Verdict(*difference(dense[0], moe[0]), seeds=1)
-    found = torch.tensor([m.mean - d.mean for d, m in zip(dense, moe)], dtype=torch.float64)
-    spread, n = found.std().item(), len(found)
-    return Verdict(found.mean().item(), student_t(n - 1) * spread / math.sqrt(n), n, spread)
+    found = np.array([m.mean - d.mean for d, m in zip(dense, moe)])
+    return Verdict(*map(float, mean_interval(found)), len(found), float(found.std(ddof=1)))
 
 
 def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
@@ -141,6 +140,27 @@ def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
         return found, math.inf
     residuals = (other.total - one.total).double() - found * one.tokens
     return found, student_t(n - 1) * (residuals.square().sum() / (n - 1) * n).sqrt().item() / tokens
+
+
+def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of values (N, …) and half the widths of their 95 % intervals (…), Student's t; NaNs are left out.
+
+    Infinite where a single value is left, which tells nothing of the spread; the mean is NaN where none is.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    counts = np.isfinite(values).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=0) / counts
+        spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (counts - 1))
+        factors = np.vectorize(lambda n: student_t(int(n) - 1) if n > 1 else math.inf, otypes=[float])(counts)
+        return mean, np.where(counts > 1, factors * spread / np.sqrt(counts), math.inf)
+
+
+def loss_in_words(loss: float, margin: float) -> str:
+    """A loss with its interval, of which nothing lies below 0, as no loss does."""
+    if not math.isfinite(margin):
+        return f"{loss:.4f}"
+    return f"{loss:.4f} ± {margin:.4f}" if loss >= margin else f"{loss:.4f} (0 to {loss + margin:.4f})"
 
 
 @cache

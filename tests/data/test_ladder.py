@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import playground
 from playground.data import IGNORE, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.guessers import Guesser, counted, tuned, uniform
 
@@ -111,10 +113,10 @@ def test_the_ladder_speaks_plainly():
     assert "leaked into the training" in ladder.in_words(0.9)
     assert "next to nothing is left" in ladder.in_words(1.002)
     between = ladder.in_words(1.7)
-    assert "Passed the bigram (2.0000)" in between and "is not below the 4-gram (1.5000)" in between
+    assert "Passed the bigram (2.0000)" in between and "is not clearly below the 4-gram (1.5000)" in between
     unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
     assert "no known floor" in unknown.in_words(1.5) and "%" not in unknown.in_words(1.5)
-    assert "Passed the unigram" in unknown.in_words(2.5) and "is not below the bigram" in unknown.in_words(2.5)
+    assert "Passed the unigram" in unknown.in_words(2.5) and "is not clearly below the bigram" in unknown.in_words(2.5)
     assert "Worse than guessing" in unknown.in_words(5.0)
     assert "not a number" in unknown.in_words(float("nan"))
 
@@ -129,14 +131,33 @@ def test_how_much_is_learned_counts_from_the_bigram_to_the_floor_where_both_are_
 
 def test_a_text_whose_bigram_is_worse_than_its_unigram_is_not_said_to_be_passed():
     ladder = Ladder(uniform=4.0, unigram=2.0, bigram=2.2)
-    assert ladder.passed(2.1) == "uniform" and ladder.passed(1.9) == "bigram"
+    assert ladder.passed(2.1) == "uniform" and ladder.passed(1.9) == "unigram"  # which may know no pairs
     assert ladder.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
+
+
+@pytest.mark.parametrize(("kind", "length"), [("word", 600), ("word", 2000), ("bpe", 2000), ("char", 1000)])
+def test_who_goes_by_frequencies_alone_is_not_said_to_use_more(kind, length):
+    """Smoothing that happens to suit a short text passes a rung without knowing what the rung does not."""
+    text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
+    corpus = corpus_from_text(text[:length], kind)
+    context = max((len(corpus.val) - 1) // 8 * 8, 8)
+    ladder, (_, targets) = corpus.ladder(context), corpus.windows("val", context)
+    counts, judged = np.bincount(corpus.train.numpy(), minlength=corpus.vocab_size), targets[targets >= 0].numpy()
+    smoothed = [(counts + a) / (counts + a).sum() for a in (0.1, 0.3, 1, 3, 10, 100)]
+    best = min(float(-np.log(each[judged]).mean()) for each in smoothed)
+    assert ladder.passed(best) in (None, "uniform"), ladder.rungs()
 
 
 def test_a_loss_is_told_in_choices_and_in_bits():
     ladder = Ladder(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
     assert ladder.choices(math.log(7)) == "as unsure as between 7.00 equally likely words"
     assert ladder.bits_per_character(5 * math.log(2)) == pytest.approx(1.0)
+    assert (
+        ladder.size_in_words(1.0) == "As unsure as between 2.72 equally likely words."
+    )  # unknown ones cost no letters
+    assert Ladder(4.0, 3.0, 2.0, unit="character").size_in_words(math.log(2)).endswith("; 1.00 bits per character.")
+    # nobody is as unsure as between more than there are: who loses more is sure of what is wrong
+    assert ladder.choices(26.0) == "more surprised than one who finds all 55 words equally likely"
     words, letters = (
         corpus_from_language("stories", n_characters=40_000, n_validation=8_000, unit=u) for u in ("word", "char")
     )

@@ -80,6 +80,15 @@ def test_the_words_are_no_surer_than_the_numbers():
     assert "spread over many" in many
     assert made_up({"a": 0.02, "b": 0.0}, n=4, spread=2.0).in_words() == "next to nothing is left"
     assert left(np.zeros((1, 3)), Partition((), np.full((1, 3), -1))).in_words() == "what is left cannot be told"
+    whole = Partition(("a", "b"), np.arange(12).reshape(2, 6) % 2)
+    assert left(np.zeros((2, 6)), whole).in_words() == "next to nothing is left"  # of a text of one letter
+
+
+def test_a_text_without_words_has_no_parts_and_who_is_worse_than_guessing_has_nothing_left():
+    """“most of its loss is at beginnings of windows (100 % on 100 % of the characters)” was said of digits."""
+    digits = corpus_from_text("".join(str(n * n % 7) for n in range(3000)))
+    assert digits.partitions(24) == []
+    assert standing(LADDER, 18.0, "what is left is mostly *spelling* (29 %)") == LADDER.in_words(18.0)
 
 
 def test_on_any_text_the_loss_is_shared_out_by_place_and_by_frequency():

@@ -25,6 +25,8 @@ def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
     dots, mean, _, single = figure["data"]
     assert mean["error_y"]["array"] == [0.25] and mean["y"] == [2.1] and "error_y" not in single
     assert sorted(zip(dots["x"], dots["y"]), key=lambda point: point[1]) == sorted(zip(dots["x"], dots["y"]))
+    (_, low) = class_spread([("near nothing", (0.0, 0.1, 0.2), ("A", "B", "C"), 0.1, 0.25)], positive=True)["data"]
+    assert low["error_y"]["arrayminus"] == [0.1] and "interval from 0 to 0.3500" in low["hovertemplate"]
     assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
     for empty in (class_spread([]), class_curves([])):
         assert json.dumps(empty)

@@ -23,7 +23,8 @@ from playground.figures import (
 )
 from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
-from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.figures.heads import describe_worth
+from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
 
@@ -168,6 +169,26 @@ def test_a_diverged_run_is_drawn_as_far_as_it_goes():
     assert "Validation loss" in describe_loss(broken, RUNGS)
 
 
+def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
+    risen = run(20)
+    risen.evaluations["val_loss"][-1] = 30.0
+    sides = {}
+    for name, each in (("fell", run(20)), ("rose", risen)):
+        labels = rung_labels(RUNGS, 360, False, curve=each.evaluations["val_loss"])
+        sides[name] = [note["yanchor"] for note in labels]
+    assert sides["rose"] == ["top"] * len(RUNGS)  # under their lines
+    last = run(20).evaluations["val_loss"][-1]
+    assert sides["fell"] == ["top" if name == "floor" or last > value else "bottom" for name, value in RUNGS]
+
+
+def test_no_head_is_said_to_be_missed_where_none_is():
+    words = describe_worth(np.array([[-0.0028, -0.06]]), np.array([[0.01, 0.01]]), "nats per token")
+    assert words.startswith("No head is missed by more than the interval") and "by −0.0028 ± 0.0100 nats" in words
+    assert describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats").startswith(
+        "Missed most: layer 0, head 0, by 0.3"
+    )
+
+
 def test_close_rungs_do_not_write_over_each_other():
     labels = loss_curve(None, [("uniform", 3.0), ("unigram", 2.99), ("bigram", 2.98), ("floor", 0.5)])["layout"]
     shifts = [note["xshift"] for note in labels["annotations"]]
@@ -279,6 +300,7 @@ def test_patterns_in_words():
     assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
     even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
     assert "evenly" in attention.describe_pattern(even, TOKENS)
+    assert "(2.6 of at most 2.6 bits)" in attention.describe_pattern(np.full((6, 6), 1 / 6), TOKENS)  # without a mask
     assert "its weight is 1" in attention.describe_pattern(np.ones((1, 1)), ["a"])
 
 

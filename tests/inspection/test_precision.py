@@ -9,6 +9,7 @@ import torch
 
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
+from playground.service.precision import measured
 from playground.service.unseen import unseen
 from playground.storage import load
 from playground.training import evaluate
@@ -82,3 +83,10 @@ def test_the_sentence_says_no_more_than_the_numbers():
     assert "one window cannot tell" in one.in_words()
     with pytest.raises(ValueError, match="no text to judge"):
         precision_cost(model, ids[:0], ids[:0], 5)
+
+
+def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
+    stories, twenty = (load(CHECKPOINTS / name) for name in ("stories", "sentences"))
+    said = measured(None, stories, 2)[1]
+    assert f"its run's validation loss, {stories.history.val_loss:.4f}, is of another choice of windows" in said
+    assert "another choice" not in measured(None, twenty, 2)[1]  # all four sentences, as there

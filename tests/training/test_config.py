@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from playground.training import RECIPES, TrainConfig
+from playground.training.recipes import for_own_text
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "constant"])
@@ -69,3 +70,10 @@ def test_nonsense_is_refused_in_words(changes, sentence):
 @pytest.mark.parametrize("config", RECIPES.values(), ids=RECIPES.keys())
 def test_recipes_survive_json(config):
     assert TrainConfig.from_dict(config.to_dict()) == config
+
+
+def test_own_texts_get_the_size_that_was_measured_to_be_best():
+    chosen = {(tokens, vocabulary): for_own_text(tokens, vocabulary).size
+              for tokens in (7_000, 28_000, 128_000, 900_000) for vocabulary in (60, 512, 6000)}  # fmt: skip
+    tiny = {key for key, size in chosen.items() if size == "tiny"}
+    assert tiny == {(7_000, 60), (28_000, 512), (128_000, 512)}

@@ -46,6 +46,7 @@ def made_up(validation, training=None, *, finished=None) -> History:
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3]), UNSTEADY, 350),
         (made_up([4.0, 3.0, 30.0, 12.0, 40.0, 25.0], [4.0, 3.0, 29.0, 13.0, 41.0, 25.0]), DIVERGED, 50),
         (made_up([4.0, 30.0, 12.0]), DIVERGED, 0),
+        (made_up([4.6, 843.0, 366.0, 47.0, 9.9, 5.1, 4.9]), UNSTEADY, 0),
         (made_up([4.0, 2.0, math.nan]), DIVERGED, 50),
         (made_up(FALLING, finished={"reason": "diverged"}), DIVERGED, 350),
         (made_up([*FALLING, 0.7, 0.5, 0.4, 0.35]), BELOW, None),
@@ -73,6 +74,22 @@ def test_still_falling_is_never_said_above_the_best():
         if course[seen - 1] > min(course[:seen]) + 0.005:
             assert "alling" not in state.says and state.kind in (LEVEL, UNCLEAR, OVERFITTING)
     assert "The lowest was 0.9836 after step 450; it is 0.9945 now" in state.says
+
+
+def test_a_jump_is_told_of_even_where_the_run_came_back():
+    """A rate of one: from 4.6 to 34 in a few steps, then down to less than at the beginning."""
+    state = state_of(made_up([4.6, 34.1, 24.4, 12.7, 5.0, 3.9, 3.6, 3.4, 3.2, 3.1, 3.0]))
+    assert state.kind != DIVERGED and "jumped from 4.6000 to 34.1000 by step 50" in state.says
+    assert "lower learning rate" in state.do
+    memorised = [4.6, 2.0, 1.9, 2.6, 2.7, 2.8, 2.9], [4.6, 2.0, 1.6, 1.0, 0.6, 0.3, 0.2]
+    assert "jumped" not in state_of(made_up(*memorised)).in_words  # training went on falling
+
+
+def test_where_nothing_is_left_nothing_is_advised():
+    at_the_floor = made_up([4.0, 1.0, 0.92, *[0.902] * 6], finished={"reason": "done"})
+    assert state_of(at_the_floor, ladder=LADDER).do == "" != state_of(at_the_floor).do
+    one_letter = state_of(made_up([0.9, 0.01, 0.0004, *[0.0] * 4], finished={"reason": "done"}))
+    assert (one_letter.kind, one_letter.do) == (LEVEL, "")
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from playground.training.losses import WindowLosses
-from playground.training.verdict import Verdict, difference, early, judge, student_t
+from playground.training.verdict import Verdict, difference, early, judge, loss_in_words, mean_interval, student_t
 
 
 def losses(per_window: torch.Tensor, tokens: int = 10) -> WindowLosses:
@@ -37,6 +37,19 @@ def test_over_seeds_the_interval_holds_the_truth_nineteen_times_in_twenty():
         verdict = judge([losses(d[None]) for d in dense], [losses(m[None]) for m in moe])
         held += abs(verdict.difference - truth) <= verdict.margin
     assert abs(held / rounds - 0.95) < 0.03
+
+
+def test_an_interval_of_a_loss_has_nothing_below_zero():
+    assert loss_in_words(0.5, 0.2) == "0.5000 ± 0.2000" and loss_in_words(0.1, math.inf) == "0.1000"
+    assert loss_in_words(0.01, 0.03) == "0.0100 (0 to 0.0400)"
+
+
+def test_one_function_for_means_with_intervals():
+    mean, margin = mean_interval([2.0, 2.1, 2.3])
+    assert mean == pytest.approx(2.1333333) and margin == pytest.approx(4.302652729911275 * 0.1527525232 / math.sqrt(3))
+    assert mean_interval([1.5]) == (1.5, math.inf)
+    mean, margin = mean_interval([[1.0, math.nan, math.nan], [3.0, 5.0, math.nan]])
+    assert mean[:2].tolist() == [2.0, 5.0] and math.isnan(mean[2]) and margin[1:].tolist() == [math.inf, math.inf]
 
 
 def test_the_pairing_removes_what_both_share():

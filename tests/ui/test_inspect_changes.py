@@ -12,6 +12,7 @@ from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
+from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.model import Transformer
 from playground.service.limits import LOCAL
@@ -284,3 +285,10 @@ def test_a_head_of_the_model_before_is_no_error_after_the_lists_have_changed(tab
     for picker in tab.frame.pickers:  # what Gradio does with an update: it builds the component anew for the session
         anew = picker.__class__(**{**picker.constructor_args, "choices": [("0", 0), ("1", 1)], "render": False})
         assert anew.preprocess(3) == 3 and anew.preprocess({}) is None and anew.get_block_name() == "dropdown"
+
+
+def test_a_change_that_changes_nothing_is_said_to_be_none():
+    """“that gains 0.0000 ± 0.0000” was said of removing a mask that was not there."""
+    said = edit.said_of(Cost(1.5, 1.5, 0.0), "a text")
+    assert "no difference to four digits" in said and "gains" not in said and "costs" not in said
+    assert "costs 0.0100 ± 0.0010" in edit.said_of(Cost(1.5, 1.51, 0.001), "a text")

@@ -318,12 +318,25 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
 
 
 def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
-    together = np.array([[np.nan, 1.5], [1.5, np.nan]])
-    said = routing_figures.describe_weights(24, (7.9, ()), (6.9, (4,)), [4], together)
+    both, loads = np.ones((3, 3)) - np.eye(3), 1 - np.eye(3)
+    both[0, 1] = both[1, 0] = 9
+    said = routing_figures.describe_weights((24, 24), (7.9, ()), (6.9, (4,)), [4], both, loads)
     assert "like 7.9 evenly used ones, by weight like 6.9" in said and "hardly heard: expert 4" in said
-    assert "Nobody's first choice: expert 4" in said and "experts 0 and 1, visited by the same token 1.5 times" in said
-    said = routing_figures.describe_weights(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2], np.full((3, 3), np.nan))
-    assert "hardly heard" not in said and "first choice" not in said and "drawn to each other" not in said
+    assert (
+        "Nobody's first choice: expert 4" in said
+        and "0 and 1, both visited by 9 tokens where their loads alone give 1.0" in said
+    )
+    for counts, tokens in ((both / 3, (24, 24)), (both, (24, 3)), (loads, (24, 24))):  # few, the same word, all experts
+        said = routing_figures.describe_weights(tokens, (7.9, ()), (6.9, ()), [], counts, loads)
+        assert "drawn to" not in said and "No two are visited by the same token more often than chance" in said
+    nothing = np.zeros((3, 3))  # top-1
+    said = routing_figures.describe_weights((1, 1), (2.0, (1, 2)), (2.0, (1, 2)), [1, 2], nothing, nothing)
+    assert (
+        "No two" not in said
+        and "hardly heard" not in said
+        and "first choice" not in said
+        and "drawn to each other" not in said
+    )
 
 
 def test_pictures_say_what_they_show():

@@ -124,6 +124,24 @@ def test_a_missing_text_says_which(changes, complaint):
         texts.source_of({"source": texts.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
 
 
+def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
+    """Paste and Train within a second: the press still sends the settings of the text before."""
+    settings = Settings.__new__(Settings)
+    settings.limits = LOCAL
+    own = {"own_kind": "paste", "upload": None, "text": LIGHTHOUSE[:8000], "suited": ""}
+    late = settings.suited(filled("small", texts.OWN_TEXT, **own))
+    suits = form.suited(None, 8000, "char")
+    assert (late["base"], late["steps"]) == (suits.size, suits.training.steps) == ("tiny", 62)
+    assert settings.suited(late) == late
+    by_hand = settings.suited(filled("small", texts.OWN_TEXT, **own, steps=77))
+    assert by_hand["steps"] == 77 and by_hand["n_layers"] == late["n_layers"]
+    # what a run of another size than the best put into the form stays as well
+    medium = settings.suited(filled("medium", texts.OWN_TEXT, **own))
+    put_back = form.values_of(form.run_spec(medium, Source(texts.OWN_TEXT, text=own["text"]), LOCAL), LOCAL)
+    again = settings.suited(put_back | {"upload": None})
+    assert again["base"] == "medium" and again["n_layers"] == medium["n_layers"] and again["steps"] == medium["steps"]
+
+
 def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
     good, bad, huge = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "huge.txt"
     good.write_text("Schöne Grüße", encoding="utf-8")
@@ -214,11 +232,11 @@ def test_a_language_shows_some_lines_as_it_writes_them(source):
 
 def test_a_text_of_ones_own_says_what_it_holds():
     said = html.unescape(contents_of("Hello <b>\nworld\n" + "x" * 3000))
-    assert "3,016 characters, 13 of them different, in 3 lines and about 4 words" in said and "by heart" not in said
+    assert "3,016 characters, 13 different ones, in 3 lines and about 4 words" in said and "by heart" not in said
     assert "⏎␣<>Hbdelorwx" in said and "Hello <b>\nworld" in said
     assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello") and contents_of(" \n") == ""
     many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
-    assert "200 of them different" in many and f"and {200 - ALPHABET} more" in many
+    assert "200 different ones" in many and f"and {200 - ALPHABET} more" in many
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():

@@ -4,7 +4,7 @@ R = rows, n = inputs, m = outputs. Decoding reads every weight once per token an
 counts is how fast the weights arrive: in which order they lie in memory, and how many bytes each one has.
 
     fp32  as they are (m, n), turned (n, m), or packed by oneDNN: whichever was quickest when it was measured
-    bf16  the upper half of each number's bits, with 8 significant ones
+    bf16  each number rounded to the upper half of its bits, 8 of them significant
     int8  a whole number from −127 to 127 for each weight and a scale for each output; a row of inputs gets 256 levels
           of its own (the vector-wise products of Dettmers et al. 2022, "LLM.int8()", section 2)
 

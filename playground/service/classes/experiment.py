@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...links import RunCard
-from ...training.verdict import student_t
+from ...training.verdict import loss_in_words, mean_interval, student_t
 from .house import Klass, Student, card_from
 from .reports import Report
 
@@ -50,8 +50,7 @@ class Group:
     @property
     def margin(self) -> float | None:
         """Half of the 95 % interval of the mean; None where the runs are too few for one."""
-        n = len(self.losses)
-        return student_t(n - 1) * self.spread / math.sqrt(n) if n >= ENOUGH else None
+        return float(mean_interval(self.losses)[1]) if len(self.losses) >= ENOUGH else None
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Experiment:
         """A few sentences that claim no more than was measured."""
         if not self.groups:
             return "No run has come to its end yet, or none changed only this. The picture fills as runs end."
-        parts = [_group_in_words(group, len(self.groups) > 1) for group in self.groups[:6]]
+        parts = [_group_in_words(group, len(self.groups) > 1, self.above_floor) for group in self.groups[:6]]
         own = next((group for group in self.groups if group.own), None)
         if own is not None and own.margin is not None:
             others = [group for group in self.groups if group is not own and group.margin is not None]
@@ -155,15 +154,16 @@ def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
     return report.text if thing == "text" else "the class's run"
 
 
-def _group_in_words(group: Group, several: bool) -> str:
+def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
     n, where = len(group.losses), f"{group.label}: " if several else ""
     if n == 1:
         return f"{where}{group.mean:.4f} nats in one run, which says nothing of luck."
     if group.margin is None:
         low, high = min(group.losses), max(group.losses)
         return f"{where}{n} runs between {low:.4f} and {high:.4f} nats, too few for an interval: {ENOUGH} are needed."
+    mean = f"{group.mean:.4f} ± {group.margin:.4f}" if above_floor else loss_in_words(group.mean, group.margin)
     return (
-        f"{where}{group.mean:.4f} ± {group.margin:.4f} nats over {n} seeds (95 % interval of the mean, Student's t), "
+        f"{where}{mean} nats over {n} seeds (95 % interval of the mean, Student's t), "
         f"and a single run lands about {group.spread:.4f} from it."
     )
 

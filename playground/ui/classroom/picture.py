@@ -246,7 +246,7 @@ def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) 
     found = experiment(klass, students, thing, names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "nats above the floor" if found.above_floor else "validation, nats per token"
-    return show(class_spread(groups, unit), found.in_words())
+    return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())
 
 
 def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[Entry], by: str, hidden: bool) -> str:

@@ -38,7 +38,7 @@ def contents_of(text: str) -> str:
     counts = Counter(text)
     lines, words = text.strip().splitlines(), len(text.split())
     said = (
-        f"{len(text):,} characters, {len(counts):,} of them different, in {len(lines):,} "
+        f"{len(text):,} characters, {len(counts):,} different ones, in {len(lines):,} "
         f"line{'s' if len(lines) != 1 else ''} and about {words:,} word{'s' if words != 1 else ''}."
     )
     if len(text) < SHORT:

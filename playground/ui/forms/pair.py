@@ -41,7 +41,7 @@ TOP: tuple[Field, ...] = (
     Field("n_experts", "Experts", "Feed-forward layers to choose from.", "top", least=2, most=32, step=1),
     Field("experts_per_token", "Experts per token (top-k)", "How many each token visits.", "top", least=1, most=8,
           step=1),
-    Field("seeds", "Seeds", "Pairs trained: from two on, the verdict knows luck from difference.", "top", least=1,
+    Field("seeds", "Seeds", "Pairs trained: what sets them apart from each other is luck.", "top", least=1,
           most="seeds", step=1),
 )  # fmt: skip
 

@@ -106,6 +106,7 @@ _MODEL_NAMES = tuple(f.name for f in FIELDS if f.name in ModelConfig.__dataclass
 _MAY_FOLLOW = ("n_kv_heads", "d_ff", "init_std")
 _TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass_fields__)
 
+FIRST_SIZE = "small"
 SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
 SYSTEMS = ("s1", "s2", "s3", "s4", "s5", "gpt2-small", "nanogpt-cpu")
 _TWIN = {"n_layers": 4, "d_model": 128, "n_heads": 4, "context_length": 64, "d_ff": None}
@@ -177,6 +178,11 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
 def suited(base: Any, tokens: int, tokenizer: str) -> OwnText:
     """What suits an own text of so many tokens at this size; at whichever is best where `base` is none."""
     return for_own_text(tokens, texts.expected_vocabulary(OWN_TEXT, tokenizer), base if base in SIZES else None)
+
+
+def best_size(tokens: int, tokenizer: str) -> str:
+    """The size that is best for an own text of so many tokens; the first one while nobody knows how many."""
+    return suited(None, tokens, tokenizer).size if tokens else FIRST_SIZE
 
 
 def base_values(base: Any, source: str, limits: Limits, own: tuple[int, str] = (0, "char")) -> dict[str, Any]:
@@ -275,7 +281,7 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
     }
     tokens = texts.tokens_in(values["text"], spec.tokenizer)
     base = nearest(values, values["source"], limits, (tokens, spec.tokenizer))
-    return values | {"base": base, "size": size_of(values), "suited": f"{tokens} {base}"}
+    return values | {"base": base, "size": size_of(values), "suited": f"{tokens} {best_size(tokens, spec.tokenizer)}"}
 
 
 def _settled(name: str, value: Any) -> Any:

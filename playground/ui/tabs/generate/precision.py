@@ -11,16 +11,17 @@ from ....figures.precision import describe_level_counts, level_counts
 from ....figures.wire import bytes_text, signed
 from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
+from ....training.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
 from ...quoted import model_facts, quoted
 
 WHY = """
-A weight is held as 32 bits (**fp32**), as the upper 16 of them (**bf16**), or as a whole number from −127 to 127 with
-one scale for its whole row (**int8**). A token's way through a large model takes as long as reading the weights from
-memory, so fewer bytes mean more tokens a second; small matrices stay in the processor's caches, and are rounded but
-multiplied in fp32. The model itself is left as it is.
+A weight is held as 32 bits (**fp32**), rounded to 16 (**bf16**: the same range, 8 binary digits in place of 24), or
+rounded to a whole number from −127 to 127 with one scale for its whole row (**int8**). A token's way through a large
+model takes as long as reading the weights from memory, so fewer bytes mean more tokens a second; small matrices stay in
+the processor's caches, and are rounded but multiplied in fp32. The model itself is left as it is.
 """
 _HEAD = (
     "",
@@ -70,24 +71,22 @@ def build(page: Page) -> None:
 
 
 def _table(cost: PrecisionCost, words: str) -> str:
-    rows = [_row(way) for way in cost.ways]
+    rows = [_row(way, cost.written) for way in cost.ways]
     by = f"Judged by {cost.tokens:,} tokens, {words}; {cost.written} tokens written. ± is a 95 % interval."
     return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
 
 
-def _row(way: InPrecision) -> list[Any]:
+def _row(way: InPrecision, written: int) -> list[Any]:
     if way.parts_at is not None:
         parts = theme.Cell(f"token {way.parts_at + 1}", way.parts_at + 1)
     else:
-        parts = theme.Cell("–" if way.name == "fp32" else "never")
+        parts = theme.Cell("–" if way.name == "fp32" else f"not in {written} tokens")
     return [
         way.name,
         theme.Cell(bytes_text(way.nbytes), way.nbytes),
         theme.Cell(f"{way.tokens_per_second:,.0f}", way.tokens_per_second),
-        theme.Cell(f"{way.loss:.4f} ± {way.margin:.4f}", way.loss),
-        "–"
-        if way.name == "fp32"
-        else theme.Cell(f"{signed(way.more, 5, plus=True)} ± {way.more_margin:.5f}", way.more),
+        theme.Cell(loss_in_words(way.loss, way.margin), way.loss),
+        "–" if way.name == "fp32" else theme.Cell(way.more_in_words, way.more),
         theme.Cell(f"{way.logit_difference:.3g}", way.logit_difference),
         parts,
     ]

@@ -241,7 +241,8 @@ def before_after(look: Look, found: Effect, listed: list[Edit], query: int) -> t
         ), f"{where}, the model as it is. Apply a change, and its bars stand beside these."
     first, then = int(found.before.argmax()), int(found.after.argmax())
     before_it, after_it = (percent(chances[first].item()) for chances in (found.before, found.after))
-    words = f"“{look.token_label(first)}” goes from {before_it} to {after_it}"
+    moved = f"goes from {before_it} to {after_it}" if before_it != after_it else f"stays at {after_it}"
+    words = f"“{look.token_label(first)}” {moved}"
     if then != first:
         words += f" and loses the lead to “{look.token_label(then)}” ({percent(found.after[then].item())})"
     figure = next_tokens(labels, after, before, names=("as it is", "with the changes"))
@@ -287,11 +288,11 @@ def costs_before(look: Look, listed: list[Edit]) -> str:
 def said_of(found: Cost, judged: str) -> str:
     """A cost as a notice. The losses have a digit more than the difference, so that these sum up to the eye."""
     margin = f" ± {found.margin:.4f} (a 95 % interval)" if math.isfinite(found.margin) else ""
+    words = f"With these changes the loss goes from {found.before:.5f} to {found.after:.5f} nats per token: that "
+    if f"{abs(found.difference):.4f}" == "0.0000":
+        return theme.notice(f"{words}is no difference to four digits, measured on {judged}.")
     sign = "costs" if found.difference > 0 else "gains"
-    words = (
-        f"With these changes the loss goes from {found.before:.5f} to {found.after:.5f} nats per token: that {sign} "
-        f"{abs(found.difference):.4f}{margin}, measured on {judged}."
-    )
+    words += f"{sign} {abs(found.difference):.4f}{margin}, measured on {judged}."
     if math.isfinite(found.margin) and abs(found.difference) <= found.margin:
         words += " That is no more than the choice of the text could make."
     return theme.notice(words, "warning" if found.difference > found.margin else "info")

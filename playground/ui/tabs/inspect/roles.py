@@ -158,7 +158,7 @@ def census(tests: HeadTests) -> str:
     """How many heads have which role."""
     roles = [role for row in tests.roles for role in row]
     counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLES.items() if role in roles)
-    return f"Of {len(roles)} {'heads' if len(roles) > 1 else 'head'} – {counts}."
+    return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
 
 
 def role_card(seen: Look, place: Place, known: Tested | None) -> str:

@@ -20,7 +20,7 @@ from ...quoted import quoted
 from ...theme import quiet
 from . import speaking, watch
 from .runs_table import kept_words, runs_table
-from .settings import FIRST_SIZE, FIRST_SOURCE, changes_text, outlook_text
+from .settings import FIRST_SOURCE, changes_text, outlook_text
 
 
 def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
@@ -32,12 +32,12 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     c |= texts.draw(limits, "What should it learn?", FIRST_SOURCE)
     c["size"] = gr.Radio(
         [(title, name) for name, title in form.SIZES.items()],
-        value=FIRST_SIZE,
+        value=form.FIRST_SIZE,
         label="Size",
         elem_classes="pills",
         elem_id="size",
     )
-    values = form.size_values(FIRST_SIZE, FIRST_SOURCE)
+    values = form.size_values(form.FIRST_SIZE, FIRST_SOURCE)
     first = values | {"source": FIRST_SOURCE, "prompt": texts.PROMPTS[FIRST_SOURCE]}
     c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")
     c["prompt"] = gr.Textbox(
@@ -53,7 +53,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         c["resume"] = gr.Button("Resume", size="md", interactive=False, min_width=90, elem_id="resume-button")
     c["why"] = gr.HTML(quiet(watch.why_asleep(opening)), padding=False, elem_id="why")
     with gr.Accordion("Advanced", open=False, elem_id="advanced"):
-        c["changes"] = gr.HTML(changes_text([], FIRST_SIZE), padding=False)
+        c["changes"] = gr.HTML(changes_text([], form.FIRST_SIZE), padding=False)
         c["reset"] = gr.Button("Reset all", size="sm")
         for group, title in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
@@ -77,7 +77,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
         c["preset_chart"] = Chart(height=240, save_name="preset-parameters", toolbar=False, visible=False)
         c["preset_table"] = gr.HTML(padding=False)
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
-    c["base"] = gr.Textbox(FIRST_SIZE, visible=False)
+    c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     return c
 

@@ -77,7 +77,7 @@ class Running(Following):
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train: check, begin or stand in line, and show the empty chart at once."""
         with in_words():
-            named = self.settings.named(values)
+            named = self.settings.suited(self.settings.named(values))
             visitor = self.page.known(values[self.page.visitor])
             source = texts.source_of(named, self.page.limits)
             spec = form.run_spec(named, source, self.page.limits)

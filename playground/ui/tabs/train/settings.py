@@ -22,7 +22,7 @@ from ...page import QUIETLY, sentence
 from ...theme import quiet
 from . import watch
 
-FIRST_SOURCE, FIRST_SIZE = "stories", "small"
+FIRST_SOURCE = "stories"
 
 
 class Settings:
@@ -76,19 +76,24 @@ class Settings:
         return suited_for(named)[0], named.get("tokenizer") or "char"
 
     def suit(self, values: dict) -> dict:
-        """One's own text is another, or is read otherwise: size and steps follow from its length. What the visitor has
-        set stays."""
-        named = self.named(values)
+        """One's own text is another, or is read otherwise: the form follows."""
+        named = self.suited(self.named(values))
         if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
             return gr.skip()
+        return self._set(named, {}) | {self.c[name]: named[name] for name in (*form.BY_NAME, "base", "suited")}
+
+    def suited(self, named: dict[str, Any]) -> dict[str, Any]:
+        """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
+        follow from the text's length, and what the visitor has set stays."""
+        if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
+            return named
         tokens, (_, last) = texts.own_tokens(named, self.limits), suited_for(named)
         by_hand = {field.name for field in form.changed(named, self._base(named))}
-        best = form.suited(None, tokens, named["tokenizer"]).size if tokens else FIRST_SIZE
+        best = form.best_size(tokens, named["tokenizer"])
         size = best if named["base"] == last else named["base"]
-        named |= {"base": size, "suited": f"{tokens} {best}"}
-        base = self._base(named)
-        out = self._set(named, {name: named[name] if name in by_hand else base[name] for name in form.BY_NAME})
-        return out | {self.c["base"]: size, self.c["suited"]: named["suited"]}
+        suited = named | {"base": size, "suited": f"{tokens} {best}"}
+        base = self._base(suited)
+        return suited | {name: base[name] for name in form.BY_NAME if name not in by_hand}
 
     def _set(self, named: dict[str, Any], values: dict[str, Any]) -> dict:
         """Outputs that put these values into the form."""
@@ -176,7 +181,7 @@ class Settings:
 def suited_for(named: dict[str, Any]) -> tuple[int, str]:
     """For how many tokens of one's own the settings were chosen last, and which size that was."""
     tokens, _, size = str(named.get("suited") or "").partition(" ")
-    return (int(tokens), size) if tokens.isdecimal() and len(tokens) < 12 else (0, FIRST_SIZE)
+    return (int(tokens), size) if tokens.isdecimal() and len(tokens) < 12 else (0, form.FIRST_SIZE)
 
 
 def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
@@ -195,7 +200,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     )
     if 0 < training.sample_every < training.steps:
         first = pace.seconds(config, training.replace(steps=training.sample_every))
-        words += f" Its first text comes after {training.sample_every:,} steps: {theme.duration(first)}."
+        after = "1 step" if training.sample_every == 1 else f"{training.sample_every:,} steps"
+        words += f" Its first text comes after {after}: {theme.duration(first)}."
     tokens, _ = suited_for(named)
     suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
     if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:

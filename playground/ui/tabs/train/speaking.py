@@ -21,8 +21,8 @@ LINES = 8
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
-    "{example}. A bit is 0.69 nats; counted in bits per character, models that read characters, pieces or words can be "
-    "compared."
+    "{example}. A bit is 0.69 nats; counted in bits per character, models that read characters or pieces can be "
+    "compared, and those that read words where no word is unknown."
 )
 
 
@@ -63,11 +63,9 @@ def standing_line(view: RunView) -> str:
         clauses = f"at step {at:,}, {clauses}"
     words = emphasised(standing(view.ladder, value, clauses))
     if math.isfinite(value):
-        bits = view.ladder.bits_per_character(value)
-        choices = view.ladder.choices(value)
         if view.ladder.floor is not None:
             words += html.escape(_too_short(view))
-        words += f' <span class="quiet">{choices[0].upper()}{choices[1:]}; {bits:.2f} bits per character.</span>'
+        words += f' <span class="quiet">{view.ladder.size_in_words(value)}</span>'
     return f'<p class="standing">{words}</p>'
 
 
