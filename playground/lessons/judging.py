@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import NotYet, Scene, Value, value_of, written
+from .facts import NotYet, Scene, Unsettled, Value, value_of, written
 from .reading import Ask, Case, Condition, Step
 
 
@@ -93,6 +93,7 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
     apart = " points" if ask.unit == "%" else unit
+    found += " %" if ask.unit == "%" else ""
     far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
 
@@ -146,7 +147,8 @@ def _times(guess: float, truth: float) -> str:
 def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
     """What a step that is done says: of the guess first, then what it shows.
 
-    Raises NotYet where the guess cannot be judged; a sentence whose facts are not there says so instead.
+    Raises NotYet where the guess cannot be judged, Unsettled where something else stands on the page; a sentence whose
+    facts are not there says so instead.
     """
     judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
     said = [judged.words] if judged else []
@@ -155,6 +157,8 @@ def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], J
             words = first(scene, group)
             if words is not None:
                 said.append(filled(scene, words))
+        except Unsettled:
+            raise
         except NotYet as problem:
             said.append(str(problem))
     return list(dict.fromkeys(said)), judged
