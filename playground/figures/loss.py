@@ -186,9 +186,10 @@ def rung_labels(
     for (name, value), place in zip(rungs, places):
         text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
         # 18 pixels of text on an axis whose ladder fills most of the height
-        touching = last is not None and abs(last - place) / span * (height - 100) < 18
-        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
         floor = name == "floor"
+        # the floor's stands on the other side of its line
+        touching = last is not None and not floor and abs(last - place) / span * (height - 100) < 18
+        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if touching and labels else 0.0
         color, side = (palette.HIGHLIGHT, "top") if floor else (palette.MUTED, "bottom")
         # curves come down to the floor, so its label stands under it
         place_of = {"x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": side, "bgcolor": palette.PAPER}

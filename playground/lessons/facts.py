@@ -21,7 +21,7 @@ from ..inspection import Look
 from ..inspection.cost import Cost, edit_cost
 from ..inspection.edits import Edit, SwitchOff, edits_tap
 from ..inspection.effect import Effect, effect
-from ..inspection.game import BIGRAM, MODEL, PERFECT, YOU, Game
+from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
@@ -573,7 +573,7 @@ FACTS: dict[str, Fact] = {
     "bits-you": Fact(_bits(YOU), digits=2),
     "bits-model": Fact(_bits(MODEL), digits=2),
     "bits-bigram": Fact(_bits(BIGRAM), digits=2),
-    "bits-perfect": Fact(_bits(PERFECT), digits=2),
+    "bits-floor": Fact(_bits(FLOOR), digits=2),
     # what precision costs
     "bits-32-bytes": Fact(_in("fp32", lambda way, _: way.nbytes)),
     "bits-8-bytes": Fact(_in("int8", lambda way, _: way.nbytes)),

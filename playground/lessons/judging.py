@@ -87,14 +87,14 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
             ask.choices, str(guess), answer if answer in ask.choices else str(_settled(scene, answer))
         )
     truth = float(value_of(scene, answer))
-    off, unit = float(guess) - truth, f" {ask.unit}" if ask.unit else ""
+    off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
+    found += unit if percent else ""
     if abs(off) <= max(ask.near, 1e-9):
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
-    apart = " points" if ask.unit == "%" else unit
-    found += " %" if ask.unit == "%" else ""
-    far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
+    times = "" if percent else _times(float(guess), truth)
+    far = f"{_number(abs(off), ask)}{' points' if percent else unit} too {'high' if off > 0 else 'low'}{times}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
 
 
