@@ -88,7 +88,10 @@ PLACES: dict[str, Place] = {
         "inspect",
         "heads",
         pattern=("#inspect-head-chart", "the head's pattern"),
-        pattern_words=("#inspect-heads :is(.section-heading p, .chart-words)", "what is said of the patterns"),
+        pattern_words=(
+            "#inspect-heads :is(.section-heading p, .chart-words):not(.receipt-paper *)",
+            "what is said of the patterns",
+        ),
         other_pattern=("#inspect-other-chart", "the pattern beside it"),
         receipt=("#inspect-heads .receipt-paper", "the receipt"),
         receipt_weight=("#inspect-heads .receipt-weight", "the weight on the receipt"),
