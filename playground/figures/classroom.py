@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from .loss import rung_labels, rung_line
 from .shapes import Figure, axis, figure, lines, names
 from .wire import escaped
 
+EMPTY = {"showticklabels": False, "showgrid": False}
 Curve = tuple[str, Sequence[tuple[int, float]]]
 """Whose it is, and its (step, validation loss)."""
 
@@ -47,14 +49,22 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
     return lines(
         traces,
         height,
-        axis("optimizer steps"),
-        axis("validation, nats per token", tickformat=".2~f", **({} if curves or rungs else {"showticklabels": False})),
+        axis("optimizer steps", **({} if curves else EMPTY)),
+        axis("validation, nats per token", tickformat=".2~f", **({} if curves else EMPTY)),
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=rung_labels(rungs, height, False),
         margin={"l": 52, "r": 20, "t": 24, "b": 44},
         showlegend=False,
         hovermode="closest",
     )
+
+
+def _around(values: Sequence[float]) -> dict[str, Any]:
+    """Of an axis: one value has its surroundings, and none has no numbers."""
+    if not values:
+        return EMPTY
+    low, high = min(values), max(values)
+    return {} if high - low > 1e-3 else {"range": [low - 0.05, high + 0.05]}
 
 
 def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
@@ -74,7 +84,8 @@ def describe_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]],
     last = [points[-1][1] for _, points in curves]
     n = len(curves)
     words = f"{n} run{'s' if n > 1 else ''}, the last of each student"
-    words += f": validation loss from {min(last):.4f} to {max(last):.4f}, median {float(np.median(last)):.4f}"
+    words += f": validation loss {f'from {min(last):.4f} to ' if n > 1 else ''}{max(last):.4f}"
+    words += f", median {float(np.median(last)):.4f}" if n > 1 else ""
     floor = dict(rungs).get("floor")
     words += f"; the floor is {floor:.4f}." if floor is not None else "."
     if left_out:
@@ -90,7 +101,7 @@ def class_spread(
     positive: bool = False,
     height: int = 340,
 ) -> Figure:
-    """A dot for every run, the mean as a line beside them, its interval as a bar where there are enough.
+    """A dot for every run; beside several their mean, with its interval as a bar where there are enough.
 
     Args:
         groups: (label, losses, whose, mean, half the interval or None).
@@ -100,7 +111,7 @@ def class_spread(
     for i, (label, losses, owners, mean, margin) in enumerate(groups):
         # side by side in the order of their losses, so that equal ones do not hide each other
         order = np.argsort(np.argsort(losses))
-        place = i - 0.3 + 0.3 * (order + 0.5) / max(len(losses), 1)
+        place = i - 0.3 + 0.3 * (order + 0.5) / len(losses) if len(losses) > 1 else [i]
         traces.append(
             {
                 "type": "scatter",
@@ -113,6 +124,8 @@ def class_spread(
                 "hovertemplate": "%{text}: %{y:.4f}<extra></extra>",
             }
         )
+        if len(losses) < 2:
+            continue
         bar = {"type": "data", "array": [round(margin or 0, 5)], "color": palette.INK, "thickness": 2, "width": 7}
         said = "mean %{y:.4f}" + (f" ± {margin:.4f}" if margin is not None else ", too few for an interval")
         if positive and margin is not None and margin > mean:
@@ -136,5 +149,5 @@ def class_spread(
         range=[-0.6, max(len(groups), 1) - 0.4],
         fixedrange=True,
     )
-    y = axis(unit, tickformat=".4~f", **({} if groups else {"showticklabels": False}))
+    y = axis(unit, tickformat=".4~f", **_around([loss for _, losses, *_ in groups for loss in losses]))
     return figure(traces, height, xaxis=x, yaxis=y, margin={"l": 62, "r": 12, "t": 16, "b": 44})

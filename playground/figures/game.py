@@ -9,12 +9,12 @@ import numpy as np
 from . import palette
 from .shapes import Figure, axis, line, lines
 
-_DASHES = {"bigram": "dash", "perfect": "dot"}
+_DASHES = {"bigram": "dash", "floor": "dot"}
 
 
 def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:
-    """Bits paid so far by each player (you, model, bigram, perfect), from 0 before the first bet."""
-    colors = {"you": palette.INK, "bigram": palette.FAINT, "perfect": palette.HIGHLIGHT}
+    """Bits paid so far by each player (you, model, bigram, floor), from 0 before the first bet."""
+    colors = {"you": palette.INK, "bigram": palette.FAINT, "floor": palette.HIGHLIGHT}
     traces = []
     for player, costs in bits.items():
         total = np.concatenate(([0.0], np.cumsum(costs)))

@@ -33,7 +33,7 @@ PART = 5000
 """Tokens of a long held-out text in which a beginning is looked for."""
 ENOUGH = 10
 """Bets from which on the players are compared."""
-YOU, BIGRAM, MODEL, PERFECT = "you", "bigram", "model", "perfect"
+YOU, BIGRAM, MODEL, FLOOR = "you", "bigram", "model", "floor"
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def in_words(game: Game) -> str:
     if (n < ENOUGH and not game.over) or not n:
         return ""
     means = {player: float(game.bits(player).mean()) for player in game.players}
-    named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", PERFECT: "perfect"}
+    named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the floor"}
     said = ", ".join(f"{name} {means[player]:.2f}" for player, name in named.items() if player in means)
     words = f"Bits per token after {n} bets: {said}. "
     guessing = math.log2(game.vocab_size)
@@ -267,8 +267,8 @@ def in_words(game: Game) -> str:
     elif math.isfinite(margin):
         words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
         words += f"{n} bets are too few to say who guesses better."
-    if PERFECT in means and min(means.values()) < means[PERFECT] - 0.005:
-        words += " Who is below perfect had luck: over many bets nobody stays there."
+    if FLOOR in means and min(means.values()) < means[FLOOR] - 0.005:
+        words += " Who is below the floor had luck: over many bets nobody stays there."
     return words
 
 

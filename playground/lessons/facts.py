@@ -19,8 +19,9 @@ from ..decoding import SamplingConfig, count_projections, generate
 from ..decoding.sampling import probabilities
 from ..inspection import Look
 from ..inspection.cost import Cost, edit_cost
-from ..inspection.edits import SwitchOff
-from ..inspection.game import BIGRAM, MODEL, PERFECT, YOU, Game
+from ..inspection.edits import Edit, SwitchOff, edits_tap
+from ..inspection.effect import Effect, effect
+from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
@@ -41,6 +42,10 @@ class NotYet(ValueError):
     """Something that a fact is about is not there yet; the sentence says what to do."""
 
 
+class Unsettled(NotYet):
+    """What stands on the page just now is not what a step is about: nothing of it is said before it is."""
+
+
 def _absent(*_: Any) -> Any:
     raise NotYet("That is not at hand here.")
 
@@ -56,6 +61,8 @@ class Scene:
     look: Callable[[], Look] = _absent
     place: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Layer, head, query and key that are chosen in Inspect."""
+    edits: Callable[[], list[Edit]] = _absent
+    """The changes in force."""
     held_out: Callable[[Look], Any] = _absent
     """Windows and targets to judge a change by."""
     role: Callable[[Look], str] = _absent
@@ -336,6 +343,28 @@ def _cost_margin(scene: Scene, _: str) -> float:
     return margin
 
 
+def _effect(scene: Scene) -> tuple[Look, Effect]:
+    """What the changes in force do to the prediction after the token that asks."""
+    look, _layer, _head, query, _key = _looked(scene)
+    listed = scene.edits()
+    if not listed:
+        raise NotYet("Nothing is changed yet: press “Apply”.")
+    return look, effect(look.model, torch.tensor([look.ids]), edits_tap(listed, look.config), query)
+
+
+def _expects(scene: Scene, _: str) -> str:
+    look, found = _effect(scene)
+    return look.token_label(int(found.before.argmax()))
+
+
+def _expected(which: str) -> Callable[[Scene, str], float]:
+    def find(scene: Scene, _: str) -> float:
+        found = _effect(scene)[1]
+        return 100 * float(getattr(found, which)[int(found.before.argmax())])
+
+    return find
+
+
 def _appeared(name: str) -> Callable[[Scene, str], Value]:
     def find(scene: Scene, _: str) -> Value:
         found = scene.appeared(scene.look())
@@ -507,6 +536,10 @@ FACTS: dict[str, Fact] = {
     "weight": Fact(_of_receipt("weight"), digits=4),
     "weight-percent": Fact(lambda scene, _: 100 * _receipt(scene).weight, digits=1),
     "hand-difference": Fact(lambda scene, _: f"{_receipt(scene).largest_difference:.1e}"),
+    "expects": Fact(_expects),
+    "expects-before": Fact(_expected("before"), digits=1),
+    "expects-after": Fact(_expected("after"), digits=1),
+    "moved": Fact(lambda scene, _: _effect(scene)[1].divergence),
     "head-cost": Fact(lambda scene, _: _cost(scene).difference),
     "head-cost-size": Fact(lambda scene, _: abs(_cost(scene).difference)),
     "head-cost-margin": Fact(_cost_margin),
@@ -540,7 +573,7 @@ FACTS: dict[str, Fact] = {
     "bits-you": Fact(_bits(YOU), digits=2),
     "bits-model": Fact(_bits(MODEL), digits=2),
     "bits-bigram": Fact(_bits(BIGRAM), digits=2),
-    "bits-perfect": Fact(_bits(PERFECT), digits=2),
+    "bits-floor": Fact(_bits(FLOOR), digits=2),
     # what precision costs
     "bits-32-bytes": Fact(_in("fp32", lambda way, _: way.nbytes)),
     "bits-8-bytes": Fact(_in("int8", lambda way, _: way.nbytes)),

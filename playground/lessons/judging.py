@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import NotYet, Scene, Value, value_of, written
+from .facts import NotYet, Scene, Unsettled, Value, value_of, written
 from .reading import Ask, Case, Condition, Step
 
 
@@ -87,13 +87,14 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
             ask.choices, str(guess), answer if answer in ask.choices else str(_settled(scene, answer))
         )
     truth = float(value_of(scene, answer))
-    off, unit = float(guess) - truth, f" {ask.unit}" if ask.unit else ""
+    off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
+    found += unit if percent else ""
     if abs(off) <= max(ask.near, 1e-9):
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
-    apart = " points" if ask.unit == "%" else unit
-    far = f"{_number(abs(off), ask)}{apart} too {'high' if off > 0 else 'low'}{_times(float(guess), truth)}"
+    times = "" if percent else _times(float(guess), truth)
+    far = f"{_number(abs(off), ask)}{' points' if percent else unit} too {'high' if off > 0 else 'low'}{times}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
 
 
@@ -146,7 +147,8 @@ def _times(guess: float, truth: float) -> str:
 def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
     """What a step that is done says: of the guess first, then what it shows.
 
-    Raises NotYet where the guess cannot be judged; a sentence whose facts are not there says so instead.
+    Raises NotYet where the guess cannot be judged, Unsettled where something else stands on the page; a sentence whose
+    facts are not there says so instead.
     """
     judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
     said = [judged.words] if judged else []
@@ -155,6 +157,8 @@ def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], J
             words = first(scene, group)
             if words is not None:
                 said.append(filled(scene, words))
+        except Unsettled:
+            raise
         except NotYet as problem:
             said.append(str(problem))
     return list(dict.fromkeys(said)), judged

@@ -69,6 +69,8 @@ class Ask:
     """How far off counts as right."""
     start: str = ""
     """Of a curve: the fact or number where it begins."""
+    covers: tuple[str, ...] = ()
+    """Names in PLACES: where the answer stands, covered until the guess."""
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,10 @@ def _sets(sets: dict, where: str) -> dict[str, Any]:
             raise LessonError(f"{where}: there is no control called “{name[:40]}” to set; there are {', '.join(SETS)}")
         if name == "train.text" and isinstance(value, list):
             sets[name] = value = "\n".join(map(str, value))
+        if name == "model" and isinstance(value, list):
+            if not 1 <= len(value) <= 4 or not all(isinstance(model, str) for model in value):
+                raise LessonError(f"{where}: “model” is one name, or up to four to take the first of that is there")
+            continue
         if not isinstance(value, (str, int, float, bool)):
             raise LessonError(f"{where}: “{name}” can be set to words, a number, true or false only")
         known = {"tab": TABS, "view": VIEWS}.get(name)
@@ -269,6 +275,10 @@ def _ask(given: _Table, runs: frozenset[str]) -> Ask:
     if len(kinds) != 1:
         raise LessonError(f"{given.where} needs one of “choices”, “number” and “curve”")
     kind, question = kinds[0], given.words("question", SENTENCES)
+    covers = tuple(map(str, given.take("covers", list, [])))
+    for place in covers:
+        if place not in PLACES:
+            raise LessonError(f"{given.where}: there is no place called “{place[:40]}” to cover")
     right = _cases(given.take("right", (str, int, float, list)), given.where, "is", runs)
     if kind == "choices":
         choices = given.take("choices", dict)
@@ -278,7 +288,7 @@ def _ask(given: _Table, runs: frozenset[str]) -> Ask:
             if case.says not in choices and case.says != "unclear" and not is_fact(case.says, runs):
                 raise LessonError(f"{given.where}: “{case.says[:40]}” is none of its choices, nor “unclear”")
         given.is_empty()
-        return Ask(question, "choice", right, choices=choices)
+        return Ask(question, "choice", right, choices=choices, covers=covers)
     scale = _Table(given.take(kind, dict), f"{given.where}, its scale")
     ask = Ask(
         question,
@@ -290,6 +300,7 @@ def _ask(given: _Table, runs: frozenset[str]) -> Ask:
         unit=scale.words("unit", 30, ""),
         near=scale.number("near", 0.0),
         start=str(scale.take("start", (str, int, float))) if kind == "curve" else "",
+        covers=covers,
     )
     if not ask.least < ask.most or not 0 < ask.step <= ask.most - ask.least or ask.near < 0:
         raise LessonError(f"{given.where}: the scale has to go up, in steps that fit into it")

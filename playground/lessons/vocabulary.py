@@ -32,9 +32,12 @@ PLACES: dict[str, Place] = {
         source=("#source", "what it should learn"),
         size=("#size", "the size"),
         curve=("#curve", "the loss curve"),
+        curve_words=("#curve .chart-words", "what is said of the curve"),
         run=("#status", "the run's numbers"),
         ladder=("#rungs", "the ladder under the curve"),
         samples=("#samples", "what it writes"),
+        skill=("#skill", "how much of it is right"),
+        next_tokens=("#predictions", "what comes next"),
         talk=("#talk", "the button “Talk to it”"),
         use_best=("#use-best", "the button “Use step …”"),
         own_text=("#text", "your own text"),
@@ -48,6 +51,7 @@ PLACES: dict[str, Place] = {
         temperature=("#generate-temperature", "the temperature"),
         same_again=("#same-again", "“The same again”"),
         choice=("#choice-chart", "the choice behind a token"),
+        choice_table=("#choice-table", "its table"),
     ),
     **_places(
         "generate",
@@ -55,6 +59,7 @@ PLACES: dict[str, Place] = {
         bets=("#game-board", "the text to bet on"),
         last_bet=("#game-result", "what came, and what it cost"),
         bits=("#game-chart", "the curve of bits"),
+        bets_summary=("#game-summary", "the summary of the bets"),
     ),
     **_places(
         "generate",
@@ -74,6 +79,7 @@ PLACES: dict[str, Place] = {
         fold="fold-precision",
         measure_precision=("#measure-precision", "the button “Measure this model in all three”"),
         precisions=("#precision-table", "fp32, bf16 and int8 beside each other"),
+        precision_words=("#precision-said", "what is said of them"),
         levels=("#precision-levels", "the weights on their levels"),
         number_receipt=("#precision-receipt", "the receipt of one number"),
     ),
@@ -82,7 +88,13 @@ PLACES: dict[str, Place] = {
         "inspect",
         "heads",
         pattern=("#inspect-head-chart", "the head's pattern"),
+        pattern_words=(
+            "#inspect-heads :is(.section-heading p, .chart-words):not(.receipt-paper *)",
+            "what is said of the patterns",
+        ),
+        other_pattern=("#inspect-other-chart", "the pattern beside it"),
         receipt=("#inspect-heads .receipt-paper", "the receipt"),
+        receipt_weight=("#inspect-heads .receipt-weight", "the weight on the receipt"),
     ),
     **_places(
         "inspect",
@@ -93,6 +105,7 @@ PLACES: dict[str, Place] = {
         measure_cost=("#edit-measure", "the button “Measure the cost”"),
         cost=("#edit-cost", "what it costs"),
         undo=("#edit-clear", "the button “Undo all”"),
+        worth=("#edit-map", "what each part is worth"),
     ),
     **_places(
         "inspect",
@@ -140,7 +153,8 @@ _RUN = (
     "eval_every sample_every patience batch_size"
 )
 SETS = (
-    *("tab", "view", "model", "balance.steps", "inspect.prompt"),
+    *("tab", "view", "model", "balance.steps"),
+    *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key")),
     *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens")),
     *(f"train.{name}" for name in _RUN.split()),
 )

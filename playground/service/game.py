@@ -18,8 +18,8 @@ from ..data.languages import ExactModel
 from ..inspection.game import (
     BIGRAM,
     CHIPS,
+    FLOOR,
     MODEL,
-    PERFECT,
     SPREAD,
     Game,
     counted_bets,
@@ -138,7 +138,7 @@ class Games:
             others = {BIGRAM: counted_bets(table.bigram, known), MODEL: model_bets(checkpoint.model, known)}
             if table.exact is not None:
                 unused = game.vocab_size - table.exact.vocab_size
-                others[PERFECT] = np.pad(exact_bets(table.exact, known), (0, unused), constant_values=-np.inf)
+                others[FLOOR] = np.pad(exact_bets(table.exact, known), (0, unused), constant_values=-np.inf)
             game.settle(bet, others, chosen)
             return _position(seat, table, checkpoint.tokenizer)
 

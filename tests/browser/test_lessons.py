@@ -24,6 +24,7 @@ BRINGS = {
     "followed token": "#routing-text [data-token='5']",
 }
 """What to press so that a place changes; a place itself where it is not listed."""
+LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
 SHOTS = os.environ.get("LESSON_SHOTS")
 
 
@@ -98,7 +99,10 @@ def walk(page, lesson: Lesson) -> None:
     for i, step in enumerate(lesson.steps):
         page.wait_for_selector(f".lesson-name span:has-text('step {i + 1} of {len(lesson.steps)}')")
         if step.ask is not None:
+            covered = ", ".join(PLACES[name].selector for name in step.ask.covers)
+            assert all(look == "hidden" for look in page.evaluate(LOOKS, covered)), step.id
             guess(page, step)
+            assert all(look == "visible" for look in page.evaluate(LOOKS, covered)), step.id
         if step.done and not page.locator(".lesson-told").count():
             do(page, step)
         page.wait_for_selector(".lesson-told")
@@ -110,6 +114,7 @@ def walk(page, lesson: Lesson) -> None:
             page.click(".lesson-next")
     page.click(".lesson [data-do=close]")
     page.wait_for_selector(".lesson-list summary")
+    assert "✓ done" in page.locator(f".lesson-list [data-lesson={lesson.id}]").text_content()
 
 
 def test_a_lesson_is_found_again(address, open_page):

@@ -21,9 +21,11 @@ def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
 
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
-    figure = class_spread([("small", (2.0, 2.2, 2.1), ("A", "B", "C"), 2.1, 0.25), ("tiny", (3.0,), ("D",), 3.0, None)])
-    dots, mean, _, single = figure["data"]
+    pair, alone = ("wide", (2.5, 2.7), ("D", "E"), 2.6, None), ("tiny", (3.0,), ("F",), 3.0, None)
+    figure = class_spread([("small", (2.0, 2.2, 2.1), ("A", "B", "C"), 2.1, 0.25), pair, alone])
+    dots, mean, _, single, last = figure["data"]
     assert mean["error_y"]["array"] == [0.25] and mean["y"] == [2.1] and "error_y" not in single
+    assert last["y"] == [3.0] and class_spread([alone])["layout"]["yaxis"]["range"] == [2.95, 3.05]
     assert sorted(zip(dots["x"], dots["y"]), key=lambda point: point[1]) == sorted(zip(dots["x"], dots["y"]))
     (_, low) = class_spread([("near nothing", (0.0, 0.1, 0.2), ("A", "B", "C"), 0.1, 0.25)], positive=True)["data"]
     assert low["error_y"]["arrayminus"] == [0.1] and "interval from 0 to 0.3500" in low["hovertemplate"]

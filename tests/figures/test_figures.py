@@ -76,7 +76,7 @@ FIGURES = {
     "token times": kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1, 2], [1.0, 2.0]),
     "cache growth": kv_cache.cache_growth([1, 2], [4096, 8192]),
     "projections": kv_cache.projection_bars(24, 54),
-    "game": bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "perfect")}),
+    "game": bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),

@@ -12,8 +12,8 @@ from playground.inspection.game import (
     BIGRAM,
     CHIPS,
     ENOUGH,
+    FLOOR,
     MODEL,
-    PERFECT,
     ROUNDS,
     SPREAD,
     YOU,
@@ -91,7 +91,7 @@ def test_a_passage_is_unseen_text_of_which_a_bet_knows_what_stands_before(name, 
 def test_perfect_is_the_floor_and_nobody_beats_it_in_the_long_run(unit):
     corpus = corpus_from_language("addition", n_characters=40_000, n_validation=3000, unit=unit)
     exact, bigram = corpus.exact_model(), corpus._guesser().shorter(2)
-    paid = {BIGRAM: 0.0, PERFECT: 0.0}
+    paid = {BIGRAM: 0.0, FLOOR: 0.0}
     for seed in range(3):
         text = passage(corpus, 64, seed)
         for n, (_, place) in enumerate(text.asked):
@@ -100,9 +100,9 @@ def test_perfect_is_the_floor_and_nobody_beats_it_in_the_long_run(unit):
             assert np.exp2(bets).sum() == pytest.approx(1.0)
             window = np.array([[*known, token]])
             assert -bets[token] * math.log(2) == pytest.approx(exact.losses(window)[0, -1])
-            paid[PERFECT] -= bets[token]
+            paid[FLOOR] -= bets[token]
             paid[BIGRAM] -= math.log2(bigram.next_token(known)[token])
-    assert paid[PERFECT] < paid[BIGRAM]
+    assert paid[FLOOR] < paid[BIGRAM]
 
 
 def test_the_model_bets_its_softmax_on_the_processor_in_float32():

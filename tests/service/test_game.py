@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from playground.data import build_tokenizer, corpus_from_language
-from playground.inspection.game import BIGRAM, MODEL, PERFECT, YOU, Passage
+from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
 from playground.service.game import Games
 from playground.service.limits import STAKES, TYPED
@@ -60,7 +60,7 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     game.rounds.clear()
     game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.asked)
     again = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
-    assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, PERFECT}
+    assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
     assert bets[YOU].bits == pytest.approx(math.log2(made.config.vocab_size))
 
 

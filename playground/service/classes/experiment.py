@@ -151,7 +151,7 @@ def _value(card: RunCard, name: str) -> object:
 def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
     if thing == "size":
         return f"{card.model.n_layers} layers of {card.model.d_model}, {report.n_parameters:,} parameters"
-    return report.text if thing == "text" else "the class's run"
+    return report.text if thing == "text" else "the class's settings"
 
 
 def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:

@@ -119,5 +119,6 @@ def _thinned(points: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
 
 def _beginning(text: str) -> str:
     """One line of it, without what is not to be seen."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    # U+FFFD stands for what no token of the model spells
+    line = " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in text).split())
     return line if len(line) <= MODEL_SENTENCE else line[: MODEL_SENTENCE - 1].rstrip() + "…"

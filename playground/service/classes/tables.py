@@ -7,22 +7,22 @@ import io
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
-from .house import Classes, Klass
+from .house import Classes, Klass, card_from
 from .speedrun import entries
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:
     """A row for every run, and one for every student without any."""
     head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
-            "state", "validation loss", "floor", "above the floor", "parameters", "training FLOPs",
+            "state", "validation loss", "floor", "above the floor", "size", "parameters", "training FLOPs",
             "training seconds", "it wrote")  # fmt: skip
     rows = []
     for student in classes.students(klass):
         who = (student.number, student.name, _at(student.joined), student.lesson, student.step, student.steps)
         for run in student.runs:
             r = run.report
-            rows.append((*who, r.text, r.seed, r.step, r.planned, r.state, r.loss, r.floor, r.above, r.n_parameters,
-                         r.flops, r.seconds, r.said))  # fmt: skip
+            rows.append((*who, r.text, r.seed, r.step, r.planned, r.state, r.loss, r.floor, r.above,
+                         _size(run.letters), r.n_parameters, r.flops, r.seconds, r.said))  # fmt: skip
         if not student.runs:
             rows.append(who)
     return _csv(head, rows)
@@ -59,6 +59,12 @@ def _cell(value: object) -> object:
     ):
         return f"'{value}"
     return "" if value is None else value
+
+
+def _size(letters: str) -> str:
+    """Layers and width."""
+    card = card_from(letters)
+    return f"{card.model.n_layers} layers of {card.model.d_model}" if card else ""
 
 
 def _at(seconds: float) -> str:

@@ -9,6 +9,8 @@ let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
 let pressed = 0, before = null, heard = null, touched = 0, told = 0;
+const TICKS = "transformer-playground-lesson-ticks"; // in localStorage: steps done by lesson, for the list of a page that asks nothing
+const hidden = document.head.appendChild(document.createElement("style"));
 
 const ask = (what) => {
   if (!asking) send(what, 3);
@@ -57,15 +59,15 @@ function show(value) {
   const ticked = Boolean(box.querySelector(".lesson-told"));
   shown = value;
   localStorage[value.open ? "setItem" : "removeItem"](OPEN, "yes");
-  for (const button of list.querySelectorAll("[data-lesson]")) {
-    const steps = button.querySelector("[data-steps]"), done = value.ticks[button.dataset.lesson] ?? 0;
-    steps.textContent = done ? `${done} of ${steps.dataset.steps} done` : "";
-    button.toggleAttribute("aria-current", button.dataset.lesson === value.open);
-  }
+  localStorage.setItem(TICKS, JSON.stringify(value.ticks));
+  tick(value.ticks);
+  cover(value.covers ?? []);
   box.hidden = !value.html;
   const asked = Boolean(box.querySelector(".lesson-ask"));
   const draft = same && box.querySelector(".lesson-ask") ? guessed() : null;
+  const scrolled = same ? body()?.scrollTop : 0;
   box.innerHTML = value.html;
+  if (scrolled && body()) body().scrollTop = scrolled;
   box.classList.toggle("lesson-folded", Boolean(value.folded));
   if (draft !== null) restore(draft);
   box.querySelectorAll(".lesson-curve").forEach(draw);
@@ -74,6 +76,7 @@ function show(value) {
     pressed = 0;
     before = null;
     heard = null;
+    touched = performance.now(); // what a step sets takes a while to be drawn
   }
   outline();
   if (value.html) list.open = false;
@@ -82,8 +85,43 @@ function show(value) {
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
-  if (same && !ticked && box.querySelector(".lesson-told")) setTimeout(() => reveal(false), 400);
+  const answer = box.querySelector(".lesson-told");
+  if (same && !ticked && answer) {
+    body().scrollTop += answer.getBoundingClientRect().top - body().getBoundingClientRect().top;
+    setTimeout(() => reveal(false), 400);
+  }
 }
+const body = () => box.querySelector(".lesson-step");
+
+function tick(ticks) {
+  for (const button of list.querySelectorAll("[data-lesson]")) {
+    const steps = button.querySelector("[data-steps]"), all = Number(steps.dataset.steps), done = Math.min(ticks[button.dataset.lesson] ?? 0, all);
+    steps.textContent = done === all ? "✓ done" : done ? `${done} of ${all} done` : "";
+    button.toggleAttribute("aria-current", button.dataset.lesson === shown?.open);
+  }
+}
+
+// A rule, not a mark on what is there now: it holds for whatever gradio draws anew.
+function cover(selectors) {
+  const all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
+  const rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
+    ${of("::after")} { content: "after your guess"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
+    overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
+    background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }`;
+  if (hidden.textContent === rule) return;
+  hidden.textContent = rule;
+  before = null; // what stood behind it has not changed by coming to light
+}
+
+// The strip stays over the page: nothing is scrolled under it, and where it grows it makes room for what it points at.
+let height = 0;
+new ResizeObserver(() => {
+  const now = box.hidden ? 0 : box.offsetHeight, grown = now - height;
+  height = now;
+  document.documentElement.style.scrollPaddingTop = now ? now + 16 + "px" : "";
+  const over = outlined && visible(outlined) ? box.getBoundingClientRect().bottom + 8 - outlined.getBoundingClientRect().top : 0;
+  if (over > 0 && over <= grown + 8) scrollBy(0, -over);
+}).observe(box);
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
 function outline() {
@@ -100,7 +138,7 @@ function reveal(focus, tries = 20) {
   const node = find(shown.point.at);
   if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));
   outline();
-  const top = element.getBoundingClientRect().height + 16, there = node.getBoundingClientRect();
+  const top = box.offsetHeight + 16, there = node.getBoundingClientRect();
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
   const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
@@ -127,17 +165,21 @@ function said() {
   range.setAttribute("aria-valuetext", words);
 }
 
+const TOP = 8, BOTTOM = 102, SKETCH = 120; // of its axis, and its height
+
 function draw(svg) {
-  const { low, high, start, guess, truth } = Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, Number(value)]));
-  const y = (value) => 110 - (100 * (value - low)) / (high - low || 1);
-  const line = (end) => "M" + Array.from({ length: 41 }, (_, i) => `${8 + 7.2 * i} ${y(end + (start - end) * Math.exp(-i / 7) * (1 - i / 40)).toFixed(1)}`).join("L");
+  const { low, high, start, guess, truth, steps } = Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, Number(value)]));
+  const y = (value) => BOTTOM - ((BOTTOM - TOP) * (value - low)) / (high - low || 1);
+  const line = (end) => "M" + Array.from({ length: 41 }, (_, i) => `${56 + 6 * i} ${y(end + (start - end) * Math.exp(-i / 7) * (1 - i / 40)).toFixed(1)}`).join("L");
   const range = svg.closest("form")?.querySelector("input[type=range]");
-  const parts = [['M8 6V112H312', "axis"]];
+  const marks = [low, (low + high) / 2, high], parts = [[`M54 ${TOP}V${BOTTOM}H312` + marks.map((value) => `M50 ${y(value)}h4`).join(""), "axis"]];
   if (range) parts.push([line(Number(range.value)), "guess"]);
   if (guess !== undefined) parts.push([line(guess), "guess"]);
   if (truth !== undefined) parts.push([line(Math.min(Math.max(truth, low), high)), "truth"]);
   const ends = [range && [Number(range.value), "guess", "drag"], guess !== undefined && [guess, "guess", "you"], truth !== undefined && [Math.min(Math.max(truth, low), high), "truth", "model"]].filter(Boolean);
   svg.innerHTML = parts.map(([d, name]) => `<path class="${name}" d="${d}"/>`).join("") +
+    marks.map((value) => `<text class="number" x="47" y="${y(value) + 4}" text-anchor="end">${value}${value === high && svg.dataset.unit ? " " + svg.dataset.unit : ""}</text>`).join("") +
+    `<text class="number" x="54" y="119">${steps ? "step 0" : "start"}</text><text class="number" x="312" y="119" text-anchor="end">${steps ? "step " + steps : "end"}</text>` +
     ends.map(([value, name], i) => `<circle class="${name}" cx="296" cy="${y(value).toFixed(1)}" r="${i || !range ? 4 : 7}"/>`).join("") +
     ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="286" y="${(y(value) + (i ? 14 : -8)).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
 }
@@ -152,7 +194,7 @@ box.addEventListener("pointerdown", (event) => {
   const range = svg.closest("form").querySelector("input[type=range]");
   const move = ({ clientY }) => {
     const { top, height } = svg.getBoundingClientRect(), { low, high } = svg.dataset;
-    range.value = Number(low) + ((110 - (120 * (clientY - top)) / height) / 100) * (high - low);
+    range.value = Number(low) + ((BOTTOM - (SKETCH * (clientY - top)) / height) / (BOTTOM - TOP)) * (high - low);
     said();
     draw(svg);
   };
@@ -217,6 +259,10 @@ setInterval(() => {
 }, 400);
 
 // ---- a page that opens ------------------------------------------------------------------------------------------------------
+
+try {
+  tick(JSON.parse(localStorage.getItem(TICKS)) ?? {});
+} catch {} // nobody has done one here
 
 let loaded = 0;
 window.playgroundLessons = {

@@ -39,6 +39,10 @@ _SAVE = """(text) => {
   document.body.append(link); link.click(); link.remove();
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }"""
+# its code leaves the address, so that a reload does not look for it
+_GONE = """() => {
+  if (!document.querySelector('#class-head .class-head')) history.replaceState(null, '', location.pathname);
+}"""
 _SURE = """(sure, ...who) => [confirm('QUESTION') ? 'sure' : '', ...who]"""
 _SURE_TO_DELETE = _SURE.replace(
     "QUESTION", "Delete this class with all names, runs and answers, for good? Save them as CSV first."
@@ -77,7 +81,10 @@ def build(page: Page) -> dict[str, Any]:
                         padding=False)  # fmt: skip
                 b["curves"] = Chart(height=340, save_name="class-curves", elem_id="class-curves")
             with gr.Column(min_width=320, elem_classes="card"):
-                words = "Complete runs that differ from the class’s in one thing. The bar is the mean’s 95 % interval."
+                words = (
+                    "Complete runs that differ from the class’s in one thing: a dot each. The diamond is the mean of "
+                    "several, its bar the 95 % interval, from three on."
+                )
                 gr.HTML(theme.heading("What one change does", words), padding=False)
                 b["thing"] = gr.Radio(list(THINGS), value="seed", label="What was changed", elem_classes="pills",
                                       elem_id="class-thing")  # fmt: skip
@@ -122,7 +129,8 @@ class Boards:
             saved = b[name].click(self._saver(name, table), key, b["file"], **QUIETLY)
             saved.success(None, b["file"], None, js=_SAVE)
         gone = [b["head"], b["table"], b["curves"], b["spread"], b["entries"], b["seen"], b["timer"]]
-        b["delete"].click(self.delete, [b["sure"], *key], gone, js=_SURE_TO_DELETE, **QUIETLY)
+        deleted = b["delete"].click(self.delete, [b["sure"], *key], gone, js=_SURE_TO_DELETE, **QUIETLY)
+        deleted.success(None, b["head"], None, js=_GONE)
         b["end"].click(self.end, [b["sure"], *key], b["seen"], js=_SURE_TO_END, **QUIETLY)
 
     def open(self, code: Any, secret: Any, request: gr.Request) -> dict:

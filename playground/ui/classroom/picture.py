@@ -76,7 +76,10 @@ def run_in_words(klass: Klass, number: int = 0) -> str:
     text, size = texts.SOURCES.get(spec.source.kind, spec.source.kind), form.size_of(_values(spec))
     shape = form.SIZES.get(size, f"{spec.model.n_layers} layers of width {spec.model.d_model}")
     text = "the class's own text" if spec.source.text else text
-    return f"{text}, {shape}, {spec.training.steps:,} steps, seed {spec.training.seed}."
+    seed = f"seed {spec.training.seed}"
+    if klass.changes == "seed" and not number:
+        seed += " + the student’s number"
+    return f"{text}, {shape}, {spec.training.steps:,} steps, {seed}."
 
 
 def _values(spec: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Students:
     def outputs(self) -> list[Any]:
         """All that joining changes."""
         s, j = self.s, self.j
-        strip = [s[name] for name in ("box", "said", "enter", "joined", "lesson", "seen", "timer")]
+        strip = [s[name] for name in ("box", "said", "set", "enter", "leave", "joined", "lesson", "seen", "timer")]
         return [*strip, j["note"], j["code"], self.fold]
 
     def connect(self) -> None:
@@ -97,8 +97,8 @@ class Students:
         s["enter"].click(self.enter, [page.visitor, page.model], [s["said"], s["seen"]], **QUIETLY)
         leave = s["leave"].click(self.leave, [s["sure"], page.visitor], self.outputs, js=_SURE_TO_LEAVE, **QUIETLY)
         leave.success(None, s["joined"], None, js=_LEFT)
-        s["timer"].tick(self.look, [page.visitor, s["seen"]], [s["box"], s["said"], s["enter"], s["seen"], s["timer"]],
-                        **QUIETLY)  # fmt: skip
+        looked = [s[name] for name in ("box", "said", "set", "enter", "leave", "seen", "timer")]
+        s["timer"].tick(self.look, [page.visitor, s["seen"]], [*looked, self.fold], **QUIETLY)
 
     # ---- what students press -----------------------------------------------------------------------------------------
 
@@ -165,9 +165,10 @@ class Students:
             gone = theme.notice("Your class is not there any more: its teacher deleted it, or it ended long ago.")
             return {
                 s["said"]: gone,
-                s["enter"]: gr.Button(visible=False),
+                **dict.fromkeys((s["set"], s["enter"], s["leave"]), gr.Button(visible=False)),
                 s["seen"]: "",
                 s["timer"]: gr.Timer(active=False),
+                self.fold: gr.Accordion(visible=True),
             }
         return gr.skip() if out[s["seen"]] == seen else out
 
@@ -179,6 +180,7 @@ class Students:
         return self._said(member) | {
             s["box"]: gr.Column(visible=True), s["joined"]: member.klass.code, s["lesson"]: member.klass.lesson,
             s["timer"]: gr.Timer(active=True),
+            s["set"]: gr.Button(visible=bool(member.klass.letters)), s["leave"]: gr.Button(visible=True),
             s["enter"]: gr.Button(visible=member.klass.target is not None and not member.klass.ended),
             self.fold: gr.Accordion(open=False), self.j["note"]: "", self.j["code"]: "",
         }  # fmt: skip

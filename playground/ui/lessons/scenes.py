@@ -9,15 +9,16 @@ from ...inspection import Look
 from ...inspection.game import Game
 from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance
-from ...lessons.facts import NotYet, Scene
+from ...lessons.facts import NotYet, Scene, Unsettled
 from ...lessons.progress import Progress
-from ...lessons.reading import Lesson
+from ...lessons.reading import Lesson, Step
 from ...service.balance import BalanceJob, BalanceView
 from ...service.precision import seen
 from ...service.run_job import RunJob
 from ...service.views import PairView, RunView
 from ...storage import Checkpoint
 from ..page import Page
+from ..tabs.inspect.edit import parsed
 from ..tabs.inspect.looks import Looks
 from ..tabs.inspect.place import whole
 from ..tabs.inspect.replay import replay_of
@@ -35,19 +36,31 @@ class Scenes:
     def __init__(self, page: Page, controls: Mapping[str, Any]):
         self.page, self.controls, self.looks = page, controls, Looks(page)
         self.pair_of, self.looked_at = page.shared("moe.pair")
-        self.subject = page.shared("inspect.subject")
-        self.inputs = {page.visitor, page.model, self.subject, self.looked_at, *controls.values()}
+        self.subject, self.drawn = page.shared("inspect.subject"), page.shared("inspect.seen")
+        self.inputs = {page.visitor, page.model, self.subject, self.drawn, self.looked_at, *controls.values()}
 
-    def scene(self, lesson: Lesson, progress: Progress, values: dict) -> Scene:
-        """What this visitor has at the moment."""
+    def scene(self, lesson: Lesson, step: Step, progress: Progress, values: dict) -> Scene:
+        """What this visitor has at the moment, at a step. Of another model than the step's nothing is said."""
         page, visitor, model = self.page, values[self.page.visitor], values[self.page.model]
+        about = self.model_of(step, lesson, progress, visitor)
+
+        def chosen() -> Checkpoint:
+            if about not in (None, model):
+                raise Unsettled("This step is about another model than the one that is chosen: press “Show me where”.")
+            return page.registry.get(model, visitor)
+
+        def look() -> Look:
+            chosen()
+            if str(values[self.drawn] or "").split(" ")[0] not in ("", str(model)):
+                raise Unsettled("Wait a moment: Inspect is drawing this model.")
+            return self.looks.look(visitor, model, value("inspect.prompt"), example=values[self.subject])
 
         def value(name: str) -> Any:
             return values.get(self.controls.get(name))
 
         def run(name: str) -> tuple[RunView, Checkpoint | None]:
             if name == "chosen":
-                checkpoint = page.registry.get(model, visitor)
+                checkpoint = chosen()
                 job = page.board.find(visitor, model)
                 return (job.view() if job else RunView.of_checkpoint(model, checkpoint)), checkpoint
             jobs = self.runs(lesson, name, progress, visitor)
@@ -72,13 +85,14 @@ class Scenes:
             return replay_of(look).appearance(HABIT)
 
         def game() -> Game:
+            chosen()
             found = page.shared("generate.games").seen(visitor)
             if found is None:
                 raise NotYet("Open the game first.")
             return found
 
         def precision() -> PrecisionCost:
-            found = seen(page.registry.get(model, visitor))
+            found = seen(chosen())
             if found is None:
                 raise NotYet("Press “Measure this model in all three” first.")
             return found[0]
@@ -87,9 +101,10 @@ class Scenes:
         place = tuple(whole(value(f"inspect.{name}")) for name in ("layer", "head", "query", "key"))
         return Scene(
             run=run,
-            checkpoint=lambda: page.registry.get(model, visitor),
-            look=lambda: self.looks.look(visitor, model, value("inspect.prompt"), example=values[self.subject]),
+            checkpoint=chosen,
+            look=look,
             place=place,
+            edits=lambda: parsed(value("inspect.edits") or []),
             held_out=lambda look: held_out(page, look),
             role=lambda look: roles_of(page, look).tests.role(
                 min(place[0], look.config.n_layers - 1), min(place[1], look.config.n_heads - 1)
@@ -103,6 +118,16 @@ class Scenes:
             dice="none" if greedy else "kept" if value("generate.same_again") else "thrown",
             lesson_prompt=lesson.prompt,
         )
+
+    def model_of(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str | None:
+        """The id of the model that a step is about: of those it names the first that is there."""
+        named = step.sets.get("model", ())
+        for name in [named] if isinstance(named, str) else named:
+            own = self.runs(lesson, name, progress, visitor) if name in (*lesson.runs, "run") else []
+            model_id = own[-1].id if own else f"shipped-{name}"
+            if self.page.registry.has(model_id, visitor):
+                return model_id
+        return None
 
     def runs(self, lesson: Lesson, name: str, progress: Progress, visitor: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""

@@ -105,10 +105,9 @@ class Strip:
         if lesson is None or does == "close":
             progress.lesson = ""
             return self._told(progress)
-        scene = self.scenes.scene(lesson, progress, values)
         if does == "fold":
             progress.folded = not progress.folded
-            return self._told(progress, scene)
+            return self._told(progress, self.scenes.scene(lesson, lesson.steps[progress.step], progress, values))
         if does == "again":
             progress.answers.pop(lesson.id, None)
             progress.before.pop(lesson.id, None)
@@ -118,9 +117,10 @@ class Strip:
             progress.folded = False
         step, sets = lesson.steps[progress.step], {}
         answer, problem = progress.answer(lesson, step), ""
+        scene = self.scenes.scene(lesson, step, progress, values)
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
-            sets = self.set_up(step, answer, values, lesson, only_where=does == "show")
+            sets = self.set_up(step, answer, values, lesson, progress, only_where=does == "show")
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
                 answer.guess = checked(step.ask, said.get("guess"))
@@ -132,7 +132,8 @@ class Strip:
         waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
         if (told := self.page.shared("class.told")) is not None:
             told(visitor, lesson, progress)
-        shown = self._told(progress, scene, problem=problem or waits, arrives=arrives, points=does == "show")
+        problem = problem or ("" if self.page.model in sets else waits)
+        shown = self._told(progress, scene, problem=problem, arrives=arrives, points=does == "show")
         same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
         if does == "look" and same:
             return {self.strip: {"n": next(self._answers)}}
@@ -184,9 +185,10 @@ class Strip:
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
     def set_up(
-        self, step: Step, answer: Answer, values: dict, lesson: Lesson, *, only_where: bool = False
+        self, step: Step, answer: Answer, values: dict, lesson: Lesson, progress: Progress, *, only_where: bool = False
     ) -> dict[Any, Any]:
-        """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen."""
+        """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen
+        and which model it is about."""
         page, sets = self.page, dict(step.sets)
         place = PLACES.get(step.point)
         tab = sets.pop("tab", place.tab if place else "")
@@ -196,13 +198,14 @@ class Strip:
             out[page.tabs] = page.open(tab)
         if view:
             out[self.views] = gr.Tabs(selected=view)
+        visitor = values[page.visitor]
+        sets.pop("model", None)
+        model = self.scenes.model_of(step, lesson, progress, visitor)
+        another = model not in (None, values[page.model])
+        if another:
+            out[page.model] = page.model_list(visitor, model)
         if only_where or answer.ticked(step):
             return out
-        visitor, another = values[page.visitor], False
-        if (name := sets.pop("model", None)) is not None:
-            another = values[page.model] != f"shipped-{name}"
-            if another and page.registry.has(f"shipped-{name}", None):
-                out[page.model] = page.model_list(visitor, f"shipped-{name}")
         trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
         if trained and page.board.active(visitor) is None:
             out |= self.settings.load(self.form_of(trained, lesson)) | self.running.linked.forget()
@@ -263,8 +266,14 @@ class Strip:
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,
+            "covers": covered(step, answer) if not progress.folded else [],
         }
         return value
+
+
+def covered(step: Step, answer: Answer) -> list[str]:
+    """The places that hold the answer of a question that is open."""
+    return [PLACES[name].selector for name in step.ask.covers] if step.ask and answer.guess is None else []
 
 
 def where(step: Step, answer: Answer) -> Place | None:

@@ -8,7 +8,7 @@ import re
 from ...lessons.facts import NotYet, Scene, value_of
 from ...lessons.judging import filled
 from ...lessons.progress import Answer, Progress
-from ...lessons.reading import Ask, Lesson, Step, all_lessons
+from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.vocabulary import PLACES
 from .. import theme
 
@@ -29,40 +29,64 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     step, at, ticked = lesson.steps[progress.step], progress.step, progress.ticked(lesson)
     answer = progress.answer(lesson, step)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
-    fold = "Unfold" if progress.folded else "Fold"
+    last, fold = at + 1 == len(lesson.steps), "Unfold" if progress.folded else "Fold"
+    brief = f'<p class="lesson-brief">{_worded(_brief(step, answer))}</p>' if progress.folded else ""
+    done = " class=lesson-ticked" if answer.told else ""
     head = (
-        f'<header><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
-        f"<span>step {at + 1} of {len(lesson.steps)}</span></p><ol>{dots}</ol>"
+        f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
+        f"<span>step {at + 1} of {len(lesson.steps)}</span></p>{brief}<ol>{dots}</ol>"
+        f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{"" if at else " disabled"}>←'
+        f"</button>{_onward(lesson, at)}"
         f'<button type="button" data-do="fold" aria-expanded="{str(not progress.folded).lower()}">{fold}</button>'
         '<button type="button" data-do="close">Leave</button></header>'
     )
     if progress.folded:
         return head
-    parts = [f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(filled(scene, step.say, "…"))}</p>']
+    does = []
     if step.ask is not None and answer.guess is None:
-        parts.append(_asked(step.ask, scene))
+        does.append(_asked(step, scene))
     if problem:
-        parts.append(theme.notice(problem, "warning"))
+        does.append(theme.notice(problem, "warning"))
     if answer.told:
-        parts.append(_answered(step, answer, scene))
+        does.append(_answered(step, answer, scene))
     elif waits := _waits(step, answer):
-        parts.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
-    last = at + 1 == len(lesson.steps)
+        does.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
     rest = ticked.count(False)
-    onward = (
-        f'<button type="button" class="lesson-next" data-go="{at + 1}">Next →</button>'
-        if not last
-        else '<button type="button" data-do="again">Once more from the start</button>'
-    )
-    if last:
+    if last and (answer.told or rest < 2):
         left = "is" if rest == 1 else "are"
-        open_ones = f"{rest} of {len(ticked)} steps {left} still open: see the dots."
-        over = open_ones if rest else "That was the whole lesson."
-        parts.append(f'<p class="lesson-over">{over}</p>' if answer.told or rest < 2 else "")
-    back = f'<button type="button" data-go="{at - 1}"{" disabled" if not at else ""}>← Back</button>'
+        open_ones = f"{rest} of {len(ticked)} steps {left} still open: see the numbers above."
+        does.append(f'<p class="lesson-over">{open_ones if rest else "That was the whole lesson."}</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
+    again = '<button type="button" data-do="again">Once more from the start</button>' if any(ticked) else ""
+    say = (
+        f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(filled(scene, step.say, "…"))}</p>'
+        f'<p class="lesson-aside">{point}{again}</p>'
+    )
     state = " lesson-ticked" if answer.told else ""
-    return f'{head}<div class="lesson-step{state}">{"".join(parts)}<footer>{back}{point}{onward}</footer></div>'
+    return (
+        f'{head}<div class="lesson-step{state}" tabindex="0" role="group" aria-label="This step"><div>{say}</div>'
+        f"<div>{''.join(does)}</div></div>"
+    )
+
+
+def _onward(lesson: Lesson, at: int) -> str:
+    """To the next step, or from the last one to the next lesson."""
+    if at + 1 < len(lesson.steps):
+        return f'<button type="button" class="lesson-next" data-go="{at + 1}">Next →</button>'
+    lessons = all_lessons()
+    after = lessons[lessons.index(lesson) + 1 :]
+    if not after:
+        return ""
+    title = html.escape(f"Lesson {after[0].number}: {after[0].title}", quote=True)
+    words = f"Lesson {after[0].number} →"
+    return f'<button type="button" class="lesson-next" data-lesson="{after[0].id}" title="{title}">{words}</button>'
+
+
+def _brief(step: Step, answer: Answer) -> str:
+    """What there is to do, in the one line of a folded strip."""
+    if step.ask is not None and answer.guess is None:
+        return "A question is open: unfold it."
+    return "Done: go on." if answer.told else _waits(step, answer)
 
 
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:
@@ -77,7 +101,8 @@ def _worded(words: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(words))
 
 
-def _asked(ask: Ask, scene: Scene) -> str:
+def _asked(step: Step, scene: Scene) -> str:
+    ask = step.ask
     if ask.kind == "choice":
         given = "".join(
             f'<label><input type="radio" name="lesson-guess" value="{html.escape(name, quote=True)}"> '
@@ -86,7 +111,7 @@ def _asked(ask: Ask, scene: Scene) -> str:
         )
     else:
         middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
-        drawn = _curve(ask, scene) if ask.kind == "curve" else ""
+        drawn = _curve(step, scene) if ask.kind == "curve" else ""
         given = (
             f'{drawn}<span class="lesson-slider"><input type="range" min="{ask.least:g}" max="{ask.most:g}" '
             f'step="{ask.step:g}" value="{middle:g}" aria-label="Your guess" '
@@ -94,22 +119,23 @@ def _asked(ask: Ask, scene: Scene) -> str:
         )
     question = _worded(filled(scene, ask.question, "…"))
     return (
-        f'<form class="lesson-ask"><fieldset><legend>{question}</legend>{given}</fieldset>'
-        '<button type="submit">Guess</button></form>'
+        f'<form class="lesson-ask"><fieldset><legend>{question}</legend>{given}'
+        '<button type="submit">Guess</button></fieldset></form>'
     )
 
 
-def _curve(ask: Ask, scene: Scene, guess: float | None = None, truth: float | None = None) -> str:
+def _curve(step: Step, scene: Scene, guess: float | None = None, truth: float | None = None) -> str:
     """The place of a curve whose end is asked for; the browser draws it, and lets its end be dragged."""
+    ask, steps = step.ask, step.sets.get("train.steps")
     try:
         start = min(max(float(value_of(scene, ask.start)), ask.least), ask.most)
     except NotYet:
         start = ask.most
-    known = {"low": ask.least, "high": ask.most, "start": start, "guess": guess, "truth": truth}
+    known = {"low": ask.least, "high": ask.most, "start": start, "guess": guess, "truth": truth, "steps": steps}
     ends = "".join(f' data-{name}="{value:g}"' for name, value in known.items() if value is not None)
     return (
         f'<svg class="lesson-curve" viewBox="0 0 320 120" role="img" aria-label="A curve that begins at {start:.4g}"'
-        f"{ends}></svg>"
+        f'{ends} data-unit="{html.escape(ask.unit, quote=True)}"></svg>'
     )
 
 
@@ -121,7 +147,7 @@ def _answered(step: Step, answer: Answer, scene: Scene) -> str:
         mark = {True: "✓ ", False: "", None: ""}[answer.right]
         parts.append(theme.notice(mark + told.pop(0), kind))
         if step.ask.kind == "curve" and not isinstance(answer.truth, str) and answer.truth is not None:
-            parts.append(_curve(step.ask, scene, float(answer.guess), float(answer.truth)))
+            parts.append(_curve(step, scene, float(answer.guess), float(answer.truth)))
     parts += [f"<p>{_worded(words)}</p>" for words in told if words != "Done."]
     return (
         f'<div class="lesson-told" role="status" tabindex="-1"><p class="lesson-done">✓ Done</p>{"".join(parts)}</div>'

@@ -10,7 +10,7 @@ import gradio as gr
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
 from ....figures.wire import percent
-from ....inspection.game import BIGRAM, CHIPS, ENOUGH, MODEL, PERFECT, SPREAD, YOU, in_words
+from ....inspection.game import BIGRAM, CHIPS, ENOUGH, FLOOR, MODEL, SPREAD, YOU, in_words
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
@@ -21,7 +21,7 @@ from ...quoted import model_facts, quoted
 from .writing import NO_MASK
 
 TITLE = "Guess the next letter: you, your model, and what is possible"
-_NAMES = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", PERFECT: "perfect"}
+_NAMES = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the floor"}
 
 _RULES = f"""
 A bet gives every token a probability. When the token has come, it costs **−log₂** of what it had been given, in *bits*:
@@ -33,8 +33,8 @@ believe.
 - **{CHIPS} chips**: those on a token are its per cent. Those that you keep, and always {SPREAD}, lie evenly on all
   tokens, so that nothing can cost infinitely much. Placing none is a bet, too: no idea.
 
-You and the model read the same text. The *bigram* knows only what came how often after the last token; *perfect*, on a
-language of ours, knows its grammar and reads what the model reads.
+You and the model read the same text. The *bigram* knows only what came how often after the last token. The *floor*, on
+a language of ours, is what those bets cost that know its grammar and read what the model reads.
 """
 
 _TEMPLATE = """<div class="bet"><p class="bet-text" aria-live="polite"></p><div class="bet-desk" hidden>

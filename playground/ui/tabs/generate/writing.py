@@ -272,7 +272,7 @@ def _write(
     if rebuilt:
         words.append(
             f"The context of {model.config.context_length} tokens was full, so its oldest token fell out "
-            f"and the cache was rebuilt {rebuilt:,} times."
+            f"and the cache was rebuilt {'once' if rebuilt == 1 else f'{rebuilt:,} times'}."
         )
     if any(step.stopped):
         words.append("A stop text was met.")

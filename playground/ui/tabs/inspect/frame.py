@@ -375,7 +375,7 @@ def build(page: Page) -> Frame:
         told = gr.HTML(padding=False, elem_id="inspect-hint")
         view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
-    shared["subject"] = subject
+    shared |= {"subject": subject, "seen": seen}
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
     return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)

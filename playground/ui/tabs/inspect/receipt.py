@@ -69,13 +69,13 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("mask: this key stands before the query or is the query itself", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
             (f"exp(score − {largest}, the row's largest)", _full(r.exponential)),
-            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
+            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _weight(r)),
         ]  # fmt: skip
     else:
         lines += [
             ("mask: this key comes after the query, so its score becomes −∞", "hidden"),
             ("exp(−∞)", _full(0.0)),
-            ("the <b class=s>weight</b>", _full(r.weight)),
+            ("the <b class=s>weight</b>", _weight(r)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
     parts = "the part of the one visible token" if seen == 1 else f"the parts of all {seen} visible tokens added"
@@ -126,6 +126,11 @@ def parcel_file(look: Look, place: Place, folder: Path) -> Path:
     path = home / f"layer-{place.layer}-head-{place.head}.zip"
     path.write_bytes(packed.getvalue())
     return path
+
+
+def _weight(r: Receipt) -> theme.Cell:
+    # a lesson covers it until it was worked out by hand
+    return theme.Cell(html=f'<span class="receipt-weight">{_full(r.weight)}</span>')
 
 
 def _full(value: float) -> str:
