@@ -1,9 +1,9 @@
 """Gradio's queue looks for events a thousand times a second, 7 % of a processor; here fifty times.
 
-After each event it sums up the last ten thousand in a table of pandas, 8 to 15 ms, for a monitor that is switched off; here
-not. Whenever one begins it tells all who wait their new places, which for a crowd is a message for every pair of them:
-here every other second. Where GPUs are lent it also takes one event at a time and tells the third visitor that it is
-full; here not. The first two are attributes of the queue (gradio 6.31), which a release may rename; the others are
+After each event it sums up the last ten thousand in a table of pandas, 8 to 15 ms, for a monitor that is switched off;
+here not. Whenever one begins it tells all who wait their new places, which for a crowd is a message for every pair of
+them: here every other second. Where GPUs are lent it also takes one event at a time and tells the third visitor that it
+is full; here not. The first two are attributes of the queue (gradio 6.31), which a release may rename; the others are
 documented.
 """
 
