@@ -58,11 +58,11 @@ def _steps(read: Reading, continuation: Continuation, device: torch.device) -> I
     while not continuation.over:
         with torch.inference_mode():
             continuation.begin()
-            if continuation.logits is None:
+            if continuation.logits is None:  # at the beginning, or the oldest tokens fell out
                 continuation.has_read_window(read.window(continuation.window, cache))
             choose([continuation])
             if continuation.full and cache is not None:
-                cache.truncate(0)
+                cache.truncate(0)  # the next step reads its window anew
             elif cache is not None:
                 continuation.has_read_newest(read.newest(continuation.newest, cache))
             step = continuation.step()

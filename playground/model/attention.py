@@ -1,5 +1,8 @@
 """Causal self-attention: project to Q, K, V, compare, mask, blend, project back.
 
+One formula, three ways: `explicit` is the one to read; `by_kernel` (torch's fused attention) and `blend` (bf16 on one
+thread of a processor) are quicker and held equal to it by tests. Nothing in fast/ is needed to understand it.
+
 B = batch, T = new tokens, S = all tokens a query may see (cached + new), H = query heads, Hkv = key/value heads,
 D = d_head, d = d_model.
 """
@@ -70,14 +73,14 @@ class Attention(nn.Module):
 
         drops_weights = rng is not None and self.config.dropout > 0
         if tap is no_tap and not drops_weights:
-            z = self.fused(q, k, v, seen)
+            z = self.by_kernel(q, k, v, seen)
         else:
             z = self.explicit(q, k, v, tap, layer, rng, seen)
         z = tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
         return tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
 
     def quick(self, x: torch.Tensor, cache: KVCache | None, tap: Tap, rng: torch.Generator | None) -> bool:
-        """Whether all between the projections is to be one function: nobody watches, and it is the quicker way."""
+        """Whether all between the projections is to be one function: nobody watches, and `in_halves` says yes."""
         config = self.config
         plain = tap is no_tap and cache is None and (rng is None or config.dropout == 0)
         alike = config.attention_layout == "fused" and config.kv_heads == config.n_heads
@@ -94,13 +97,13 @@ class Attention(nn.Module):
         # split_with_sizes is what split calls after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
-    def fused(
+    def by_kernel(
         self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, seen: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Blend of values (B, H, T, D) without ever holding the pattern; `seen` as in `KVCache`."""
         T = q.shape[2]
         if T == 1 or not self.config.causal:  # a single query may see every key of its own text
-            return attend(q, k, v, seen)
+            return attend(q, k, v, seen)  # and only then do texts in a cache differ in length
         if k.shape[2] == T:
             return attend(q, k, v, is_causal=True)
         # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached

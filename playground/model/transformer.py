@@ -78,6 +78,7 @@ class Transformer(nn.Module):
         past = cache.length if cache is not None else 0
         end = past + ids.shape[1]
         self._check_room(end, cache)
+        # positions: a slice, or (B, 1) where the texts in a cache differ in length
         at = slice(past, end) if cache is None else cache.places(ids.shape[1])
 
         x = self.embedding(ids)  # (B, T, d)
@@ -105,7 +106,7 @@ class Transformer(nn.Module):
         if not routings:
             return ModelOutput(logits, None)
         load = torch.stack([r.fraction_routed() for r in routings])
-        return ModelOutput(logits, self._spread(routings), load, tuple(routings))
+        return ModelOutput(logits, self._auxiliary_loss(routings), load, tuple(routings))
 
     @torch.no_grad()
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:
@@ -120,7 +121,7 @@ class Transformer(nn.Module):
         for mixture, load in zip(mixtures, expert_load):
             mixture.selection_bias += rate * torch.sign(load.mean() - load)
 
-    def _spread(self, routings: list[LayerRouting]) -> torch.Tensor:
+    def _auxiliary_loss(self, routings: list[LayerRouting]) -> torch.Tensor:
         """Mean over the mixture layers of the weighted losses that keep experts in use."""
         total = torch.zeros((), device=routings[0].logits.device)
         for routing in routings:
@@ -144,11 +145,11 @@ class Transformer(nn.Module):
             else:
                 fan_in = parameter.shape[-2] if parameter.ndim == 3 else parameter.shape[-1]  # experts are (E, in, out)
                 std = self.config.init_std or (0.02 if "embedding" in name else 1.0 / math.sqrt(fan_in))
-                writes_residual = "down" in kind or "out" in kind
+                writes_residual = "down" in kind or "out" in kind  # feedforward.down, attention.out
                 if writes_residual and self.config.scale_residual_init:
                     std /= math.sqrt(2 * self.config.n_layers)
                 parameter.data.normal_(0.0, std, generator=rng)
-                if writes_residual and self.config.zero_init_outputs:
+                if writes_residual and self.config.zero_init_outputs:  # drawn all the same: what follows stays alike
                     parameter.data.zero_()
 
     def _check_room(self, end: int, cache: KVCache | None) -> None:

@@ -1,6 +1,7 @@
 """Limits: every bound on what a visitor may ask for, in one place; one set each for a local start, a class, a Space.
 
-All are enforced here in Python, whatever the page's sliders allow: a raw API call meets the same sentences.
+What is asked for is checked here in Python, how much goes on at once in board.py and models.py, whatever the page's
+sliders allow: a raw API call meets the same sentences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Resume: a run that was saved goes on exactly where it was, or is refused with the names of what differs.
+"""Resume: a run that was saved goes on exactly where it was, or with a notice that its last digits differ (another
+machine), or is refused with the names of what differs.
 
 What of its settings may be others is said, setting by setting, in `config.ON_RESUME`; its model, its text and its
 tokenizer may not.

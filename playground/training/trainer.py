@@ -170,7 +170,7 @@ class Run:
             before = time.perf_counter()
             made = self.learner.make(self.step + 1, forward, measure=self.due(config.eval_every, self.step + 1))
             if not made.sound:
-                if not math.isfinite(made.loss):
+                if not math.isfinite(made.loss):  # steps before it spoiled the weights; a bad gradient was not applied
                     self.model.load_state_dict(self.good_weights)
                 reason = "diverged"
                 break
@@ -243,6 +243,7 @@ class Run:
             if self.best is None or losses["val"] < self.best.val_loss:
                 self.best = Best(self.step, losses["val"], self.good_weights)  # one copy serves both
         yield Evaluated(self.step, self.seconds, train_loss=losses["train"], val_loss=losses["val"])
+        # by here `_told` has taken it into the history
         yield from self._best_behind()
 
     def _best_behind(self) -> Iterator[TrainEvent]:

@@ -18,6 +18,7 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, theme
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
 from .page import QUIETLY, Page, model_dropdown
 from .reachable import answers, without_proxy
@@ -95,7 +96,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
-        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app)]},
+        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app), *mended_scripts()]},
         "footer_links": [],
         "max_threads": THREADS,
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it

@@ -6,6 +6,7 @@ another host.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from urllib.parse import urlparse
@@ -24,25 +25,44 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # each window would have two pages of its own behind the address bar
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup",
 ]
 
 
+DESK = {"width": 1280, "height": 900}
 PATIENCE = 90_000
 """Milliseconds that anything may take: these tests ask what happens, not how soon, and machines may be busy."""
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator:
-    """One headless Chromium for all tests of the folder."""
+def chromium() -> Iterator:
+    """Chromium as playwright knows it, and how to start it here."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     path = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if path is None:
         pytest.skip("no Chromium on the PATH: install one (Debian: apt-get install chromium) to run the browser tests")
     with playwright.sync_playwright() as driver:
         playwright.expect.set_options(timeout=PATIENCE)
-        chromium = driver.chromium.launch(executable_path=path, args=_ARGUMENTS)
-        yield chromium
-        chromium.close()
+        yield driver.chromium, {"executable_path": path, "args": _ARGUMENTS}
+
+
+@pytest.fixture(scope="package")
+def browser(chromium) -> Iterator:
+    """A headless Chromium for whoever needs a window with settings of its own."""
+    kind, how = chromium
+    browser = kind.launch(**how)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="package")
+def window(chromium, tmp_path_factory) -> Iterator:
+    """One window for all plain pages of the folder, whose Chromium keeps the scripts that it has translated."""
+    kind, how = chromium
+    window = kind.launch_persistent_context(tmp_path_factory.mktemp("profile"), viewport=DESK, **how)
+    yield window
+    window.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +83,7 @@ def serve() -> Iterator[Callable[..., str]]:
         app.close(verbose=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def served() -> Iterator[tuple]:
     """The product as `python app.py` serves it: its `Page`, and its address."""
     app = build_app()
@@ -72,24 +92,34 @@ def served() -> Iterator[tuple]:
     app.close(verbose=False)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(served) -> str:
     """Where the product is served."""
     return served[1]
 
 
 @pytest.fixture
-def open_page(browser) -> Iterator[Callable]:
-    """`open_page(**context_arguments)` → a new page whose console errors and foreign requests fail the test.
+def open_page(request) -> Iterator[Callable]:
+    """`open_page(**context_arguments)` → a new visitor's page whose console errors and foreign requests fail the test.
 
     A test that expects the server to refuse something sets the page's `refusals` to True: Chromium logs that as well.
     """
-    contexts, complaints = [], []
+    with opened_pages(request.getfixturevalue) as create:
+        yield create
 
-    def create(**arguments):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **arguments})
-        contexts.append(context)
-        page = context.new_page()
+
+@contextlib.contextmanager
+def opened_pages(fixture: Callable) -> Iterator[Callable]:
+    """What `open_page` yields; `fixture` gives the browser or the window when it is first needed."""
+    pages, complaints = [], []
+
+    def create(color_scheme: str = "light", **arguments):
+        if arguments or pages:  # or a second visitor
+            page = fixture("browser").new_context(**{"viewport": DESK, **arguments}).new_page()
+        else:
+            page = fixture("window").new_page()
+        pages.append((page, not (arguments or pages)))
+        page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(PATIENCE)
 
         def heard(message) -> None:
@@ -107,16 +137,20 @@ def open_page(browser) -> Iterator[Callable]:
         page.on("request", asked)
         return page
 
-    yield create
-    for context in contexts:
-        context.close()
+    try:
+        yield create
+    finally:
+        for page, in_window in pages:
+            if in_window and page.url.startswith("http"):
+                page.evaluate("localStorage.clear()")  # whoever opens the next page is somebody else
+            (page if in_window else page.context).close()
     assert not complaints, "\n".join(complaints)
 
 
 @pytest.fixture
 def chromium_page(open_page):
     """A light page on a desk."""
-    return open_page(color_scheme="light")
+    return open_page()
 
 
 @pytest.fixture

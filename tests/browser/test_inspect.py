@@ -7,7 +7,6 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from playground.ui.app import build_app
 from playground.ui.tabs.inspect import learn
 
 # the middle of a cell of the map in a chart, in pixels of the window
@@ -32,9 +31,9 @@ def number(text: str) -> float:
     return float(text.replace("−", "-").replace(",", ""))
 
 
-def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
+def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     page = chromium_page
-    page.goto(serve(build_app()))
+    page.goto(address)
     page.get_by_role("tab", name="Inspect QKV").click()
     page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
     page.locator("#inspect-prompt textarea").fill("Mia sat on a hill. Tom sat by the sea.")
@@ -94,14 +93,16 @@ def test_find_a_head_check_a_weight_switch_it_off(serve, chromium_page):
     expect(page.locator("#edit-cost")).to_contain_text("nats")
 
 
-def test_what_takes_long_is_dimmed_and_says_so_until_it_is_there(serve, chromium_page, monkeypatch):
+def test_what_takes_long_is_dimmed_and_says_so_until_it_is_there(address, chromium_page, monkeypatch):
     go, take = threading.Event(), learn.optimizer_step
     monkeypatch.setattr(learn, "optimizer_step", lambda *given: go.wait(60) and take(*given))
     page = chromium_page
-    page.goto(serve(build_app()))
+    page.goto(address)
     page.get_by_role("tab", name="Inspect QKV").click()
     page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
     views = page.locator("#inspect-views")
+    page.locator("#inspect-prompt textarea").fill("Tom ran to the sea.")  # which nobody has asked about before
+    expect(page.locator("#inspect-step-card")).to_contain_text("ids (19,)")
     expect(views).not_to_have_attribute("aria-busy", "true")
     page.get_by_role("tab", name="How it learns").click()
     expect(views).to_have_attribute("aria-busy", "true")

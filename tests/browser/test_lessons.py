@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 from playground.lessons.reading import Lesson, Step, all_lessons
 from playground.lessons.vocabulary import PLACES
 
+from .conftest import opened_pages
+
 BRINGS = {
     "ladder": "#rungs summary",
     "written text": "#generate-start",
@@ -110,15 +112,7 @@ def walk(page, lesson: Lesson) -> None:
     page.wait_for_selector(".lesson-list summary")
 
 
-@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
-def test_every_lesson_is_walked(served, open_page, quick, lesson):
-    page = open_page()
-    page.goto(f"{served[1]}?lesson={lesson.id}")
-    walk(page, lesson)
-
-
-def test_a_lesson_is_found_again(served, open_page):
-    _, address = served
+def test_a_lesson_is_found_again(address, open_page):
     page, lesson = open_page(), all_lessons()[5]
     page.goto(address)
     page.click(".lesson-list summary")
@@ -133,3 +127,21 @@ def test_a_lesson_is_found_again(served, open_page):
     page.wait_for_selector(".lesson.lesson-folded header:has-text('step 2 of')")
     page.click(".lesson header li:nth-child(1) button")
     expect(page.locator(".lesson-ask")).to_have_count(0)
+
+
+@pytest.fixture(scope="module")
+def visitor(served, request):
+    """The page of one visitor who walks all lessons, and begins with a link."""
+    with opened_pages(request.getfixturevalue) as create:
+        page = create()
+        page.goto(f"{served[1]}?lesson={all_lessons()[0].id}")
+        yield page
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
+def test_every_lesson_is_walked(visitor, quick, lesson):
+    if lesson.number > 1:
+        visitor.click(".lesson-list summary")
+        visitor.click(f".lesson-list [data-lesson={lesson.id}]")
+        visitor.wait_for_selector(f".lesson-name:has-text('{lesson.title}')")
+    walk(visitor, lesson)

@@ -242,4 +242,4 @@ def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
     assert torch.allclose(mixed.float(), plain, atol=0.05)
     q = torch.randn(1, 2, 6, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert model.blocks[0].attention.fused(q, q, q).dtype == torch.float32
+        assert model.blocks[0].attention.by_kernel(q, q, q).dtype == torch.float32

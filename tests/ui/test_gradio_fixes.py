@@ -17,6 +17,7 @@ from playground.ui.app import build_app, launch
 from playground.ui.gradio_fixes import lenient, no_pyplot, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.first_script import SCRIPTS
+from playground.ui.gradio_fixes.mended_scripts import FOLDER, MENDS, mended, mended_scripts
 from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +55,18 @@ def test_the_page_is_sent_what_gradio_would_send(answer):
 
 def _plain(value):
     return value.model_dump() if hasattr(value, "model_dump") else value
+
+
+def test_what_is_chosen_last_is_asked():
+    def mode(kind: type[gr.Blocks], event: str) -> str:
+        with kind() as app:
+            getattr(gr.Dropdown(["a"]) if event != "click" else gr.Button(), event)(lambda: None)
+        return next(iter(app.fns.values())).trigger_mode
+
+    assert mode(gr.Blocks, "input") == "once"  # still so in gradio
+    assert (mode(Blocks, "input"), mode(Blocks, "click")) == ("always_last", "once")
+    page = [fn for fn in build_app().fns.values() if {"input", "select"} & {event for _, event in fn.targets}]
+    assert len(page) > 30 and all(fn.trigger_mode != "once" for fn in page)
 
 
 def kept_of(kind, state_of) -> int:
@@ -166,6 +179,29 @@ def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
     plain.close(verbose=False)
     said = html.find("<script>ours()")
     assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
+
+
+def test_gradios_scripts_are_served_as_mended_and_each_mend_still_has_its_place(page):
+    scripts = [file.read_text(encoding="utf-8") for file in FOLDER.glob("*.js")]
+    done = [what for script in scripts for what in mended(script)[1]]
+    assert sorted(done) == sorted(MENDS), "gradio has changed its scripts: drop a mend, or renew it"
+    assert mended("const other = 1;") == ("const other = 1;", [])
+    routes = mended_scripts()
+    assert len(routes) == 2
+    for route in routes:
+        with urllib.request.urlopen(page[1].rstrip("/") + route.path, timeout=30) as answer:
+            script = answer.read().decode()
+        assert script == mended((FOLDER / Path(route.path).name).read_text(encoding="utf-8"))[0]
+        assert mended(script) == (script, []), "what is mended is left alone"
+
+
+def test_scripts_of_the_page_hang_no_sign_on_what_they_change(page):
+    app, *_ = page
+    scripts = [fn for fn in app.fns.values() if fn.fn is None]
+    assert scripts and all(fn.show_progress_on == [] for fn in scripts)
+    with gr.Blocks() as plain:
+        gr.Button().click(None, None, gr.Textbox(), js="() => 1")
+    assert next(iter(plain.fns.values())).show_progress_on is None
 
 
 def test_handlers_that_show_no_progress_say_so_to_nobody(page):

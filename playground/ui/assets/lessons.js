@@ -4,6 +4,7 @@
 const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list details");
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
+let held = false, kept = null; // whether the strip is being pressed, and what is to be shown after that
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
@@ -13,11 +14,12 @@ const ask = (what) => {
   if (!asking) send(what, 3);
   else if (what.do !== "look") waiting.push(what);
 };
-// What is asked while a page opens may be lost, so it is asked again; only folding twice is not folding once.
+// What is asked while a page opens may be lost, so it is asked again. Later it is only slow, and to ask it again would
+// bring back, after all that was done meanwhile, what was shown before.
 function send(what, times) {
   box.setAttribute("aria-busy", "true");
   trigger("select", what);
-  asking = setTimeout(() => (times > 1 && what.do !== "fold" ? send(what, times - 1) : accept(null)), 8000);
+  asking = setTimeout(() => (times > 1 && !shown ? send(what, times - 1) : accept(null)), shown ? 30000 : 8000);
 }
 const visible = (node) => Boolean(node && node.getClientRects().length);
 const find = (selector) => [...document.querySelectorAll(selector)].find(visible) ?? null;
@@ -35,8 +37,18 @@ function accept(value) {
   clearTimeout(asking);
   asking = 0;
   box.removeAttribute("aria-busy");
-  if (value?.whole) show(value);
+  if (value?.whole && held) kept = value;
+  else if (value?.whole) show(value);
   if (waiting.length) ask(waiting.shift());
+}
+
+// A button that is drawn anew between press and release would not be clicked.
+box.addEventListener("pointerdown", () => (held = true));
+for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => held && setTimeout(release));
+function release() {
+  held = false;
+  if (kept) show(kept);
+  kept = null;
 }
 
 function show(value) {

@@ -114,7 +114,7 @@ class Boards:
         chosen = [*key, *(b[name] for name in ("sort", "hidden", "thing", "by", "seen"))]
         b["timer"].tick(self.look, chosen, [*self.drawn, b["timer"]], **QUIETLY)
         gr.on([b[name].input for name in ("sort", "hidden", "thing", "by")], self.look, chosen,
-              [*self.drawn, b["timer"]], trigger_mode="always_last", **QUIETLY)  # fmt: skip
+              [*self.drawn, b["timer"]], **QUIETLY)  # fmt: skip
         for name, teacher in (("invite", "false"), ("teach", "true")):
             js = _COPY.replace("TEACHER", teacher).replace("ID", b[name].elem_id)
             b[name].click(None, key, None, js=js, api_visibility="private")

@@ -199,7 +199,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
     asked = [c["own_kind"], c["text"], c["upload"]]
     # gradio tells of no `input` where a text was pasted
     for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
-        listen(contents, asked, c["contents"], trigger_mode="always_last", **QUIETLY)
+        listen(contents, asked, c["contents"], **QUIETLY)
     return c
 
 

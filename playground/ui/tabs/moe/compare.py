@@ -58,7 +58,7 @@ class Compare(Following):
         of_text = {c[name] for name in (*texts.SET_BY_SOURCE, *form.OF_THE_TEXT)}
         another = c["source"].input(self.choose_source, c["source"], of_text, **QUIETLY)
         another.then(self.outlook, asked, words, **QUIETLY)
-        gr.on(touched, self.outlook, asked, words, trigger_mode="always_last", **QUIETLY)
+        gr.on(touched, self.outlook, asked, words, **QUIETLY)
         c["train"].click(None, None, None, js=scroll_to("#moe-results"))
         c["train"].click(self.train, {*asked, *own, page.visitor, *self.axes}, followed, **QUIETLY)
         c["stop"].click(self.stop, who, followed, **QUIETLY)

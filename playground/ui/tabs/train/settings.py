@@ -38,7 +38,7 @@ class Settings:
         c, inputs = self.c, self.inputs
         words = [c["outlook"], c["changes"], c["size"]]
         touched = [field.input for field in self.fields]
-        gr.on(touched, self.outlook, inputs, words, trigger_mode="always_last", **QUIETLY)
+        gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
         c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
@@ -51,7 +51,7 @@ class Settings:
             c["tokenizer"].input,
         ):
             suited = [*self.fields, *words, c["base"], c["suited"]]
-            listen(self.suit, {*inputs, *own}, suited, trigger_mode="always_last", **QUIETLY)
+            listen(self.suit, {*inputs, *own}, suited, **QUIETLY)
         c["size"].input(self.choose_size, inputs, [*self.fields, *words, c["base"]], **QUIETLY)
         c["reset"].click(self.reset, inputs, [*self.fields, *words], **QUIETLY)
         for group in form.GROUPS:

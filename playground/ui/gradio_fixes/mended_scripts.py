@@ -1,0 +1,67 @@
+"""Gradio's page does some work again and again, or for every component what concerns one (gradio 6.31).
+
+With this page's 800 components and 280 handlers that is half of the script of a page that opens, and a fifth of a core
+while a run is looked at. The page gets those few scripts with the places below changed; what they do stays the same.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import gradio as gr
+from starlette.responses import Response
+from starlette.routing import Route
+
+FOLDER = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
+MENDS = {
+    # Every input of an answered question is told, from then on and with every answer, that it waits for nothing: what
+    # is meant (and said beside) is every input that streams.
+    "answers tell only inputs that stream": (
+        r"===`complete`\)\{(\w)=`closed`,(?=.*?(\w)\.connection_type===`stream`&&\(\1=`closed`\))",
+        r"===`complete`){\2.connection_type===`stream`&&(\1=`closed`),",
+    ),
+    # A copy of all properties of whatever was clicked is made for arguments that most events do not have.
+    "no arguments, no copy": (
+        r"(async set_event_args\(\w,(\w)\)\{)(?!if)",
+        r"\1if(!Object.keys(\2).length)return()=>{};",
+    ),
+    # A component that is on the page is known by its number, and looked for among all nevertheless.
+    "what is known is not looked for": (
+        r"(async get_state\((\w)\)\{let (\w)=this\.#\w\.get\(\2\),\w=)(?=\w+\(this\.root,\2\))",
+        r"\1\3?null:",
+    ),
+    # For every component all targets of all handlers are looked through for its events.
+    "events are sorted by component once": (
+        r"find_attached_events\((\w),(\w)\)\{let (\w)=\2\.filter\(.*?"
+        r"return \1\.props\.shared_props\.attached_events=\3,\1\}",
+        r"find_attached_events(\1,\2){let of=(this.attached??=new WeakMap).get(\2);if(!of){of=new Map;"
+        r"for(let{targets:all}of \2)for(let[id,name]of new Map([...all].reverse()))"
+        r"name&&(of.has(id)||of.set(id,[]),of.get(id).push(name));this.attached.set(\2,of)}"
+        r"return \1.props.shared_props.attached_events=[...of.get(\1.id)??[]],\1}",
+    ),
+}
+"""What is mended → the place in gradio's script, and what stands there instead."""
+
+
+def mended(script: str) -> tuple[str, list[str]]:
+    """The script as the page gets it, and what was mended in it."""
+    done = []
+    for what, (place, instead) in MENDS.items():
+        script, count = re.subn(place, instead, script, count=1, flags=re.DOTALL)
+        done += [what] * count
+    return script, done
+
+
+def mended_scripts() -> list[Route]:
+    """For the `routes` of gradio's `app_kwargs`, which come before gradio's own."""
+    files = [*FOLDER.glob("Blocks-*.js"), *FOLDER.glob("core-*.js")]
+    found = {file.name: mended(file.read_text(encoding="utf-8")) for file in files}
+    return [_route(name, script) for name, (script, done) in found.items() if done]
+
+
+def _route(name: str, script: str) -> Route:
+    def answer(_request: object) -> Response:
+        return Response(script, media_type="text/javascript", headers={"cache-control": "no-cache"})
+
+    return Route(f"/assets/{name}", answer)
