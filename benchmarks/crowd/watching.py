@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ def logged(*options: str) -> Iterator[tuple[str, subprocess.Popen, Callable[[], 
         def complaints() -> str:
             log.seek(0)
             text = log.read()
-            last = {line for line in text.splitlines() if "Error" in line or "Exception" in line}
+            last = set(re.findall(r"^[\w.]*(?:Error|Exception)\b.*", text, re.MULTILINE))
             return f"{text.count('Traceback')} {'; '.join(sorted(last)[:3])}".strip()
 
         yield address, process, complaints
