@@ -126,6 +126,7 @@ class BalanceJob(Job):
     """The three runs: their thread, and their curves so far. They leave no models behind."""
 
     kind = "balance run"
+    keeps_models = False
 
     def __init__(
         self,

@@ -290,7 +290,7 @@ class Board:
     def _clear_away(self, visitor: str, kind: type[Job]) -> None:
         """Jobs that no model keeps are of interest until the visitor's next one, and must not pile up meanwhile."""
         failed = [job for job in self._jobs.values() if not job.has_result]
-        curves = [job for job in self._jobs.values() if isinstance(job, BalanceJob) and job.has_result]
+        curves = [job for job in self._jobs.values() if not job.keeps_models and job.has_result]
         for jobs, most in ((failed, FAILED_RUNS), (curves, self.limits.models)):
             over = [job for job in jobs if job.settled]
             surplus = len(over) - most

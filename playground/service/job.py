@@ -27,6 +27,8 @@ class Job:
 
     kind: ClassVar[str] = "run"
     """What it is called in sentences and names."""
+    keeps_models: ClassVar[bool] = True
+    """Whether it leaves models behind, which keep it; one that does not is of interest until its visitor's next."""
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
@@ -138,7 +140,11 @@ class Job:
         events: Callable[[Callable[[], bool]], Iterator[Any]],
         take: Callable[[Any], None],
     ) -> None:
-        """Consume `events(should_stop)` in a thread of its own, handing each to `take`; not once it was stopped."""
+        """Consume `events(should_stop)` in a thread of its own, handing each to `take`; not once it was stopped.
+
+        `take` says how it goes by `_set`: "training" when that begins (until then Stop gives all up), "finished" with
+        the last event. A thread that was stopped lets go of its place at its next event, so events come often.
+        """
         with self._lock:
             if self._state != "waiting":
                 return

@@ -11,18 +11,13 @@ from typing import Any
 
 import gradio as gr
 
-from ..service.balance import BalanceJob
-from ..service.comparisons import ComparisonJob
 from ..service.job import Job
-from ..service.run_job import RunJob
 from . import theme
 from .followers import IDLE_TICK, Follower, Followers, tick
 from .page import Page
 
-TABS: dict[type[Job], str] = {
-    RunJob: "Train tiny model", ComparisonJob: "Dense vs MoE", BalanceJob: "Dense vs MoE, “Break it”"
-}  # fmt: skip
-"""Where jobs of a kind are seen."""
+SEEN_ON: dict[type[Job], str] = {}
+"""Where jobs of a kind are seen; each kind of following says so itself."""
 
 
 class Following:
@@ -33,6 +28,11 @@ class Following:
     """
 
     kind: type[Job]
+    seen_on: str
+    """The tab's title, and where in it."""
+
+    def __init_subclass__(cls) -> None:
+        SEEN_ON[cls.kind] = cls.seen_on
 
     def __init__(self, page: Page):
         self.page, self.board, self.followers = page, page.board, Followers()
@@ -139,7 +139,7 @@ class Following:
         parts = [self.status(failed.view())] if failed else []
         for job in others:
             does = "waits in line" if job.state == "waiting" else "goes on"
-            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {TABS[type(job)]}."))
+            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {SEEN_ON[type(job)]}."))
         key = (
             failed and (failed.id, failed.version),
             tuple((job.id, job.name, job.state == "waiting") for job in others),

@@ -12,12 +12,13 @@ import pytest
 from playground.service.balance import BalanceJob
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
+from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
 from playground.service.views import RunView
 from playground.ui.app import build_app, launch
 from playground.ui.followers import LONG, ordinal, tick
-from playground.ui.following import Following
+from playground.ui.following import SEEN_ON, Following
 from tests.service.test_comparisons import TRAINING, spec
 
 from .raw import RawCaller
@@ -236,3 +237,8 @@ def test_what_is_over_is_looked_at_soon_until_its_model_is_there():
 )
 def test_places_are_said_as_people_say_them(number, said):
     assert ordinal(number) == said
+
+
+def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
+    kinds = Job.__subclasses__()
+    assert len(kinds) >= 3 and all(SEEN_ON[kind] for kind in kinds)

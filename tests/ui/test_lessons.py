@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from playground.lessons import vocabulary
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.vocabulary import PLACES, SETS, WATCHED
@@ -68,6 +69,7 @@ def guess_of(step) -> Any:
 
 
 def test_every_place_and_control_is_on_the_page(app, page):
+    assert page.tab_ids == vocabulary.TABS
     ids = {block.elem_id for block in app.blocks.values()}
     for name, place in PLACES.items():
         for selector in filter(None, (place.selector, place.fold and f"#{place.fold}")):

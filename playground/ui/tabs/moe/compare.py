@@ -28,7 +28,7 @@ from .two_models import TwoModels, both, each, first_choice
 class Compare(Following):
     """The upper half of the tab. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
-    kind = ComparisonJob
+    kind, seen_on = ComparisonJob, "Dense vs MoE"
 
     def __init__(self, page: Page):
         super().__init__(page)

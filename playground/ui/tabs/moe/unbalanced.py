@@ -28,7 +28,7 @@ def build(two: TwoModels) -> None:
 class Unbalanced(Following):
     """Holds the components; of a visitor it keeps nothing."""
 
-    kind = BalanceJob
+    kind, seen_on = BalanceJob, "Dense vs MoE, “Break it”"
 
     def __init__(self, page: Page):
         super().__init__(page)

@@ -38,7 +38,7 @@ TAKE_IT_ALONG = """() => {
 class Running(Following):
     """The handlers of runs. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
-    kind = RunJob
+    kind, seen_on = RunJob, "Train tiny model"
 
     def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
         super().__init__(page)
