@@ -1,4 +1,4 @@
-"""A class of twenty for five minutes: two in real browsers, the others raw; each trains, writes and looks inside."""
+"""A class of twenty for five minutes: some in real browsers, the others raw; each trains, writes and looks inside."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ import httpx
 
 from tests.ui.raw import RawCaller
 
-from ..serving import CHROMIUM, served
+from ..serving import CHROMIUM
 from .learner import TEXT, train, words
 from .visitor import Visitor, connected
+from .watching import logged, tell
 
-STUDENTS, BROWSERS, SECONDS = 20, 2, 300.0
+STUDENTS = 20
 PATIENCE = 120_000  # milliseconds
 
 
 def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """What everybody did in five minutes, and what went wrong."""
-    seconds = min(SECONDS, options.minutes * 100)
-    with served("--limits", "class") as (address, _, _):
-        did, errors = asyncio.run(_class(address, seconds))
-    browsers = BROWSERS if shutil.which("chromium") else 0
-    what = f"a class of {STUDENTS}, {browsers} of them in browsers, for {seconds / 60:g} minutes"
-    yield what, "", ", ".join(f"{count} × {name}" for name, count in sorted(did.items())), ""
-    yield "errors that anybody saw", "", f"{len(errors)} {'; '.join(sorted(set(errors))[:4])}".strip(), ""
+    minutes, browsers = options.minutes or 5, options.browsers if shutil.which("chromium") else 0
+    with logged("--limits", "class") as (address, _, complaints):
+        did, errors = asyncio.run(_class(address, minutes * 60, browsers))
+        log = complaints()
+    what = f"a class of {STUDENTS}, {browsers} of them in browsers, for {minutes:g} minutes"
+    yield what, "", ", ".join(f"{count} × {name}" for name, count in sorted(did.items())), "", ""
+    yield "errors that anybody saw", "", f"{len(errors)} {'; '.join(sorted(set(errors))[:4])}".strip(), "", "0"
+    yield "tracebacks in the log", "", log, "", "0"
 
 
-async def _class(address: str, seconds: float) -> tuple[dict[str, int], list[str]]:
+async def _class(address: str, seconds: float, browsers: int) -> tuple[dict[str, int], list[str]]:
     until, did, errors = time.monotonic() + seconds, {}, []
 
     def done(name: str) -> None:
@@ -45,11 +47,16 @@ async def _class(address: str, seconds: float) -> tuple[dict[str, int], list[str
             except (httpx.HTTPError, RuntimeError) as problem:
                 errors.append(f"{student.__name__}: {type(problem).__name__}: {str(problem)[:200]}")
 
-    house, browsers = RawCaller(address), BROWSERS if shutil.which("chromium") else 0
+    async def progress() -> None:
+        while time.monotonic() < until:
+            await asyncio.sleep(min(30, max(until - time.monotonic(), 0)))
+            tell(f"classroom: {did}, {len(errors)} errors")
+
+    house = RawCaller(address)
     async with connected(address, STUDENTS) as client, _chromium(browsers) as chromium:
         raw = [bravely(_raw, Visitor(client, house), number, until, done) for number in range(STUDENTS - browsers)]
         real = [bravely(_real, chromium, address, number, until, done, errors) for number in range(browsers)]
-        await asyncio.gather(*raw, *real)
+        await asyncio.gather(*raw, *real, progress())
     return did, errors
 
 

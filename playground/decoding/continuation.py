@@ -100,22 +100,27 @@ class Continuation:
         self.reads_history = self.sampling.repetition_penalty != 1.0
         self._rules = self.sampling.replace(seed=0)
         self.randomness = streams(self.sampling.seed, n_samples)
-        self._prompt = len(prompt)
-        self.text = torch.tensor(list(prompt), device=device).repeat(n_samples, 1)  # (N, length)
+        self._prompt, self._device = len(prompt), device
+        self._text = [list(prompt) for _ in range(n_samples)]  # numbers: a tensor for each new token would cost more
         self._first = max(len(prompt) - config.context_length, 0)  # where the window that the model sees begins
         self._index = self._done = self._without_cache = 0
         self._rebuilt, self._stopped = False, [False] * n_samples
         self._began = time.perf_counter()
 
     @property
+    def history(self) -> torch.Tensor:
+        """The text so far, (N, length)."""
+        return torch.tensor(self._text)
+
+    @property
     def window(self) -> torch.Tensor:
         """What the model may see of the text, (N, ≤ T)."""
-        return self.text[:, self._first :]
+        return torch.tensor([ids[self._first :] for ids in self._text], device=self._device)
 
     @property
     def newest(self) -> torch.Tensor:
         """The last token of each sample, (N, 1)."""
-        return self.text.narrow(1, self.text.shape[1] - 1, 1)  # quicker than a slice, and needed for every token
+        return torch.tensor([ids[-1:] for ids in self._text], device=self._device)
 
     @property
     def full(self) -> bool:
@@ -125,7 +130,7 @@ class Continuation:
     @property
     def _seen(self) -> int:
         """How long the window is."""
-        return self.text.shape[1] - self._first
+        return len(self._text[0]) - self._first
 
     @property
     def rereads(self) -> bool:
@@ -135,7 +140,7 @@ class Continuation:
     @property
     def rules(self) -> tuple:
         """Equal for continuations whose next tokens can be drawn together."""
-        return self._rules, self.text.shape[1] if self.reads_history else None
+        return self._rules, len(self._text[0]) if self.reads_history else None
 
     def begin(self) -> None:
         """A step begins."""
@@ -154,13 +159,12 @@ class Continuation:
         self.logits = logits
         self._done += 3 * self.n_samples
 
-    def take(
-        self, scores: torch.Tensor, distribution: torch.Tensor, chosen: torch.Tensor, chances: list[float]
-    ) -> None:
+    def take(self, scores: torch.Tensor, distribution: torch.Tensor, chosen: list[int], chances: list[float]) -> None:
         """Next tokens (N,) were drawn from a distribution (N, V), made of scores (N, V) that gave them `chances`."""
         self._scores, self._distribution, self._chances = scores, distribution, chances
-        self.tokens = chosen.tolist()
-        self.text = torch.cat((self.text, chosen.unsqueeze(1).to(self.text.device)), dim=1)
+        self.tokens = chosen
+        for ids, token in zip(self._text, chosen):
+            ids.append(token)
         self.logits = None
 
     def step(self) -> DecodeStep:
@@ -177,7 +181,7 @@ class Continuation:
             tokens=tuple(self.tokens),
             logits=self._scores,
             distribution=self._distribution,
-            length=self.text.shape[1],
+            length=len(self._text[0]),
             cache_length=held,
             cache_bytes=self.config.cache_bytes(held, batch=self.n_samples),
             projections=self._done,
@@ -194,7 +198,7 @@ class Continuation:
         return step
 
     def _met_stop(self, sample: int) -> bool:
-        text = self._tokenizer.decode(self.text[sample, self._prompt :].tolist())
+        text = self._tokenizer.decode(self._text[sample][self._prompt :])
         return any(s in text for s in self._stop)
 
 
@@ -208,18 +212,19 @@ def choose(continuations: Sequence[Continuation]) -> None:
         groups.setdefault(continuation.rules if len(continuations) > 1 else None, []).append(continuation)
     for members in groups.values():
         scores = _joined([continuation.logits for continuation in members]).float().cpu()  # (ΣN, V)
-        history = _joined([continuation.text for continuation in members]).cpu() if members[0].reads_history else None
+        history = _joined([continuation.history for continuation in members]) if members[0].reads_history else None
         distribution = probabilities(scores, history, members[0].sampling)
-        chosen = draw(distribution, [rng for continuation in members for rng in continuation.randomness])
+        chosen = draw(distribution, [numbers for continuation in members for numbers in continuation.randomness])
         plain = distribution if members[0].sampling.neutral else scores.softmax(dim=-1)
-        chances = plain.gather(1, chosen.unsqueeze(1)).view(-1).tolist()
+        chances, tokens = plain.gather(1, chosen.unsqueeze(1)).view(-1).tolist(), chosen.tolist()
         if len(members) == 1:
-            members[0].take(scores, distribution, chosen, chances)
+            members[0].take(scores, distribution, tokens, chances)
             continue
         sizes, begin = [continuation.n_samples for continuation in members], 0
-        for continuation, *parts in zip(members, *(whole.split(sizes) for whole in (scores, distribution, chosen))):
-            continuation.take(*parts, chances[begin : begin + continuation.n_samples])
-            begin += continuation.n_samples
+        for continuation, *parts in zip(members, scores.split(sizes), distribution.split(sizes)):
+            end = begin + continuation.n_samples
+            continuation.take(*parts, tokens[begin:end], chances[begin:end])
+            begin = end
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

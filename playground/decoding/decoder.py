@@ -48,11 +48,10 @@ def generate(
         model.config, prompt, max_new_tokens, sampling, n_samples=n_samples, tokenizer=tokenizer, stop=stop,
         use_cache=use_cache, when_full=when_full, slide_by=slide_by, device=device,
     )  # fmt: skip
-    return _steps(reading(model, precision), continuation)
+    return _steps(reading(model, precision), continuation, device)
 
 
-def _steps(read: Reading, continuation: Continuation) -> Iterator[DecodeStep]:
-    device = continuation.text.device
+def _steps(read: Reading, continuation: Continuation, device: torch.device) -> Iterator[DecodeStep]:
     cache = (
         KVCache.allocate(continuation.config, continuation.n_samples, device=device) if continuation.cached else None
     )

@@ -134,20 +134,36 @@ def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: Sa
     return scores.softmax(dim=-1)
 
 
-def streams(seed: int, n_samples: int) -> list[torch.Generator]:
-    """A random stream for each of N samples. What a sample draws does not depend on how many there are beside it."""
+class RandomNumbers:
+    """One sample's random numbers from 0 to 1: a generator's, made some at a time, since asking costs the most."""
+
+    AHEAD = 32
+
+    def __init__(self, seed: int):
+        self._generator = torch.Generator().manual_seed(seed)
+        self._made: list[float] = []
+
+    def next(self) -> float:
+        """The next one."""
+        if not self._made:
+            self._made = torch.rand(self.AHEAD, generator=self._generator, dtype=torch.float64).flip(0).tolist()
+        return self._made.pop()
+
+
+def streams(seed: int, n_samples: int) -> list[RandomNumbers]:
+    """Random numbers for each of N samples. What a sample draws does not depend on how many there are beside it."""
     others = (random.Random(f"{seed}, sample {i}").getrandbits(63) for i in range(1, n_samples))
-    return [torch.Generator().manual_seed(own) for own in (seed, *others)]
+    return [RandomNumbers(own) for own in (seed, *others)]
 
 
-def draw(distribution: torch.Tensor, randomness: Sequence[torch.Generator]) -> torch.Tensor:
+def draw(distribution: torch.Tensor, randomness: Sequence[RandomNumbers]) -> torch.Tensor:
     """One token (N,) from each row of a distribution (N, V), by a number from that row's stream.
 
     By the inverse of the cumulative distribution, without the checks that cost torch.multinomial most of its time.
     """
     cumulative = distribution.cumsum(-1, dtype=torch.float64)
-    points = [torch.rand(1, 1, generator=rng, dtype=torch.float64) for rng in randomness]
-    points = (points[0] if len(points) == 1 else torch.cat(points)) * cumulative.narrow(1, -1, 1)  # (N, 1)
+    points = torch.tensor([[numbers.next()] for numbers in randomness], dtype=torch.float64)
+    points = points * cumulative.narrow(1, -1, 1)  # (N, 1)
     return torch.searchsorted(cumulative, points, right=True).clamp_(max=distribution.shape[1] - 1).view(-1)
 
 

@@ -143,12 +143,12 @@ class Together:
             [[continuation.tokens[sample]] for continuation, sample in self._owners], device=self._device
         )
         logits = self._read.newest(newest, self._cache)  # (R, V)
-        rows: dict[Continuation, list[int]] = {}
-        for row, (continuation, sample) in enumerate(self._owners):
-            rows.setdefault(continuation, [row] * continuation.n_samples)[sample] = row
-        for continuation in moving & rows.keys():
-            own = rows[continuation]
-            continuation.has_read_newest(logits[own[0] : own[0] + 1] if len(own) == 1 else logits[own])
+        rows: dict[Continuation, list[torch.Tensor]] = {}
+        for (continuation, sample), row in zip(self._owners, logits.split(1)):
+            if continuation in moving:
+                rows.setdefault(continuation, [row] * continuation.n_samples)[sample] = row
+        for continuation, own in rows.items():
+            continuation.has_read_newest(own[0] if len(own) == 1 else torch.cat(own))
 
     @torch.inference_mode()
     def _forget_rows(self, continuation: Continuation) -> None:

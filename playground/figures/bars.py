@@ -17,10 +17,9 @@ def named_bars(
     title: str,
     *,
     strong: Sequence[bool] | None = None,
-    color: str = palette.DENSE,
 ) -> Figure:
     """Horizontal bars in the given order; those that are not `strong` are pale."""
-    colors = [color if strong is None or strong[i] else palette.FAINT for i in range(len(labels))]
+    colors = [palette.DENSE if strong is None or strong[i] else palette.FAINT for i in range(len(labels))]
     hovers = {"hovertext": [escaped(label) for label in labels]}
     rows = list(range(len(labels)))
     return figure(

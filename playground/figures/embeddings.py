@@ -19,7 +19,7 @@ def cosine_similarity(vectors: np.ndarray) -> np.ndarray:
     return unit @ unit.T
 
 
-def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int | None = None) -> Figure:
+def similarity_map(similarity: np.ndarray, words: Sequence[str]) -> Figure:
     """Heat map of `similarity` (V, V) from −1 to 1 with the words on both axes; the diagonal is blank.
 
     Words are drawn in the given order; `similarity_order` gives one that puts words used alike side by side.
@@ -39,7 +39,7 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str], *, height: int 
     )
     return heatmap(
         trace,
-        height or max(260, 90 + 20 * len(words)),
+        max(260, 90 + 20 * len(words)),
         slanted(words),
         names(words, **UPSIDE_DOWN),
         uirevision=str(len(words)),

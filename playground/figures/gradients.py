@@ -11,7 +11,7 @@ from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, heatmap
 from .wire import escaped, numbers
 
 
-def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = None) -> Figure:
+def gradient_map(records: Sequence[Mapping[str, Any]]) -> Figure:
     """Heat map, part of the model × step, colour on a log scale; records are `History.gradients` ({step, norms})."""
     parts, steps, norms = _table(records)
     with np.errstate(divide="ignore"):
@@ -36,7 +36,7 @@ def gradient_map(records: Sequence[Mapping[str, Any]], *, height: int | None = N
     )
     return heatmap(
         trace,
-        height or 84 + 24 * max(1, len(parts)),
+        84 + 24 * max(1, len(parts)),
         axis("optimizer steps", showgrid=False),
         axis(**UPSIDE_DOWN, **FIXED, showgrid=False, ticklabelstandoff=6, type="category"),
         margin={"l": 8, "r": 8, "t": 8, "b": 44},

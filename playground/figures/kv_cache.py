@@ -19,7 +19,6 @@ def token_times(
     without_cache: Sequence[float] = (),
     *,
     context: int | None = None,
-    height: int = 280,
 ) -> Figure:
     """Milliseconds per token against the sequence's length, with the cache (solid) and without (dashed).
 
@@ -33,7 +32,7 @@ def token_times(
     ]
     return lines(
         curves,
-        height,
+        280,
         axis("tokens so far"),
         axis("ms per token", rangemode="tozero"),
         margin={"l": 52, "r": 12, "t": 30, "b": 44},
@@ -81,7 +80,7 @@ def describe_token_times(
     return f"{words}.{beyond}"
 
 
-def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int = 220) -> Figure:
+def cache_growth(lengths: Sequence[int], nbytes: Sequence[int]) -> Figure:
     """The cache's size in kB or MB against the length of the text."""
     top = max([*nbytes, 1])
     unit, divisor = ("MB", 1e6) if top >= 1e6 else ("kB", 1e3)
@@ -89,7 +88,7 @@ def cache_growth(lengths: Sequence[int], nbytes: Sequence[int], *, height: int =
     hover = f"%{{x:,.0f}} tokens: %{{y:.4~g}} {unit}<extra></extra>"
     area = line(lengths, sizes, "the cache", palette.VALUE, hover=hover)
     area["line"]["shape"] = "hv"
-    return figure([area], height, xaxis=axis("tokens so far"), yaxis=axis(unit, rangemode="tozero"), uirevision=unit)
+    return figure([area], 220, xaxis=axis("tokens so far"), yaxis=axis(unit, rangemode="tozero"), uirevision=unit)
 
 
 def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: int | None = None) -> str:

@@ -104,9 +104,7 @@ def describe_pair(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = 
     return words + "."
 
 
-def verdict_figure(
-    differences: Sequence[float], mean: float | None, margin: float | None, *, height: int = 132
-) -> Figure:
+def verdict_figure(differences: Sequence[float], mean: float | None, margin: float | None) -> Figure:
     """Mixture minus dense, a mark per seed, the mean with its 95 % interval, and the line of no difference."""
     tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
     hover, one, both = "%{x:.4f}<extra></extra>", "one seed", "mean, 95 % interval"
@@ -122,7 +120,7 @@ def verdict_figure(
         traces.append(line([mean], [1], both, color, marks=diamond, error_x=around, **places))
     return figure(
         traces,
-        height,
+        132,
         narrow={"margin.l": 8},
         margin={"l": 8, "r": 8, "t": 20, "b": 40},
         xaxis=axis("MoE − dense, nats per token", range=[-1.15 * reach, 1.15 * reach], nticks=7),

@@ -11,7 +11,7 @@ from .shapes import Figure, axis, bar, figure, note, rule
 from .wire import signed
 
 
-def level_counts(counts: Sequence[int], chosen: int, *, height: int = 260) -> Figure:
+def level_counts(counts: Sequence[int], chosen: int) -> Figure:
     """How many weights lie on each level from −127 to 127; a line marks the level of the receipt."""
     levels = list(range(-127, 128))
     hover = "level %{x}: %{y:,} weights<extra></extra>"
@@ -24,7 +24,7 @@ def level_counts(counts: Sequence[int], chosen: int, *, height: int = 260) -> Fi
     )
     return figure(
         [bar(list(counts), levels, palette.MUTED, hover)],
-        height,
+        260,
         margin={"l": 56, "r": 12, "t": 30, "b": 44},
         bargap=0.1,
         xaxis=axis("level: weight ÷ its row's scale, rounded", range=[-130, 130]),

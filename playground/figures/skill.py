@@ -21,7 +21,6 @@ def skill_curve(
     *,
     planned_steps: int | None = None,
     kind: str = "dense",
-    height: int = 200,
 ) -> Figure:
     """The share right (0 … 1) at each step, with its 95 % interval as a bar through the point."""
     share, ends = np.asarray(shares, dtype=np.float64), np.asarray(intervals, dtype=np.float64).reshape(-1, 2)
@@ -38,7 +37,7 @@ def skill_curve(
     trace = line(steps, 100 * share, what, color, marks=6, hover="%{y:.0f} %", error_y=whiskers)
     x = axis("optimizer steps", **({"range": [0, 1.03 * planned_steps]} if planned_steps else {}))
     y = axis("% right", range=[-4, 104], tickvals=[0, 50, 100])
-    return lines([trace], height, x, y, margin={"l": 52, "r": 20, "t": 10, "b": 44}, showlegend=False)
+    return lines([trace], 200, x, y, margin={"l": 52, "r": 20, "t": 10, "b": 44}, showlegend=False)
 
 
 def describe_skill(steps: Sequence[int], shares: Sequence[float], intervals: Sequence[tuple[float, float]]) -> str:

@@ -25,14 +25,12 @@ def vector_rows(
     rows: Sequence[tuple[str, np.ndarray, str]],
     *,
     chosen: int | Sequence[int] | None = None,
-    limit: float | None = None,
 ) -> Figure:
     """One row of cells per vector, on one diverging scale centred on 0; vectors may differ in length.
 
     Args:
         rows: (label, numbers (n,), role); the role, one of q k v s or empty, colours the label.
         chosen: rows whose label is marked with ▸.
-        limit: the ends of the scale at ±limit; by default the largest number drawn.
     """
     marked = {chosen} if isinstance(chosen, int) else set(chosen or ())
     width = min(MOST_NUMBERS, max(len(vector) for _, vector, _ in rows))
@@ -40,7 +38,7 @@ def vector_rows(
     for row, (_, vector, _) in enumerate(rows):
         drawn = np.asarray(vector, dtype=np.float64)[:width]
         numbers_[row, : len(drawn)] = drawn
-    ends = float(limit or reach(numbers_))
+    ends = float(reach(numbers_))
     labels = [("▸ " if row in marked else "") + shortened(label, 22) for row, (label, _, _) in enumerate(rows)]
     place = {"yref": "y", "yanchor": "auto", "xanchor": "right", "xshift": -6}
     notes = [

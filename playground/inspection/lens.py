@@ -32,14 +32,6 @@ class LogitLens:
     norms: torch.Tensor
     """(S, T) length of the residual stream, which the final norm takes away before the answer is read."""
 
-    def decided(self, position: int) -> int:
-        """The first stage from which on the answer at this position stays the likeliest token."""
-        first = self.answer_ranks[:, position] == 1
-        stage = len(self.stages)
-        while stage > 0 and first[stage - 1]:
-            stage -= 1
-        return min(stage, len(self.stages) - 1)
-
 
 @torch.no_grad()
 def logit_lens(

@@ -106,9 +106,9 @@ class RaggedCache(KVCache):
     et al. 2022, section 4.2, with the padding that a dense kernel needs.)
     """
 
-    def __init__(self, config: ModelConfig, *, dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu"):
+    def __init__(self, config: ModelConfig, *, device: torch.device | str = "cpu"):
         shape = (0, 2 * config.kv_heads, 0, config.d_head)
-        super().__init__([torch.zeros(shape, dtype=dtype, device=device) for _ in range(config.n_layers)])
+        super().__init__([torch.zeros(shape, device=device) for _ in range(config.n_layers)])
         self.context_length = config.context_length
         self.lengths = torch.zeros(0, dtype=torch.long, device=device)  # (R,)
         self.going = torch.zeros(0, dtype=torch.bool, device=device)  # (R,)

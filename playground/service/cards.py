@@ -15,7 +15,7 @@ def card_of(view: RunView, spec: RunSpec) -> RunCard:
     training = spec.training
     losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
     text_hash = view.corpus_key.split("/")[0][: links.HASH_LETTERS]
-    return replace(settings_card(spec), text_hash=text_hash, losses=losses, machine=machine_of(view))
+    return replace(settings_card(spec, text_hash), losses=losses, machine=machine_of(view))
 
 
 def run_letters(view: RunView, spec: RunSpec | None) -> str:
@@ -41,15 +41,17 @@ def spec_of(card: RunCard, text: str = "") -> RunSpec:
     return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
 
 
-def settings_card(spec: RunSpec) -> RunCard:
-    """The card of a run that nobody has trained yet."""
+def settings_card(spec: RunSpec, text_hash: str | None = None) -> RunCard:
+    """The card of a run that nobody has trained yet; the hash of its own text is worked out where it is not known."""
     source = spec.source
+    if text_hash is None:
+        text_hash = links.text_hash(source.text) if source.text else ""
     return RunCard(
         text=source.kind,
         model=spec.model,
         training=spec.training,
         tokenizer=spec.tokenizer,
         vocab_size=spec.vocab_size,
-        text_hash=links.text_hash(source.text) if source.text else "",
+        text_hash=text_hash,
         hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
     )

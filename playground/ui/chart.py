@@ -72,7 +72,6 @@ def Chart(
     toolbar: bool = True,
     clickable: bool = False,
     elem_id: str | None = None,
-    elem_classes: list[str] | str | None = None,
     visible: bool = True,
     **html: Any,
 ) -> gr.HTML:
@@ -90,7 +89,6 @@ def Chart(
     Events: `.select` with gr.SelectData: `index` ([row, column] of a map, else [trace, point]), `value`, and beside
     them `trace`, `x`, `y`, `text`.
     """
-    classes = [elem_classes] if isinstance(elem_classes, str) else list(elem_classes or [])
     return gr.HTML(
         value,  # type: ignore[arg-type]
         html_template=_TEMPLATE.format(
@@ -103,7 +101,7 @@ def Chart(
         apply_default_css=False,
         server_functions=[whole_figure],
         elem_id=elem_id,
-        elem_classes=["chart", *(["chart-clickable"] if clickable else []), *classes],
+        elem_classes=["chart", *(["chart-clickable"] if clickable else [])],
         visible=visible,
         **html,
     )

@@ -88,9 +88,9 @@ class Page:
         own = [entry.id for entry in self.registry.models(visitor) if not entry.shipped]
         return self.model_list(visitor, own[0] if own else None)
 
-    def model_picker(self, label: str, value: str | None = None, **dropdown) -> gr.Dropdown:
+    def model_picker(self, label: str, **dropdown) -> gr.Dropdown:
         """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
-        picker = model_dropdown(self.registry, label=label, value=value, **dropdown)
+        picker = model_dropdown(self.registry, label=label, **dropdown)
         # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
         self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker

@@ -46,14 +46,5 @@ def test_an_early_stage_is_what_numpy_reads_out_of_the_stream():
         assert np.allclose(lens.norms[stage], np.sqrt((stream**2).sum(1)), atol=1e-5)
 
 
-def test_the_deciding_stage_is_where_the_answer_took_the_lead_for_good():
-    model = Transformer(TINY.replace(n_layers=6), seed=11)
-    lens = logit_lens(model, trace(model, IDS))
-    for position in range(8):
-        stage = lens.decided(position)
-        ranks = lens.answer_ranks[:, position].tolist()
-        assert all(rank == 1 for rank in ranks[stage:]) and (stage == 0 or ranks[stage - 1] > 1)
-
-
 def test_post_norm_models_get_their_own_caveat():
     assert "post-norm" in lens_caveat(VARIANTS["post-norm"]) and "post-norm" not in lens_caveat(TINY)

@@ -15,7 +15,7 @@ from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
-from playground.ui.tabs.moe import watch
+from playground.ui.tabs.moe import pair_picture
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
 from playground.ui.tabs.train import watch as run_watch
@@ -41,7 +41,7 @@ def test_stopping_one_lets_the_other_finish(tmp_path):
     assert view.withheld.startswith("Stopped: MoE after step ") and "both are kept" in view.withheld
     assert len(job.checkpoints) == 2 and view.verdict is None
     assert "as far as they came" in pair_table(view)
-    assert watch.is_over(view.sides["moe"], 3) and not watch.is_over(view.sides["dense"], 3)
+    assert pair_picture.is_over(view.sides["moe"], 3) and not pair_picture.is_over(view.sides["dense"], 3)
 
 
 def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished):
@@ -52,7 +52,7 @@ def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished
     }
     more = dataclasses.replace(view, sides=sides, seeds=3, state="training")
     assert "mean of 2 seeds" in pair_table(more) and "mean of 3" not in pair_table(more)
-    assert watch.differences(more) == watch.differences(view)
+    assert pair_picture.differences(more) == pair_picture.differences(view)
 
 
 def test_a_text_that_is_too_short_fails_with_a_sentence(tmp_path):
@@ -60,17 +60,17 @@ def test_a_text_that_is_too_short_fails_with_a_sentence(tmp_path):
     job = jobs.compare(ANNA, spec(source=Source("text", text="far too short")))
     until(lambda: job.settled)
     assert job.view().state == "failed" and "tokens" in job.view().message
-    assert "notice-error" in watch.status(job.view())
+    assert "notice-error" in pair_picture.status(job.view())
 
 
 def test_every_axis_puts_the_points_where_they_belong(finished):
     view = finished[2]
     last = {}
-    for _, x in watch.X_CHOICES:
-        figure, _ = watch.curves(view, x)
+    for _, x in pair_picture.X_CHOICES:
+        figure, _ = pair_picture.curves(view, x)
         names = [trace["name"] for trace in figure["data"] if trace["showlegend"]]
         assert sorted(names) == ["Dense", "MoE"] and len(figure["data"]) == 4  # two seeds each
-        last[x] = max(watch._along(view.sides["moe"], view.sides["moe"].histories[0], x))
+        last[x] = max(pair_picture._along(view.sides["moe"], view.sides["moe"].histories[0], x))
     moe = view.sides["moe"]
     assert last["step"] == 12 and last["tokens"] == 12 * 4 * 16
     assert last["flops"] == last["tokens"] * moe.config.flops_per_token(training=True)
@@ -79,9 +79,9 @@ def test_every_axis_puts_the_points_where_they_belong(finished):
 
 def test_the_verdict_is_shown_with_its_marks(finished):
     view = finished[2]
-    assert "over 2 seeds" in watch.verdict(view)
-    assert len(watch.differences(view)) == 2
-    figure, words = watch.verdict_chart(view)
+    assert "over 2 seeds" in pair_picture.verdict(view)
+    assert len(pair_picture.differences(view)) == 2
+    figure, words = pair_picture.verdict_chart(view)
     assert figure["data"][1]["error_x"]["array"] == [view.verdict.margin] and "by seed" in words
 
 
@@ -126,7 +126,7 @@ def test_the_form_opens_with_a_pair_that_is_exactly_equal():
     values = {**form.first_values(), "equal": "active"}
     twins = form.comparison_spec(values, Source("dialects"), small_limits()).twins()
     assert twins.counted[0] == twins.counted[1]
-    text = watch.sum_of(twins)
+    text = pair_picture.sum_of(twins)
     assert "exactly equal" in text and f"{twins.counted[0]:,}" in text
 
 
@@ -205,12 +205,12 @@ def test_a_short_comparison_says_that_it_measured_early_speed(finished):
         history.evaluations.update(evaluations)
         sides = {side: dataclasses.replace(part, histories=(history,)) for side, part in view.sides.items()}
         verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02)
-        return watch.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
+        return pair_picture.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
 
     assert "how fast they learn at first" in said(falling) and "last fifth of 40 steps" in said(falling)
     assert "still learning" not in said(rested)
     under_way = dataclasses.replace(view, state="training")
-    assert "still learning" not in watch.verdict(under_way)
+    assert "still learning" not in pair_picture.verdict(under_way)
 
 
 def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):

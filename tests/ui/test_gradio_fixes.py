@@ -82,8 +82,6 @@ def kept_of(kind, state_of) -> int:
 
 def test_a_session_keeps_what_changed_and_no_more():
     _, state, outputs = answered(Blocks, ANSWERS["new properties and a value, out of order"])
-    assert {i for i, c in enumerate(outputs) if c._id in state.config_values} >= {0, 3}
-    assert state.config_values[outputs[0]._id]["props"]["value"] == "text"
     assert [state[c._id] is c for c in outputs] == [True, True, True, False]
     assert state[outputs[3]._id].interactive is False
     assert kept_of(Blocks, small_sessions.Session) == 0
@@ -94,9 +92,13 @@ def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
     with gr.Blocks() as app:
         for _ in range(5):
             gr.Textbox()
-    ours, theirs = state_holder.StateHolder(), small_sessions.PLAIN(app)
-    ours.set_blocks(app)
-    assert isinstance(ours["a page"], small_sessions.Session) and len(ours["a page"].config_values) == 0
+    holder, theirs = state_holder.StateHolder(), small_sessions.PLAIN(app)
+    holder.set_blocks(app)
+    ours, (box, *_) = holder["a page"], app.blocks
+    assert isinstance(ours, small_sessions.Session)
+    ours[box] = gr.Textbox("new")
+    ours._update_value_in_config(box, "value")
+    assert ours[box].value == "new" and len(ours.config_values) == 0
     assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
 
 
@@ -120,6 +122,19 @@ def test_an_empty_queue_is_looked_at_rarely():
     assert app._queue.sleep_when_free == QUEUE_PAUSE
     assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
     assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, "gradio's queue is in no hurry now: drop slow_queue.py"
+
+
+def test_nothing_is_summed_up_for_a_monitor_and_places_are_told_now_and_then():
+    with Blocks() as app, gr.Blocks() as plain:
+        pass
+    records = [{"function": "f", "status": "success", "process_time": 1.0}]
+    ours, theirs = app.queue()._queue, plain.queue()._queue
+    for queue in (ours, theirs):
+        queue.events_recorded += 1
+        queue.compute_analytics_summary(records)
+    assert theirs.cached_event_analytics_summary["functions"], "gradio sums up nothing now: nor need we mend it"
+    assert not ours.cached_event_analytics_summary["functions"] and ours.ANALYTICS_MAX_EVENTS == 1
+    assert theirs.live_updates and not ours.live_updates
 
 
 def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):

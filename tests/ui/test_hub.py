@@ -10,7 +10,8 @@ import pytest
 from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
-from playground.ui.tabs.train.hub import at_home, build
+from playground.ui.tabs.train.hub import build
+from playground.ui.where import at_home
 from tests.standins.hub import Account, hub_for_tests
 
 from .runs import ANNA, BERT, small_limits

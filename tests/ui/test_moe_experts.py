@@ -30,7 +30,7 @@ from playground.storage import Checkpoint, load
 from playground.training import History, LoadMeasured
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
-from playground.ui.tabs.moe.frame import build_frame
+from playground.ui.tabs.moe.two_models import pick_two
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
 ANNA = "anna-" + "a" * 20
@@ -60,7 +60,7 @@ class Tab:
             tabs = gr.Tabs()
             page = self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, tabs, ("moe",))
             with tabs, gr.Tab("moe") as page.tab:
-                frame = self.frame = build_frame(page)
+                frame = self.frame = pick_two(page)
                 for part, name in ((routing, "routing"), (experts, "experts"), (breaking, "breaking")):
                     with frame.part(part.TITLE, name, open=name == "routing"):
                         part.build(frame)

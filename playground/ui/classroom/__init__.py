@@ -23,8 +23,8 @@ from ...lessons.reading import Ask, Lesson
 from ...service.classes import ClassError, Classes
 from ...service.classes.speedrun import Verifier
 from ..page import QUIETLY, Page, in_words
+from ..where import address_of
 from . import board, make, student
-from .where import address_of
 
 OPEN = """() => {
   let known = false;

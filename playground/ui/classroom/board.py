@@ -13,8 +13,8 @@ from ...service.classes.tables import answers_csv, results_csv
 from .. import theme
 from ..chart import Chart
 from ..page import QUIETLY, Page, in_words
+from ..where import address_of, asked_here
 from . import picture
-from .where import address_of, is_loopback
 
 LOOK_SECONDS = 3.0
 THINGS = (("the seed", "seed"), ("the size", "size"), ("the text", "text"))
@@ -137,7 +137,7 @@ class Boards:
         """A page opens at a teacher's link."""
         klass, b = self.classes.taught(code, secret, address_of(request)), self.b
         thing = klass.changes or "seed"
-        return self.draw(klass, "joined", False, thing, "flops", is_loopback(request)) | {
+        return self.draw(klass, "joined", False, thing, "flops", asked_here(request)) | {
             **dict(zip(self.key, (klass.code, secret))),
             b["box"]: gr.Column(visible=True), b["race"]: gr.Column(visible=klass.target is not None),
             b["thing"]: thing, b["timer"]: gr.Timer(active=True),
@@ -152,7 +152,7 @@ class Boards:
             if self._state(klass, sort, hidden, thing, by) == seen:
                 return gr.skip()
             by = by if by in ("flops", "seconds") else "flops"
-            return self.draw(klass, sort, hidden is True, thing, by, is_loopback(request))
+            return self.draw(klass, sort, hidden is True, thing, by, asked_here(request))
         except StoreError:
             return gr.skip()  # the file is busy for a moment
         except ClassError as problem:  # deleted, by another teacher perhaps

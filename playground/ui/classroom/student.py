@@ -12,8 +12,8 @@ from ...service.classes.speedrun import Verifier, enter, entries
 from ...service.limits import STUDENT_NAME
 from .. import theme
 from ..page import QUIETLY, Page, in_words
+from ..where import address_of
 from . import picture
-from .where import address_of
 
 LOOK_SECONDS = 10.0
 

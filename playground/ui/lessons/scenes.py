@@ -24,7 +24,7 @@ from ..tabs.inspect.place import whole
 from ..tabs.inspect.replay import replay_of
 from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
-from ..tabs.moe.frame import each
+from ..tabs.moe.two_models import each
 
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""

@@ -32,8 +32,8 @@ from ...quoted import quoting
 from ...theme import Cell, heading, notice, stat_cards, table
 from ...widgets.clicks import cell_of
 from . import unbalanced
-from .frame import Frame
 from .texts import text_for
+from .two_models import TwoModels
 
 TITLE = "Break it: balance off, experts off, routes forced"
 CANDIDATES = 8
@@ -47,9 +47,9 @@ WAYS = {
 }
 
 
-def build(frame: Frame) -> None:
+def build(two: TwoModels) -> None:
     """Edits on the chosen mixture first, then what balance asks of the routers, then runs without it."""
-    page = frame.page
+    page = two.page
     gr.HTML(
         heading(
             "Switch experts off, or force a route",
@@ -86,7 +86,7 @@ def build(frame: Frame) -> None:
         )
     )
     pulls = gr.HTML(elem_id="breaking-pulls")
-    unbalanced.build(frame)
+    unbalanced.build(two)
 
     def change(visitor, model_id, words: str, how: str, number: Any, chosen: Any, last: bool) -> tuple[str, Any, str]:
         try:
@@ -168,8 +168,8 @@ def build(frame: Frame) -> None:
 
     each = quoting(each, page.registry)
     drawn = [cards, chances, visited]
-    inputs = [page.visitor, frame.moe, prompt, way, layer, experts, last_only]
-    frame.on_change(another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, pulls])
+    inputs = [page.visitor, two.moe, prompt, way, layer, experts, last_only]
+    two.on_change(another_model, inputs[:2], [note, prompt, way, layer, experts, last_only, *drawn, costs, pulls])
     for event in (prompt.submit, prompt.blur, way.input, layer.input, experts.input, last_only.input):
         event(change, inputs, drawn, **QUIETLY)
     way.input(lambda how: gr.Checkbox(visible=how == "force"), way, last_only, **QUIETLY)

@@ -20,9 +20,9 @@ from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...quoted import quoted
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
-from . import watch
-from .frame import Frame, both, each, first_choice
+from . import pair_picture
 from .table import decoding_speeds, pair_table, training_speeds
+from .two_models import TwoModels, both, each, first_choice
 
 
 class Compare(Following):
@@ -41,12 +41,12 @@ class Compare(Following):
         # the ids of the pair that a comparison made; the pickers themselves are no outputs of a tick
         self.made = gr.Textbox("", visible="hidden", elem_id="moe-made")
 
-    def connect(self, frame: Frame, table: gr.HTML) -> None:
+    def connect(self, two: TwoModels, table: gr.HTML) -> None:
         """Bind the handlers, once the pickers and the table below are there."""
-        self.frame, self.table, page, c, r = frame, table, self.page, self.c, self.r
+        self.two, self.table, page, c, r = two, table, self.page, self.c, self.r
         self.fields = {c[field.name] for field in form.FIELDS}
         self.axes = [r["x"], r["y"]]
-        who = [page.visitor, frame.dense, frame.moe, *self.axes]
+        who = [page.visitor, two.dense, two.moe, *self.axes]
         buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
         self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer]
         followed = [*self.views, self.made, page.model]
@@ -67,11 +67,11 @@ class Compare(Following):
         self.timer.tick(self.look, who, followed, **QUIETLY)
         page.on_load(self.attach, who, [*followed, *chosen])
         late = [r["verdict"], r["verdict_chart"], table]
-        Turns("moe-table").calls(page.tab.select, self.opened, [page.visitor, frame.looked_at], late, slow=True)
-        self.made.change(self.show_made, [page.visitor, self.made], frame.pickers, **QUIETLY)
-        for changed in (frame.looked_at.change, *(axis.input for axis in self.axes)):
+        Turns("moe-table").calls(page.tab.select, self.opened, [page.visitor, two.looked_at], late, slow=True)
+        self.made.change(self.show_made, [page.visitor, self.made], two.pickers, **QUIETLY)
+        for changed in (two.looked_at.change, *(axis.input for axis in self.axes)):
             # by what is looked at, since the pickers may hold it a moment later
-            changed(self.other, [page.visitor, frame.looked_at, *self.axes], self.views, **QUIETLY)
+            changed(self.other, [page.visitor, two.looked_at, *self.axes], self.views, **QUIETLY)
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
@@ -139,8 +139,8 @@ class Compare(Following):
         if view is None or view.active or self.board.active(visitor, kind=ComparisonJob) is not None:
             return gr.skip()
         shown = {
-            self.r["verdict"]: watch.verdict(view),
-            self.r["verdict_chart"]: show(*watch.verdict_chart(view)),
+            self.r["verdict"]: pair_picture.verdict(view),
+            self.r["verdict_chart"]: show(*pair_picture.verdict_chart(view)),
             self.table: self.table_of(view, visitor),
         }
         return quoted(shown, model=view.name)
@@ -148,7 +148,7 @@ class Compare(Following):
     def show_made(self, visitor: str, made: str) -> tuple[Any, Any, Any]:
         """A comparison has brought forth its pair: the parts below turn to it."""
         dense, moe = each(made)
-        return self.frame.pair(visitor, dense, moe) if moe else (gr.skip(), gr.skip(), gr.skip())
+        return self.two.pair(visitor, dense, moe) if moe else (gr.skip(), gr.skip(), gr.skip())
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ class Compare(Following):
 
     def status(self, view: PairView) -> str:
         """See `Following.status`."""
-        return watch.status(view)
+        return pair_picture.status(view)
 
     def ended(self, job: ComparisonJob, visitor: str) -> dict:
         """A mixture that was made is chosen on all tabs."""
@@ -196,20 +196,20 @@ class Compare(Following):
         key, above = self.above(visitor, view)
         kept = {side: part.model_id for side, part in view.sides.items()}
         complete = len(kept) == 2 and all(kept.values())
-        asleep = {side: not view.active or watch.is_over(part, view.seeds) for side, part in view.sides.items()}
+        asleep = {side: not view.active or pair_picture.is_over(part, view.seeds) for side, part in view.sides.items()}
         evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
         # component → (what it depends on, how to make it)
         parts = {
-            r["status"]: ((view.version, key), lambda: above + watch.status(view)),
-            r["verdict"]: ((state, view.verdict, view.withheld), lambda: watch.verdict(view)),
-            r["verdict_chart"]: ((state, view.verdict), lambda: show(*watch.verdict_chart(view))),
+            r["status"]: ((view.version, key), lambda: above + pair_picture.status(view)),
+            r["verdict"]: ((state, view.verdict, view.withheld), lambda: pair_picture.verdict(view)),
+            r["verdict_chart"]: ((state, view.verdict), lambda: show(*pair_picture.verdict_chart(view))),
             self.table: ((state, evaluations), lambda: self.table_of(view, visitor)),
             c["train"]: (state, lambda: gr.Button(interactive=not view.active)),
             c["stop"]: (state, lambda: gr.Button(interactive=view.active and state != "stopping")),
             c["only"]: (state, lambda: gr.Row(visible=state == "training")),
             c["stop_dense"]: (asleep.get("dense"), lambda: gr.Button(interactive=not asleep.get("dense", True))),
             c["stop_moe"]: (asleep.get("moe"), lambda: gr.Button(interactive=not asleep.get("moe", True))),
-            c["why"]: (state, lambda: quiet(watch.why_asleep(view))),
+            c["why"]: (state, lambda: quiet(pair_picture.why_asleep(view))),
             self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
         if complete and state != "recorded":
@@ -217,8 +217,8 @@ class Compare(Following):
             made = both(kept["dense"], kept["moe"])
             parts[self.made] = (made, lambda: made)
         out = follower.only_new(parts, view, whole=whole)
-        x = x if x in [value for _, value in watch.X_CHOICES] else "step"
-        out[r["curve"]] = follower.feed.update(*watch.curves(view, x, y))
+        x = x if x in [value for _, value in pair_picture.X_CHOICES] else "step"
+        out[r["curve"]] = follower.feed.update(*pair_picture.curves(view, x, y))
         return quoted(out, model=view.name)
 
     def table_of(self, view: PairView | None, visitor: str | None) -> str:
@@ -251,7 +251,7 @@ def controls(limits: Limits) -> dict[str, Any]:
     with gr.Row(visible=False, elem_id="moe-stop-one") as c["only"]:
         c["stop_dense"] = gr.Button("Stop dense only", size="sm", min_width=110, elem_id="moe-stop-dense")
         c["stop_moe"] = gr.Button("Stop MoE only", size="sm", min_width=110, elem_id="moe-stop-moe")
-    c["why"] = gr.HTML(quiet(watch.why_asleep(None)), padding=False, elem_id="moe-why")
+    c["why"] = gr.HTML(quiet(pair_picture.why_asleep(None)), padding=False, elem_id="moe-why")
     c |= draw(form.TOP, limits, values)
     first = values | {"source": form.FIRST_SOURCE, "equal": "active"}
     c["sum"] = gr.HTML(sum_text(first, limits), padding=False, elem_id="moe-sum")
@@ -270,26 +270,26 @@ def results(opening: PairView | None) -> dict[str, Any]:
         return quoted(show(*picture), model=opening and opening.name)
 
     with gr.Column(elem_classes="card"):
-        r["status"] = gr.HTML(watch.status(opening), padding=False, elem_id="moe-status")
-        r["verdict"] = gr.HTML(watch.verdict(opening), padding=False, elem_id="moe-verdict")
+        r["status"] = gr.HTML(pair_picture.status(opening), padding=False, elem_id="moe-status")
+        r["verdict"] = gr.HTML(pair_picture.verdict(opening), padding=False, elem_id="moe-verdict")
         with gr.Row(elem_id="moe-axes"):
             r["x"] = gr.Radio(
-                list(watch.X_CHOICES), value="step", label="Along the bottom", elem_classes="pills", min_width=290,
-                scale=3, elem_id="moe-x",
+                list(pair_picture.X_CHOICES), value="step", label="Along the bottom", elem_classes="pills",
+                min_width=290, scale=3, elem_id="moe-x",
             )  # fmt: skip
             r["y"] = gr.Radio(
-                list(watch.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=200,
+                list(pair_picture.Y_CHOICES), value="loss", label="Up the side", elem_classes="pills", min_width=200,
                 scale=2, elem_id="moe-y",
             )  # fmt: skip
         r["curve"] = Chart(
-            drawn(watch.curves(opening)),
+            drawn(pair_picture.curves(opening)),
             height=380,
             save_name="dense-vs-moe",
             elem_id="moe-curve",
         )
         gr.HTML(heading("The difference, seed by seed"), padding=False, elem_id="moe-difference-title")
         r["verdict_chart"] = Chart(
-            drawn(watch.verdict_chart(opening)),
+            drawn(pair_picture.verdict_chart(opening)),
             height=132,
             save_name="verdict",
             elem_id="moe-difference",
@@ -307,4 +307,4 @@ def sum_text(named: dict[str, Any], limits: Limits) -> str:
             limits.check_training(config, spec.training)
     except ValueError as problem:
         return notice(sentence(str(problem)), "error")
-    return watch.sum_of(twins)
+    return pair_picture.sum_of(twins)

@@ -28,9 +28,9 @@ from ...page import QUIETLY, in_words
 from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge
-from .frame import Frame
 from .measured import Found, found_in, has_sources, over_training
 from .texts import text_for
+from .two_models import TwoModels
 
 TITLE = "What did the experts learn?"
 
@@ -44,9 +44,9 @@ against the speakers of other sentences. What is left above the strongest of the
 """
 
 
-def build(frame: Frame) -> None:
+def build(two: TwoModels) -> None:
     """Information per layer and over training, experts by source, then each expert's favourite tokens."""
-    page = frame.page
+    page = two.page
     gr.Markdown(WHY)
     note = gr.HTML(elem_id="experts-note")
     with gr.Column() as known:  # noqa: SIM117
@@ -112,7 +112,7 @@ def build(frame: Frame) -> None:
         }
 
     def _lines(checkpoint: Checkpoint, found: Found, visitor: Any, model_id: Any, chosen: str) -> dict:
-        snapshots = getattr(frame, "snapshots", lambda *_: [])(visitor, model_id)
+        snapshots = two.snapshots(visitor, model_id)
         records = over_training(checkpoint, snapshots)
         if len(records) < 2:
             return {lines: None, lines_note: notice("No moments of this model's training were kept to measure.")}
@@ -144,11 +144,11 @@ def build(frame: Frame) -> None:
         ids = windows[:, :-1]
         return favourites_table(checkpoint, routing_of(checkpoint.model, ids), ids.flatten().numpy(), number, what)
 
-    inputs = [page.visitor, frame.moe]
+    inputs = [page.visitor, two.moe]
     drawn = [note, known, bars, lines, lines_note, layer, by_source, sources, pasted, table]
     another_measure = quoting(another_measure, page.registry, measure="chosen")
     another_layer = quoting(another_layer, page.registry, layer="number")
-    frame.on_change(information, [*inputs, measure], drawn)
+    two.on_change(information, [*inputs, measure], drawn)
     measure.input(another_measure, [*inputs, measure], [lines, lines_note], **QUIETLY)
     for event in (layer.input, pasted.submit, pasted.blur):
         event(another_layer, [*inputs, pasted, layer], [table, sources], **QUIETLY)

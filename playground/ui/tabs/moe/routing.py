@@ -34,7 +34,7 @@ from ...theme import Cell, heading, notice, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
 from .expert_text import ExpertText, expert_badge, expert_text
-from .frame import SHIPPED_MOE, Frame
+from .two_models import SHIPPED_MOE, TwoModels
 
 TITLE = "Routing: where does each token go?"
 _kept = Kept(entries=96, megabytes=64)
@@ -46,10 +46,10 @@ MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
 
-def build(frame: Frame) -> None:
+def build(two: TwoModels) -> None:
     """Prompt and layer on top, the coloured text, then the token that is followed, then the load."""
-    page = frame.page
-    first = texts_to_route(page, _default(frame), None)
+    page = two.page
+    first = texts_to_route(page, _default(two), None)
     with gr.Row(equal_height=False):
         prompt = gr.Textbox(
             first[0], label="Text to send through the experts", lines=2, max_lines=6, scale=3, elem_id="routing-prompt"
@@ -61,7 +61,7 @@ def build(frame: Frame) -> None:
         )  # fmt: skip
     with gr.Row(equal_height=False):
         ideas = gr.Dataset(components=[prompt], **chips(first), label="Texts this model knows", type="values")
-        copy_link(page, "moe", model=frame.moe)
+        copy_link(page, "moe", model=two.moe)
     gr.HTML(
         heading(
             "Text coloured by first-choice expert",
@@ -87,7 +87,7 @@ def build(frame: Frame) -> None:
     over_note = gr.HTML(elem_id="routing-load-note")
 
     drawn = [text, note, weights, followed, journey, table, load, over, over_note]
-    inputs = [page.visitor, frame.moe, prompt, layer, token]
+    inputs = [page.visitor, two.moe, prompt, layer, token]
 
     def draw(visitor: str | None, model_id: str | None, words: str, layer_number: Any, position: Any) -> dict:
         try:
@@ -126,7 +126,7 @@ def build(frame: Frame) -> None:
             **draw(visitor, model_id, words, opening, 0),
         }
 
-    frame.on_change(another_model, [page.visitor, frame.moe], [prompt, ideas, layer, token, *drawn], linked=True)
+    two.on_change(another_model, [page.visitor, two.moe], [prompt, ideas, layer, token, *drawn], linked=True)
     turns = Turns("moe-routing")
     for event in (prompt.change, prompt.submit, layer.input, token.change):
         turns.calls(event, draw, inputs, drawn)
@@ -152,8 +152,8 @@ def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> lis
     return known if language is None else [language.sample(LINES, seed=TEXT_SEED).rstrip("\n"), *known]
 
 
-def _default(frame: Frame) -> str | None:
-    return SHIPPED_MOE if frame.page.registry.has(SHIPPED_MOE, None) else None
+def _default(two: TwoModels) -> str | None:
+    return SHIPPED_MOE if two.page.registry.has(SHIPPED_MOE, None) else None
 
 
 def _pictures(

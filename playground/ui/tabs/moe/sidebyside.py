@@ -22,17 +22,17 @@ from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import model_facts, quoted
 from ...theme import badge, notice, quiet
 from ...widgets.turns import Turns
-from .frame import Frame
+from .two_models import TwoModels
 
 TITLE = "Predictions side by side"
 CANDIDATES = 8
 TOKENS = 60
 
 
-def build(frame: Frame) -> None:
+def build(two: TwoModels) -> None:
     """A prompt, a button, bars for the next token, and a text by each."""
-    page = frame.page
-    first = suggestions(page, frame.dense.value, None)
+    page = two.page
+    first = suggestions(page, two.dense.value, None)
     with gr.Row(equal_height=False):
         prompt = gr.Textbox(first[0], label="Prompt", lines=1, max_lines=4, scale=3, elem_id="side-prompt")
         temperature = gr.Slider(0, 2, 0.8, step=0.05, label="Temperature", info="0 is greedy.", scale=1, min_width=160)
@@ -45,7 +45,7 @@ def build(frame: Frame) -> None:
     note = gr.HTML(padding=False, elem_id="side-note")
     expected = Chart(height=300, save_name="both-expect", elem_id="side-chart")
     texts = gr.HTML(padding=False, elem_id="side-texts")
-    inputs = [page.visitor, frame.dense, frame.moe, prompt, temperature, length, seed]
+    inputs = [page.visitor, two.dense, two.moe, prompt, temperature, length, seed]
     outputs = [note, expected, texts]
 
     def answer(visitor, dense_id, moe_id, prompt, temperature, length, seed):
@@ -64,7 +64,7 @@ def build(frame: Frame) -> None:
         known = suggestions(page, dense_id, visitor)
         return known[0], gr.Dataset(**chips(known))
 
-    frame.on_change(another_pair, [page.visitor, frame.dense], [prompt, ideas])
+    two.on_change(another_pair, [page.visitor, two.dense], [prompt, ideas])
     ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
 

@@ -17,12 +17,12 @@ from ...following import Following
 from ...page import QUIETLY, Page, in_words, sentence
 from ...quoted import quoted
 from ...theme import heading, notice
-from .frame import Frame
+from .two_models import TwoModels
 
 
-def build(frame: Frame) -> None:
+def build(two: TwoModels) -> None:
     """One choice, a button, two charts that grow; found again by whoever comes back."""
-    Unbalanced(frame.page).connect()
+    Unbalanced(two.page).connect()
 
 
 class Unbalanced(Following):

@@ -7,7 +7,6 @@ change those it made); on this machine its stored login, but only for whoever si
 from __future__ import annotations
 
 import html
-import ipaddress
 import json
 import os
 import tempfile
@@ -19,6 +18,7 @@ from ....storage import hub
 from ... import theme
 from ...page import QUIETLY, UNSEEN, Page, in_words
 from ...theme import quiet
+from ...where import at_home
 
 # for handlers that wait for the network; _waits says in words that they work, where gradio's own marks have no room
 _WAITING = {"concurrency_limit": 4, "concurrency_id": "hub", **UNSEEN}
@@ -105,24 +105,6 @@ _NOTHING = "() => ''"
 def _waits(button: gr.Button, said: gr.HTML, words: str) -> None:
     """Let a click write at once, in the browser, that something has begun."""
     button.click(None, None, said, js=f"() => {json.dumps(quiet(words))}")
-
-
-def at_home(request: gr.Request) -> bool:
-    """Whether a request comes from a browser on this very machine, so that its stored login may be used.
-
-    A page may be open to a network or shared through a tunnel; then the address asked for is another one.
-    """
-    if os.environ.get("SPACE_ID") or request.headers.get("x-forwarded-for"):
-        return False
-    asked = request.headers.get("host", "").rsplit(":", 1)[0].strip("[]")
-    return all(_is_loopback(address) for address in (asked, request.client.host if request.client else ""))
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return address == "localhost" or ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _token(request: gr.Request, signed_in: gr.OAuthToken | None) -> str | None:

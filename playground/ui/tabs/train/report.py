@@ -53,12 +53,10 @@ code { font-family: ui-monospace, Menlo, monospace; font-size: 0.8125rem; overfl
 """
 
 
-def report_html(view: RunView, *, letters: str = "", more: dict[str, Any] | None = None) -> str:
+def report_html(view: RunView, *, letters: str = "") -> str:
     """The whole page. Everything that a visitor or a model wrote is escaped.
 
-    Args:
-        letters: of a link that repeats the run, see playground.links; empty for none.
-        more: further facts for the table of settings.
+    letters: of a link that repeats the run, see playground.links; empty for none.
     """
     title = html.escape(view.name)
     sections = [
@@ -68,7 +66,7 @@ def report_html(view: RunView, *, letters: str = "", more: dict[str, Any] | None
         _pictured("Where the parameters are", watch.parameter_chart(view.config), watch.parameter_table(view.config)),
         _pictured("Gradients, layer by layer", watch.gradient_chart(view)),
         _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
-        _section("Its settings", _settings(view, more or {})),
+        _section("Its settings", _settings(view)),
         _section("To repeat it", _repeat(view, letters)) if letters else "",
     ]
     message = f'<p class="notice">{html.escape(view.message)}</p>' if view.message else ""
@@ -121,10 +119,10 @@ def _evaluations(view: RunView) -> str:
     return theme.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
 
 
-def _settings(view: RunView, more: dict[str, Any]) -> str:
+def _settings(view: RunView) -> str:
     settings = dict(view.settings) or (view.config.to_dict() if view.config else {})
     settings |= {"device": view.device} if view.device else {}
-    rows = [(setting_name(name), setting_shown(name, value)) for name, value in (settings | more).items()]
+    rows = [(setting_name(name), setting_shown(name, value)) for name, value in settings.items()]
     return theme.table(("setting", "value"), rows)
 
 

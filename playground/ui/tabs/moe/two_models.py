@@ -1,4 +1,4 @@
-"""Frame: what the parts of this tab share: the page, and the two models that are looked at side by side."""
+"""TwoModels: the two that are looked at side by side, and what else the parts of this tab share."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ UNFOLDED = "unfolded"
 
 
 @dataclass
-class Frame:
-    """A part is a module with `TITLE` and `build(frame)`:
+class TwoModels:
+    """A part is a module with `TITLE` and `build(two)`:
 
-    def build(frame: Frame) -> None:
+    def build(two: TwoModels) -> None:
         picture = Chart(...)
 
         def draw(visitor, moe_id):
-            checkpoint = frame.page.registry.get(moe_id, visitor)       # ValueError in words where there is none
+            checkpoint = two.page.registry.get(moe_id, visitor)       # ValueError in words where there is none
             ...
-        frame.on_change(draw, [frame.page.visitor, frame.moe], picture)   # when somebody sees the part, once for all
+        two.on_change(draw, [two.page.visitor, two.moe], picture)   # when somebody sees the part, once for all
     """
 
     page: Page
@@ -145,16 +145,18 @@ class _Moments(Sequence):
         return step, self.kept.weights(step)
 
 
-def build_frame(page: Page) -> Frame:
+def pick_two(page: Page) -> TwoModels:
     """Draw the two pickers; their lists follow the visitor's models."""
     dense = _picker(page, False, label="Dense model", elem_id="moe-dense")
     moe = _picker(page, True, label="Mixture of experts", elem_id="moe-mixture")
-    frame = Frame(page, dense, moe, gr.Textbox(both(dense.value, moe.value), visible="hidden", elem_id="moe-looked-at"))
-    gr.on([dense.input, moe.input], both, [dense, moe], frame.looked_at, **QUIETLY)
-    page.on_load(frame.pair, [page.visitor, dense, moe], frame.pickers)
+    two = TwoModels(
+        page, dense, moe, gr.Textbox(both(dense.value, moe.value), visible="hidden", elem_id="moe-looked-at")
+    )
+    gr.on([dense.input, moe.input], both, [dense, moe], two.looked_at, **QUIETLY)
+    page.on_load(two.pair, [page.visitor, dense, moe], two.pickers)
     # a new run is always chosen at once, so a change of the page's model is the sign that the list has changed
-    page.later(lambda: page.model.change(frame.pair, [page.visitor, dense, moe], frame.pickers, **QUIETLY))
-    return frame
+    page.later(lambda: page.model.change(two.pair, [page.visitor, dense, moe], two.pickers, **QUIETLY))
+    return two
 
 
 def both(dense: str | None, moe: str | None) -> str:
