@@ -111,7 +111,7 @@ def walk(page, lesson: Lesson) -> None:
             page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
             print(lesson.id, i, page.inner_text(".lesson-told").replace("\n\n", " | "), flush=True)
         if i + 1 < len(lesson.steps):
-            page.click(".lesson-next")
+            page.press(".lesson-next", "Enter")  # by keyboard: the page may be scrolling
     page.click(".lesson [data-do=close]")
     page.wait_for_selector(".lesson-list summary")
     assert "✓ done" in page.locator(f".lesson-list [data-lesson={lesson.id}]").text_content()

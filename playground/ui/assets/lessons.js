@@ -44,8 +44,11 @@ function accept(value) {
   if (waiting.length) ask(waiting.shift());
 }
 
-// A button that is drawn anew between press and release would not be clicked.
-box.addEventListener("pointerdown", () => (held = true));
+// A button that is drawn anew, or moves away, between press and release would not be clicked.
+box.addEventListener("pointerdown", () => {
+  held = true;
+  scrollTo({ top: scrollY, behavior: "instant" }); // wherever it was being scrolled to
+});
 for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => held && setTimeout(release));
 function release() {
   held = false;
@@ -133,6 +136,7 @@ function outline() {
 
 function reveal(focus, tries = 20) {
   if (!shown?.point) return;
+  if (held) return void setTimeout(() => reveal(focus, tries), 250);
   const fold = shown.point.fold && document.querySelector(`#${shown.point.fold} > button:not(.open)`);
   if (visible(fold)) fold.click();
   const node = find(shown.point.at);
