@@ -40,7 +40,7 @@ def quick(monkeypatch):
 def guess(page, step: Step) -> None:
     form = page.locator(".lesson-ask")
     if step.ask.kind == "choice":
-        form.locator("label").first.click()
+        form.locator("input").first.check()
     else:
         form.locator("input[type=range]").focus()
         page.keyboard.press("ArrowRight")

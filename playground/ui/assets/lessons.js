@@ -5,6 +5,7 @@ const box = element.querySelector(".lesson"), list = element.querySelector(".les
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
 let held = false, kept = null; // whether the strip is being pressed, and what is to be shown after that
+let asked = 0; // how many questions were asked
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
@@ -16,12 +17,14 @@ const ask = (what) => {
   if (!asking) send(what, 3);
   else if (what.do !== "look") waiting.push(what);
 };
-// What is asked while a page opens may be lost, so it is asked again. Later it is only slow, and to ask it again would
-// bring back, after all that was done meanwhile, what was shown before.
+// What is lost, as may happen while a page opens, is asked again, with the progress that it was asked with; of several
+// answers to the same question the first counts.
 function send(what, times) {
+  what.ask ??= ++asked;
+  what.progress ??= shown?.progress;
   box.setAttribute("aria-busy", "true");
   trigger("select", what);
-  asking = setTimeout(() => (times > 1 && !shown ? send(what, times - 1) : accept(null)), shown ? 30000 : 8000);
+  asking = setTimeout(() => (times > 1 ? send(what, times - 1) : accept(null)), 8000);
 }
 const visible = (node) => Boolean(node && node.getClientRects().length);
 const find = (selector) => [...document.querySelectorAll(selector)].find(visible) ?? null;
@@ -36,6 +39,7 @@ const contents = (node) => {
 // ---- what is shown ----------------------------------------------------------------------------------------------------
 
 function accept(value) {
+  if (value && (!asking || value.asked !== asked)) return;
   clearTimeout(asking);
   asking = 0;
   box.removeAttribute("aria-busy");
@@ -47,6 +51,7 @@ function accept(value) {
 // A button that is drawn anew, or moves away, between press and release would not be clicked.
 box.addEventListener("pointerdown", () => {
   held = true;
+  setTimeout(release, 1500); // whatever becomes of the press
   scrollTo({ top: scrollY, behavior: "instant" }); // wherever it was being scrolled to
 });
 for (const kind of ["pointerup", "pointercancel"]) addEventListener(kind, () => held && setTimeout(release));
@@ -66,7 +71,7 @@ function show(value) {
   tick(value.ticks);
   cover(value.covers ?? []);
   box.hidden = !value.html;
-  const asked = Boolean(box.querySelector(".lesson-ask"));
+  const open = Boolean(box.querySelector(".lesson-ask"));
   const draft = same && box.querySelector(".lesson-ask") ? guessed() : null;
   const scrolled = same ? body()?.scrollTop : 0;
   box.innerHTML = value.html;
@@ -86,7 +91,7 @@ function show(value) {
   if (value.arrives) {
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
-  } else if (value.points || (same && asked && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
+  } else if (value.points || (same && open && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
   else if (inside) (box.querySelector(".lesson-told") ?? box.querySelector("button[data-do=fold]"))?.focus({ preventScroll: true });
   const answer = box.querySelector(".lesson-told");
   if (same && !ticked && answer) {

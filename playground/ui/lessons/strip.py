@@ -87,9 +87,19 @@ class Strip:
     # ---- what a visitor does -----------------------------------------------------------------------------------------
 
     def act(self, values: dict, event: gr.EventData, request: gr.Request) -> dict:
-        """Something was pressed in the strip, or done on the page that it waits for."""
+        """Something was pressed in the strip, or done on the page that it waits for.
+
+        The answer hangs on what is sent alone, the progress among it, and says to what it is one: what is lost, or slow
+        on a busy machine, can be asked again.
+        """
         said = event._data if isinstance(event._data, dict) else {}
-        progress, does = Progress.from_dict(values[self.progress]), said.get("do")
+        progress = Progress.from_dict(said.get("progress") or values[self.progress])
+        out = self._act(values, said, progress, request)
+        out[self.strip] |= {"asked": whole(said.get("ask")), "progress": progress.to_dict()}
+        return out
+
+    def _act(self, values: dict, said: dict, progress: Progress, request: gr.Request) -> dict:
+        does = said.get("do")
         visitor = values[self.page.visitor]
         if does == "resume" and (asked := query_of(request).get("lesson")) and said.get("linked") is True:
             if find_lesson(asked) is None:
