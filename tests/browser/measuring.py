@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
+from playwright.sync_api import TimeoutError
 
 # Every piece of writing of every figure in view, as the four corners of its letters: those that meet another's or leave
 # the figure. A box is higher than its letters by about a third.
@@ -49,11 +51,17 @@ def figures(page: Any) -> list[str]:
     return page.evaluate(WRITING)
 
 
+def calm(page: Any) -> None:
+    """Until nothing is being computed, or for half a minute: whether a busy sign goes is asked by other tests."""
+    with contextlib.suppress(TimeoutError):
+        page.wait_for_function("() => !document.querySelector('[aria-busy=true]')", timeout=30_000)
+
+
 def broken_rules(page: Any, *rules: str) -> list[str]:
     """What axe-core finds against these rules (those of WCAG 2.1 A and AA) in view, a line per element and rule."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    calm(page)
     found = page.evaluate(RULES, rules or ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa"))
     return [f"{rule}: {target} {why}" for rule, target, why in found]
 

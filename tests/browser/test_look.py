@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from .measuring import broken_rules, figures
+from .measuring import broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
@@ -24,7 +24,7 @@ DRAWN = "() => [...document.querySelectorAll('.chart-box')].some((b) => b.client
 def settle(page) -> None:
     """Until something is drawn and nothing is being computed."""
     page.wait_for_function(DRAWN)
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    calm(page)
 
 
 def measured(page, widths=WIDTHS) -> list[str]:

@@ -103,4 +103,4 @@ def test_an_interrupt_while_the_program_starts_is_quiet():
     time.sleep(0.7)
     run.send_signal(signal.SIGINT)
     said = run.communicate(timeout=60)[1]
-    assert "Traceback" not in said and run.returncode in (2, 130)
+    assert "Traceback" not in said and run.returncode in (2, 130, -signal.SIGINT)  # or before Python listens
