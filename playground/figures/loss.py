@@ -115,7 +115,7 @@ def _best_mark(best: tuple[int, float], end: float, log_y: bool) -> Figure:
     step, loss = best
     late = step > 0.7 * end
     return note(
-        f"best: {loss:.4f}, step {step:,}", y=math.log10(max(loss, 1e-6)) if log_y else loss, color=palette.INK,
+        f"best: {loss:.4f}, step {step:,}", y=_place(loss, log_y), color=palette.INK,
         x=step, xref="x", yref="y", showarrow=True, arrowhead=2, arrowwidth=1.2, ax=-18 if late else 18, ay=-38,
         xanchor="right" if late else "left", bgcolor=palette.BAND, borderpad=3,
     )  # fmt: skip
@@ -190,9 +190,8 @@ def rung_labels(
     labels: list[dict[str, Any]] = []
     if not rungs:
         return labels
-    # plotly takes the places of labels (not of lines) on a log axis as exponents
-    places = [math.log10(max(value, 1e-6)) if log_y else value for _, value in rungs]
-    drawn = [math.log10(max(value, 1e-6)) if log_y else value for value in curve if math.isfinite(value)]
+    places = [_place(value, log_y) for _, value in rungs]
+    drawn = [_place(value, log_y) for value in curve if math.isfinite(value)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
     shift, last = 0.0, -math.inf
     for (name, value), place in zip(rungs, places):
@@ -209,3 +208,8 @@ def rung_labels(
         labels.append(note(text, y=place, color=color, **place_of, **answer))
         last = bottom
     return labels
+
+
+def _place(loss: float, log_y: bool) -> float:
+    """Where a label of this loss stands: plotly takes places of labels (not of lines) on a log axis as exponents."""
+    return math.log10(max(loss, 1e-6)) if log_y else loss

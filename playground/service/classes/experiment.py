@@ -148,9 +148,14 @@ def _value(card: RunCard, name: str) -> object:
     return next((getattr(part, name) for part in (card.training, card.model, card) if hasattr(part, name)), None)
 
 
+def size_in_words(card: RunCard) -> str:
+    """Layers and width of a run's model."""
+    return f"{card.model.n_layers} layers of {card.model.d_model}"
+
+
 def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
     if thing == "size":
-        return f"{card.model.n_layers} layers of {card.model.d_model}, {report.n_parameters:,} parameters"
+        return f"{size_in_words(card)}, {report.n_parameters:,} parameters"
     return report.text if thing == "text" else "the class's settings"
 
 

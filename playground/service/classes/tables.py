@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
+from .experiment import size_in_words
 from .house import Classes, Klass, card_from
 from .speedrun import entries
 
@@ -62,9 +63,8 @@ def _cell(value: object) -> object:
 
 
 def _size(letters: str) -> str:
-    """Layers and width."""
     card = card_from(letters)
-    return f"{card.model.n_layers} layers of {card.model.d_model}" if card else ""
+    return size_in_words(card) if card else ""
 
 
 def _at(seconds: float) -> str:
