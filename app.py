@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import ipaddress
 import os
+from collections.abc import Callable
+from typing import Any
+
+from playground.starting import ended_by_an_interrupt
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # before gradio is imported: nothing leaves for another host
 
@@ -31,19 +34,23 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def reached_by_others(host: str, share: bool) -> bool:
-    """Whether anybody but this machine's own users can open the page."""
-    try:
-        return share or not ipaddress.ip_address(host).is_loopback
-    except ValueError:  # a name
-        return host != "localhost"
-
-
 def main() -> None:
     """Parse, build, serve until interrupted."""
     arguments = parse()
     if arguments.mcp and importlib.util.find_spec("mcp") is None:
         raise SystemExit("--mcp needs one more package: pip install 'gradio[mcp]', then start again.")
+    with ended_by_an_interrupt():
+        page, host, launch = prepare(arguments)
+    try:
+        launch(page, host, arguments.port, arguments.share, mcp_server=arguments.mcp)
+    except OSError as problem:
+        raise SystemExit(f"The page cannot be served at {host}: {problem}. Choose another --port or --host.") from None
+    except KeyboardInterrupt:  # before it was served
+        raise SystemExit(130) from None
+
+
+def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None]]:
+    """The page, the address to serve it at, and what serves it; says on which limits it stands where others come."""
     if os.environ.get("SPACES_ZERO_GPU"):
         import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
     from playground.ui.gradio_fixes.quick_import import import_gradio
@@ -52,6 +59,7 @@ def main() -> None:
     from playground.model.fast.process import settle
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
+    from playground.ui.where import is_loopback
 
     settle()  # before there are threads: visitors' runs are trained in some
 
@@ -61,7 +69,7 @@ def main() -> None:
         or os.environ.get("GRADIO_SERVER_NAME")
         or ("0.0.0.0" if os.environ.get("SPACE_ID") else "127.0.0.1")
     )
-    others = reached_by_others(host, arguments.share)
+    others = arguments.share or not is_loopback(host)
     try:
         limits = limits_here(arguments.limits, strangers=others)
     except ValueError as problem:
@@ -69,10 +77,7 @@ def main() -> None:
     if others and limits.kind != "local":
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)
-    try:
-        launch(build_app(limits), host, arguments.port, arguments.share, mcp_server=arguments.mcp)
-    except OSError as problem:
-        raise SystemExit(f"The page cannot be served at {host}: {problem}. Choose another --port or --host.") from None
+    return build_app(limits), host, launch
 
 
 if __name__ == "__main__":

@@ -2,12 +2,16 @@
 
 import sys
 
+from .starting import ended_by_an_interrupt
+
 if __name__ == "__main__":
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # a model may write what a Windows code page lacks: "?" is no error
-    try:
-        from .cli import main  # seconds in which somebody may change their mind
+    with ended_by_an_interrupt():
+        import torch  # noqa: F401 (the second that takes long)
 
+        from .cli import main
+    try:
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)

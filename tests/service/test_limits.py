@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from app import reached_by_others
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import CLASS, KINDS, LOCAL, PUBLIC, LimitError, limits_here, training_memory
 from playground.training import TrainConfig
@@ -37,22 +36,6 @@ def test_the_place_decides_and_whoever_starts_it_decides_otherwise(nowhere):
     nowhere.setenv("PLAYGROUND_LIMITS", "paradise")
     with pytest.raises(ValueError, match="no limits called 'paradise': choose local, class, public"):
         limits_here()
-
-
-@pytest.mark.parametrize(
-    ("host", "share", "reached"),
-    [
-        ("127.0.0.1", False, False),
-        ("localhost", False, False),
-        ("::1", False, False),
-        ("127.0.0.1", True, True),
-        ("0.0.0.0", False, True),
-        ("192.168.1.7", False, True),
-        ("my-machine", False, True),
-    ],
-)
-def test_a_server_that_others_can_reach_is_known_by_its_address(host, share, reached):
-    assert reached_by_others(host, share) is reached
 
 
 def test_fifty_visitors_of_a_class_have_a_place_each_for_their_models_and_in_the_line(nowhere):

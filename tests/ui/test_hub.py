@@ -11,7 +11,7 @@ from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.train.hub import build
-from playground.ui.where import at_home
+from playground.ui.where import at_home, is_loopback
 from tests.standins.hub import Account, hub_for_tests
 
 from .runs import ANNA, BERT, small_limits
@@ -92,6 +92,11 @@ def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
 )
 def test_the_stored_login_is_for_whoever_sits_at_the_machine(hub, request_, home):
     assert at_home(request_) is home
+
+
+def test_a_server_that_others_can_reach_is_known_by_its_address():
+    assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.8.8.8")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "my-machine", "localhost.evil.example", "")))
 
 
 def test_a_shared_page_lends_nobody_its_owners_login(hub):

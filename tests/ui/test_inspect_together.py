@@ -169,6 +169,28 @@ def test_a_click_whose_answer_was_never_drawn_is_drawn_by_the_next(tab, monkeypa
     asyncio.run(three_clicks())
 
 
+@pytest.mark.parametrize("which_waits", ["the click that came first", "the click that came last"])
+def test_the_page_is_told_that_nothing_is_computed_although_its_clicks_overtook_each_other(
+    tab, monkeypatch, which_waits
+):
+    layer = 1 if which_waits == "the click that came first" else 0
+    begun, go = held_back(monkeypatch, walk, "step", lambda look, name, *place: place[0] == layer)
+
+    async def two_clicks():
+        anna = Browser(tab, f"overtaken-{layer}", "abcabc", place=(0, 1, 0, 0))
+        anna.clock = 10
+        asked = [asyncio.create_task(anna.does(tab.frame.layer, "input", layer=1))]
+        await until(begun) if layer else await asyncio.sleep(0)
+        anna.clock = 8  # asked before, and two milliseconds later here
+        asked.append(asyncio.create_task(anna.does(tab.frame.layer, "input", layer=0)))
+        await asyncio.sleep(0.1)
+        go.set()
+        await asyncio.gather(*asked)
+        assert float(anna.answers[-1][tab.frame.turns.answered]) >= 11
+
+    asyncio.run(two_clicks())
+
+
 def test_many_visitors_clicking_at_once_each_end_where_they_clicked_last(tab, monkeypatch):
     monkeypatch.setattr(turns, "QUICK", turns.ThreadPoolExecutor(8))
 

@@ -109,6 +109,10 @@ class _Page:
     """Component → the value that a click gave it, as long as the page may not know of it."""
     owed: dict[Hashable, int] = field(default_factory=dict)
     """What has to be drawn → the turn that asked for it last."""
+    passed: float = 0.0
+    """The latest clock of the page's among questions that another's answer stands for."""
+    clock: float = 0.0
+    """The clock that the last answer carried: each carries a later one."""
     asked: int = 0
     drawing: int = 0
     """The newest turn that draws."""
@@ -196,7 +200,7 @@ class Turns:
         turn, clock = page.asked, _clock(values.pop(self.asked, None))
         if draws:
             page.drawing = turn
-        answered = {self.answered: str(clock)}
+        updates: dict[Any, Any] = {}
         try:
             async with page.order:
                 _overlay(page, values, _clock(values.pop(self.answered, None)), of)
@@ -206,23 +210,27 @@ class Turns:
                 page.told |= {component: _Told(value, turn) for component, value in question.told.items()}
                 page.owed |= dict.fromkeys(question.owed, turn)
             async with page.room:
-                if draws and question.stale:
-                    return gr.skip()  # the newer one draws what is owed as well
+                if draws and question.stale:  # the newer one draws what is owed as well
+                    page.passed = max(page.passed, clock)  # and its click may be older: requests overtake each other
+                    return gr.skip()
                 updates = await _in_thread(SLOW if isinstance(draw, Slow) else QUICK, draw)
         except (ValueError, gr.Error) as problem:
             words = sentence(getattr(problem, "message", str(problem)))
             gr.Warning(html.escape(words, quote=False), duration=12, title="Not possible")
-            return answered
+            draws = False
         except Exception:  # ours; the page must not wait for an answer that never comes
             _log.exception("A question of the page ended in an error")
             gr.Warning("Something went wrong while this was computed: try something else.", title="Error")
-            return answered
+            draws = False
         if not await _next_to_leave(page, turn, draws):
-            return gr.skip()
+            if clock <= page.clock:
+                return gr.skip()
+            updates = {}  # but the page waits: the click was later than the one that came here last, and has left
+        page.clock = max(clock, page.passed, page.clock + 0.001)
         for component in updates.keys() & page.told.keys():
             if page.told[component].turn <= turn:  # else this answer was drawn before it was told
-                page.told[component].clock = clock
-        return {**updates, **answered}
+                page.told[component].clock = page.clock
+        return {**updates, self.answered: str(page.clock)}
 
     def _page(self, request: Any) -> _Page:
         session = getattr(request, "session_hash", None)
