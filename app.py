@@ -61,7 +61,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     from playground.ui.app import build_app, launch
     from playground.ui.where import is_loopback
 
-    settle()  # before there are threads: visitors' runs are trained in some
+    settle(serves=True)  # before there are threads: visitors' runs are trained in some
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
     host = (

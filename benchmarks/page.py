@@ -110,7 +110,7 @@ def comparison_seconds(address: str) -> tuple[float, float]:
         page.wait_for_timeout(3000)
         began = time.perf_counter()
         page.click("#moe-train")
-        page.wait_for_selector("#moe-verdict:has-text('So far'):has-text('with one seed')")
+        page.wait_for_selector("#moe-verdict:has-text('So far'):has-text('with this seed')")
         first = time.perf_counter() - began
         page.wait_for_selector("#moe-verdict:has-text('over 3 seeds')")
         last = time.perf_counter() - began

@@ -36,6 +36,8 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     with served() as (address, _, _):
         asyncio.run(_crowd(address, 1, 3))  # the model is loaded, the lanes are open
         alone, alone_rate = _rate(address, 1, 3 * options.rounds)
+        if not alone.first:
+            raise SystemExit(f"One visitor alone was refused: {alone.errors[0]}")
         crowd, rate = _rate(address, options.visitors, options.rounds)
     for name, one, many, aim in (
         ("first text, median s", statistics.median(alone.first), statistics.median(crowd.first), ""),
@@ -79,7 +81,7 @@ async def _visitor(client: httpx.AsyncClient, number: int, rounds: int, seen: Se
 async def _generate(client: httpx.AsyncClient, seed: int, seen: Seen) -> None:
     """One call of /generate, followed to its end."""
     began, first = time.perf_counter(), None
-    asked = {"data": [PROMPT, "", TOKENS, 0.8, 0, 1.0, seed, ""]}
+    asked = {"data": [PROMPT, "", TOKENS, 0.8, 0, 1.0, seed, "", "fp32"]}
     call = await client.post("/gradio_api/call/generate", json=asked)
     call.raise_for_status()
     kind = ""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
-from ..model.fast.process import alone_if_small
+from ..model.fast.process import threads_for
 from ..storage import Checkpoint, save
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
     numbers = plan.config.batch_size * plan.model.config.context_length * plan.model.config.d_model
-    with alone_if_small(numbers), workers(plan.config.device) as together:
+    with threads_for(numbers), workers(plan.config.device) as together:
         events = train(
             plan.model, plan.corpus, plan.config,
             folder=out, resume=plan.resume, should_stop=lambda: interrupted, workers=together,

@@ -23,7 +23,7 @@ import torch
 
 from ..model import KVCache, Transformer
 from ..model.cache import RaggedCache
-from ..model.fast.process import lone_threads
+from ..model.fast.process import lone_threads, threads_for
 from ..model.fast.reading import reading
 from .continuation import Continuation, DecodeStep, choose
 
@@ -91,7 +91,8 @@ class Together:
             if self._config.n_active_parameters < SMALL_MODEL and self._device.type == "cpu":
                 lone_threads().submit(self._step_all, times).result()
             else:
-                self._step_all(times)
+                with threads_for(self._config.n_active_parameters):
+                    self._step_all(times)
         except Exception as problem:
             self._cache, self._owners = RaggedCache(self._config, device=self._device), []
             for continuation in self._continuations:

@@ -17,7 +17,7 @@ from ..decoding.together import SMALL_MODEL
 from ..figures.wire import signed
 from ..model import Transformer
 from ..model.fast.packed import PRECISIONS, quantise
-from ..model.fast.process import lone_threads
+from ..model.fast.process import lone_threads, threads_for
 from ..model.fast.reading import reading
 from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
@@ -136,7 +136,8 @@ def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tens
         raise ValueError("there is no text to judge the model by")
     if model.config.n_active_parameters < SMALL_MODEL and next(model.parameters()).is_cpu:
         return lone_threads().submit(_cost, model, inputs, targets, new_tokens).result()
-    return _cost(model, inputs, targets, new_tokens)
+    with threads_for(model.config.n_active_parameters):
+        return _cost(model, inputs, targets, new_tokens)
 
 
 @torch.inference_mode()

@@ -14,7 +14,7 @@ import torch
 from .card import RunCard
 
 
-def machine_kind(device: str, precision: str) -> str:
+def machine_kind(device: str, precision: str, threads: int = 1) -> str:
     """What decides the last digits of a loss: instructions, number format, threads, torch, processor.
 
     The processor's name stands beside its instructions because torch's libraries choose their kernels by it.
@@ -24,7 +24,6 @@ def machine_kind(device: str, precision: str) -> str:
         return f"{torch.cuda.get_device_name()[:40]} {precision}, torch {version}"
     if device == "cpu":
         instructions = torch.backends.cpu.get_cpu_capability()
-        threads = torch.get_num_threads()
         count = f"{threads} thread{'s' if threads > 1 else ''}"
         return f"cpu {instructions} {precision}, {count}, torch {version}, {processor_name()[:60]}"
     return f"{device} {precision}, torch {version}"

@@ -16,6 +16,7 @@ from typing import Any
 from ..data import Corpus, corpus_from_language
 from ..inspection.balance import evenness
 from ..model import PRESETS, ModelConfig, Transformer
+from ..model.fast.process import threads_for
 from ..training import Evaluated, LoadMeasured, TrainConfig, train
 from .job import Job
 from .limits import BALANCE_SECONDS, BALANCE_STEPS, Limits
@@ -165,7 +166,9 @@ class BalanceJob(Job):
             self._runs = {name: BalanceRun() for name in KINDS}
 
         def events(should_stop: Callable[[], bool]) -> Iterator[dict[str, BalanceRun] | None]:
-            yield from balance_runs(self.config, self.corpus, self.training, should_stop)
+            numbers = self.training.batch_size * self.config.context_length * self.config.d_model
+            with threads_for(numbers):
+                yield from balance_runs(self.config, self.corpus, self.training, should_stop)
             yield None
 
         def take(runs: dict[str, BalanceRun] | None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from .. import links
 from ..links import LinkError, RunCard, chosen_losses, machine_kind
+from ..model.fast.process import threads_used
 from .runs import HUB_FILE, RunSpec, Source
 from .views import RunView
 
@@ -31,7 +33,8 @@ def run_letters(view: RunView, spec: RunSpec | None) -> str:
 def machine_of(view: RunView) -> str:
     """The kind of machine that a run was made on."""
     device, _, precision = view.device.partition(", ")
-    return machine_kind(device, precision)
+    numbers = math.prod(view.settings.get(name, 0) for name in ("batch_size", "context_length", "d_model"))
+    return machine_kind(device, precision, threads_used(numbers))
 
 
 def spec_of(card: RunCard, text: str = "") -> RunSpec:

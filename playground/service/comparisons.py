@@ -16,7 +16,7 @@ from typing import Any
 
 from ..data import Ladder
 from ..model import ModelConfig
-from ..model.fast.process import alone_if_small
+from ..model.fast.process import threads_for
 from ..model.twins import Twins, dense_twin, expert_twin
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
@@ -81,7 +81,7 @@ def run_comparison(
     yield Paired(twins, Prepared.of(corpus, twins.moe))
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
     ladder = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
-    with alone_if_small(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):
+    with threads_for(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
             if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:

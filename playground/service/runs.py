@@ -28,7 +28,7 @@ from ..data import (
 from ..data.judging import Learned as LearnedText
 from ..data.left import Partition
 from ..model import ModelConfig, Transformer
-from ..model.fast.process import alone_if_small
+from ..model.fast.process import threads_for
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.skills import judged, judged_in_the_end
 from .limits import Limits
@@ -182,7 +182,7 @@ def run_training(
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
-    with alone_if_small(spec.training.batch_size * config.context_length * config.d_model):
+    with threads_for(spec.training.batch_size * config.context_length * config.d_model):
         for event in judged(events, model, corpus, windows, partitions, at=moments):
             yield event
             if isinstance(event, Evaluated) and ladder.idle:
@@ -194,11 +194,11 @@ def run_training(
             if isinstance(event, Finished):
                 finished = event
                 yield Predicted(event.step, predict(model, prompt))
-    yield Learned(model)
-    if ladder.started:
-        yield ladder.take()
-    if finished is not None and finished.step:
-        yield judged_in_the_end(finished, model, corpus, windows, partitions())
+        yield Learned(model)
+        if ladder.started:
+            yield ladder.take()
+        if finished is not None and finished.step:
+            yield judged_in_the_end(finished, model, corpus, windows, partitions())
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:

@@ -113,11 +113,12 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
     """What `open_page` yields; `fixture` gives the browser or the window when it is first needed."""
     pages, complaints = [], []
 
-    def create(color_scheme: str = "light", **arguments):
+    def create(color_scheme: str = "light", viewport: dict = DESK, **arguments):
         if arguments or pages:  # or a second visitor
-            page = fixture("browser").new_context(**{"viewport": DESK, **arguments}).new_page()
+            page = fixture("browser").new_context(viewport=viewport, **arguments).new_page()
         else:
             page = fixture("window").new_page()
+            page.set_viewport_size(viewport)
         pages.append((page, not (arguments or pages)))
         page.emulate_media(color_scheme=color_scheme)
         page.set_default_timeout(PATIENCE)

@@ -75,7 +75,9 @@ def address(serve, growing):
                 return f"{event.index} {event.value:.2f} {event.trace}"
 
             cells.select(say, None, clicked)
-            redraw.click(lambda: show(figure, "Drawn again."), None, cells)
+            other = attention.pattern_map(PATTERN.clip(0, 0.9), TOKENS)
+            redraw.click(lambda: show(other, "Drawn again."), None, cells)
+            gr.Button("the same").click(lambda: show(other, "Said again."), None, cells)
         quiet.click(lambda: None)
     return serve(app)
 
@@ -200,10 +202,13 @@ def test_clicks_arrive_before_and_after_a_redraw(chromium_page, address):
     click(2, 1)
     page.wait_for_function(f"{answer} === '[2, 1] 0.70 0'")
     page.get_by_role("button", name="redraw").click()
-    page.wait_for_selector("#cells .chart-words:has-text('Drawn again.')")
+    page.wait_for_selector("#cells [data-draws='2']")
+    page.get_by_role("button", name="the same").click()
+    page.wait_for_selector("#cells .chart-words:has-text('Said again.')")
     page.mouse.move(5, 5)
     click(1, 0)
     page.wait_for_function(f"{answer} === '[1, 0] 0.50 0'")
+    assert page.locator("#cells .chart-box").get_attribute("data-draws") == "2", "what is the same is not drawn again"
 
 
 def test_pictures_are_saved_and_described(chromium_page, address):

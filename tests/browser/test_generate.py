@@ -49,9 +49,6 @@ def test_from_a_prompt_to_another_story(address, chromium_page):
     again = page.locator("#generate-text .written").inner_text()
     assert again[:55] == text[:55] and again != text
 
-    page.get_by_role("button", name="What temperature does").click()
-    page.locator("#compare-temperatures").click()
-    expect(page.locator(".by-temperature > div")).to_have_count(4)
     page.get_by_role("button", name="What precision costs").click()
     page.locator("#measure-precision").click()
     expect(page.locator("#precision-table tbody tr")).to_have_count(3)

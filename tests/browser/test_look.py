@@ -27,17 +27,6 @@ def settle(page) -> None:
     calm(page)
 
 
-def measured(page, widths=WIDTHS) -> list[str]:
-    """What is wrong with the writing in view, at every width."""
-    settle(page)
-    found = []
-    for width in widths:
-        page.set_viewport_size({"width": width, "height": 900})
-        found += [f"{width} px, {problem}" for problem in figures(page)]
-    page.set_viewport_size({"width": 1280, "height": 900})
-    return found
-
-
 def unfold(page) -> None:
     """Open every folded part in view."""
     while (folded := page.locator("button.label-wrap:not(.open):visible")).count():
@@ -48,34 +37,55 @@ def tab(page, name: str) -> None:
     page.get_by_role("tab", name=name, exact=True).click()
 
 
-def test_no_number_is_printed_over_another(address, chromium_page):
+class Look:
+    """What is wrong with what is in view: numbers printed over others at these widths, and the rules of axe-core."""
+
+    def __init__(self, page):
+        self.page, self.found = page, []
+
+    def __call__(self, widths=(390, 1280), *, rules: bool = True, dark: bool = False) -> None:
+        settle(self.page)
+        for width in widths:
+            self.page.set_viewport_size({"width": width, "height": 900})
+            self.found += [f"{width} px, {problem}" for problem in figures(self.page)]
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+        self.found += broken_rules(self.page) if rules else []
+        if dark:  # whether words can be read there, too
+            self.page.evaluate("document.body.classList.add('dark')")
+            self.page.evaluate(FADED)
+            problems = figures(self.page) + broken_rules(self.page, "color-contrast")
+            self.found += [f"in the dark, {problem}" for problem in problems]
+            self.page.evaluate("document.body.classList.remove('dark')")
+
+
+def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_names(address, chromium_page):
     page = chromium_page
+    look = Look(page)
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
-    for part in ("parameters", "gradients"):
-        page.locator(f"#{part} > button").click()
-    found = measured(page)
-    page.evaluate("document.body.classList.add('dark')")
-    found += measured(page, (1280,))
-    page.evaluate("document.body.classList.remove('dark')")
-
+    unfold(page)
+    look(WIDTHS, dark=True)
+    tab(page, "Generate")
+    page.locator("#generate-start").click()
+    expect(page.locator("#generate-text [data-place]").first).to_be_visible()
+    unfold(page)
+    look.found += broken_rules(page)
     tab(page, "Inspect QKV")
     page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
-    found += measured(page)
+    look(WIDTHS)
     for view in VIEWS:
         tab(page, view)
-        found += measured(page, (390, 1280))
-
+        look(rules=view in ("What heads do", "Change it"), dark=view == "What heads do")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
     unfold(page)
     page.wait_for_selector("#experts-sources [data-state=drawn]")
-    found += measured(page, (390, 1280))
-    assert not found, "\n".join(dict.fromkeys(found))
+    look(dark=True)
+    assert not look.found, "\n".join(dict.fromkeys(look.found))
 
 
 def test_the_measure_sees_what_lies_over_something(address, chromium_page):
-    """The two tests above and below could not fail if nothing were measured."""
+    """The test above could not fail if nothing were measured."""
     page = chromium_page
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
@@ -87,42 +97,6 @@ def test_the_measure_sees_what_lies_over_something(address, chromium_page):
     }""")
     assert any("lies over" in problem for problem in figures(page))
     assert any(problem.startswith("color-contrast") for problem in broken_rules(page))
-
-
-def test_words_can_be_read_and_things_have_names(address, chromium_page):
-    page = chromium_page
-    found = []
-
-    def look(*, dark: bool = False):
-        """Every rule in light, and whether words can be read in the dark."""
-        found.extend(broken_rules(page))
-        if not dark:
-            return
-        page.evaluate("document.body.classList.add('dark')")
-        page.evaluate(FADED)
-        found.extend(f"in the dark, {problem}" for problem in broken_rules(page, "color-contrast"))
-        page.evaluate("document.body.classList.remove('dark')")
-
-    page.goto(address)
-    page.wait_for_selector("#curve [data-state=drawn]")
-    unfold(page)
-    look(dark=True)
-    tab(page, "Generate")
-    page.locator("#generate-start").click()
-    expect(page.locator("#generate-text [data-place]").first).to_be_visible()
-    unfold(page)
-    look()
-    tab(page, "Inspect QKV")
-    for view in ("Step by step", "What heads do", "Change it"):
-        tab(page, view)
-        settle(page)
-        look(dark=view == "What heads do")
-    tab(page, "Dense vs MoE")
-    page.wait_for_selector("#moe-curve [data-state=drawn]")
-    unfold(page)
-    page.wait_for_selector("#experts-sources [data-state=drawn]")
-    look(dark=True)
-    assert not found, "\n".join(dict.fromkeys(found))
 
 
 def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium_page):

@@ -19,10 +19,15 @@ import torch
 from ...devices import processors
 
 
-def settle() -> None:
-    """Set this process up for training small models; to be called once, before it has begun other threads."""
+def settle(*, serves: bool = False) -> None:
+    """Set this process up for training small models; to be called once, before it has begun other threads.
+
+    serves: many threads will compute here for many visitors, and those that train go first.
+    """
     keep_freed_memory()
     leave_the_compiler_alone()
+    if serves:
+        leave_helpers_to_training()
 
 
 def keep_freed_memory() -> None:
@@ -53,25 +58,50 @@ def leave_the_compiler_alone() -> None:
             plain.__dynamo_disable = plain
 
 
+_helpers: int | None = None
+"""Threads for large steps where others compute alone; None where each has what torch gives it."""
+
+
+def leave_helpers_to_training() -> None:
+    """Let every thread of this process compute alone from now on, but inside `threads_for` a large step.
+
+    OpenMP's helpers wait awake for the next operation, unless all threads that have helpers, with these, are more than
+    the processors (libgomp): then they sleep at once, and each of a step's 500 operations has to wake them. On two
+    cores a page on which somebody had looked at a pattern once trained at 0.6 of a shell's speed from then on. A thread
+    that ends, as a run's does, takes its helpers along.
+    """
+    global _helpers
+    _helpers = torch.get_num_threads()
+    torch.set_num_threads(1)
+
+
 SMALL_STEP = 50_000
-"""Numbers per activation below which a training step is not worth sharing among processors that do other work too."""
+"""Numbers below which a training step is not worth sharing among processors that do other work too."""
+
+
+def threads_used(numbers: int) -> int:
+    """How many threads `threads_for` gives."""
+    return 1 if numbers < SMALL_STEP else _helpers or torch.get_num_threads()
 
 
 @contextlib.contextmanager
-def alone_if_small(numbers: int) -> Iterator[None]:
-    """Let this thread compute without helpers where activations have fewer than `SMALL_STEP` numbers.
+def threads_for(numbers: int) -> Iterator[None]:
+    """Let this thread compute without helpers where what it goes through has fewer than `SMALL_STEP` numbers.
 
-    Two threads make such steps 1.07 times as fast as one on two idle cores, and 0.8 times beside a browser on the same
+    numbers: of an activation in training, of the weights in decoding.
+
+    Two threads make small steps 1.07 times as fast as one on two idle cores, and 0.8 times beside a browser on the same
     cores: every operation waits for the slower of the two. Other threads keep the helpers they have.
     """
-    threads = torch.get_num_threads()  # also settles this thread's number, which its first operation would set
-    if numbers < SMALL_STEP and threads > 1:
-        torch.set_num_threads(1)
-        _let_new_threads_have(threads)
+    before = torch.get_num_threads()  # also settles this thread's number, which its first operation would set
+    threads = threads_used(numbers)
+    if threads != before:
+        torch.set_num_threads(threads)
+        _let_new_threads_have(before)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 @functools.cache
@@ -81,7 +111,7 @@ def lone_threads() -> ThreadPoolExecutor:
     For work so small that helpers gain nothing, such as decoding with a small model: beside other work on the same
     cores, where every operation waits for the slower of two threads, one alone is many times as quick.
     """
-    threads = torch.get_num_threads()
+    threads = torch.get_num_threads()  # what new threads have: unchanged by this
 
     def alone() -> None:
         torch.set_num_threads(1)

@@ -199,6 +199,7 @@
     const reset = element.querySelector("[data-chart=reset]");
     let figure = null; // the whole figure as the server has it, in light colours
     let stream = null;
+    let whole = null; // the same as text, where it does not grow
     let drawn = false;
     let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
@@ -364,7 +365,12 @@
     }
 
     function accept(value) {
-      const next = value?.figure ?? (value?.data ? value : null);
+      const next = value?.figure ?? (value?.data ? value : null), before = whole;
+      whole = next && !value.stream ? JSON.stringify(next) : null;
+      const summary = value?.summary ?? "";
+      words.textContent = summary;
+      plot.setAttribute("aria-label", summary || "Chart");
+      if (whole && whole === before) return;
       if (value?.append) {
         if (!append(value)) {
           catchUp(value.stream);
@@ -381,9 +387,6 @@
         drawn = false;
         box.dataset.state = "empty";
       }
-      const summary = value?.summary ?? "";
-      words.textContent = summary;
-      plot.setAttribute("aria-label", summary || "Chart");
       schedule();
     }
 

@@ -12,7 +12,8 @@ import torch
 
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.model.fast.process import SMALL_STEP, alone_if_small, settle
+from playground.model.fast import process
+from playground.model.fast.process import SMALL_STEP, settle, threads_for, threads_used
 from playground.training import TrainConfig, train
 
 
@@ -35,7 +36,7 @@ def two_threads():
 
 def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two_threads):
     def job():
-        with alone_if_small(SMALL_STEP - 1):
+        with threads_for(SMALL_STEP - 1):
             torch.ones(64, 64) @ torch.ones(64, 64)
             during = torch.get_num_threads(), in_a_thread(torch.get_num_threads)
         return during, torch.get_num_threads()
@@ -44,8 +45,22 @@ def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two
     assert torch.get_num_threads() == 2
 
 
+def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkeypatch):
+    monkeypatch.setattr(process, "_helpers", None)
+    process.leave_helpers_to_training()
+
+    def job():
+        with threads_for(SMALL_STEP):
+            torch.ones(64, 64) @ torch.ones(64, 64)
+            during = torch.get_num_threads(), in_a_thread(torch.get_num_threads)
+        return during, torch.get_num_threads()
+
+    assert in_a_thread(job) == ((2, 1), 1) and torch.get_num_threads() == 1
+    assert (threads_used(SMALL_STEP), threads_used(SMALL_STEP - 1)) == (2, 1)
+
+
 def test_a_large_step_is_shared(two_threads):
-    with alone_if_small(SMALL_STEP):
+    with threads_for(SMALL_STEP):
         assert torch.get_num_threads() == 2
 
 
