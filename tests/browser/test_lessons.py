@@ -119,6 +119,8 @@ def walk(page, lesson: Lesson) -> None:
             )
         page.wait_for_selector(here)
         if step.ask is not None:
+            form = page.locator(".lesson-ask")
+            expect(form).not_to_contain_text("…")  # numbers of the model that the step has just chosen
             covered = ", ".join(PLACES[name].selector for name in step.ask.covers)
             assert all(look == "hidden" for look in page.evaluate(LOOKS, covered)), step.id
             guess(page, step)

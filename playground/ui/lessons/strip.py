@@ -265,7 +265,8 @@ class Strip:
         answer = progress.answer(lesson, step)
         place = where(step, answer)
         shown = strip_html(lesson, progress, scene or Scene(), problem)
-        live = "{" in step.say and place is not None and not answer.told
+        words = step.say + (step.ask.question if step.ask and answer.guess is None else "")
+        live = "{" in words and place is not None and not answer.told
         value |= {
             "html": shown,
             "key": zlib.crc32(shown.encode()),
