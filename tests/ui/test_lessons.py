@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,15 +98,28 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
     assert sum(done) >= sum(not s.done.keys() & {"run", "balance", "when", "control"} for s in lesson.steps)
 
 
-def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page):
+def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch):
     """On the processor in fp32, so that the losses are the same everywhere."""
-    lesson, visitor = find_lesson("memorising"), Visitor(page, BERT)
-    early = page.board.start(BERT, sentences_spec(page))
+    lesson, visitor, spec = find_lesson("memorising"), Visitor(page, BERT), sentences_spec(page)
+    monkeypatch.setitem(lesson.steps[0].sets, "train.steps", spec.training.steps)
+    endless = replace(spec, training=spec.training.replace(steps=100_000))
+    early = page.board.start(BERT, endless)
+    opened = visitor.does("open", lesson=lesson.id)
+    assert "still going on: press Stop" in opened["html"]
+    page.board.stop(BERT)
     until(lambda: early.settled)
-    visitor.does("open", lesson=lesson.id)
-    visitor.does("guess", guess="together")
+    assert "still going on" not in visitor.does("guess", guess="together")["html"]
     assert not visitor.progress.ticked(lesson)[0], "a run from before the lesson does not count"
-    job = page.board.start(BERT, sentences_spec(page))
+    cut = page.board.start(BERT, endless)
+    until(lambda: cut.evaluations > 0)
+    page.board.stop(BERT)
+    until(lambda: cut.settled)
+    assert "was to make 100,000 steps, not 20" in visitor.does("look")["html"]
+    monkeypatch.setitem(lesson.steps[0].sets, "train.steps", 100_000)
+    assert re.search("was stopped after [0-9]+ of 100,000 steps", visitor.does("look")["html"])
+    assert not visitor.progress.ticked(lesson)[0]
+    monkeypatch.setitem(lesson.steps[0].sets, "train.steps", spec.training.steps)
+    job = page.board.start(BERT, spec)
     until(lambda: job.settled)
     shown = visitor.does("look")
     history = job.view().history

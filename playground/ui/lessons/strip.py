@@ -130,7 +130,10 @@ class Strip:
         scene = self.scenes.scene(lesson, step, progress, values)
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
-            sets = self.set_up(step, answer, values, lesson, progress, only_where=does == "show")
+            where_only = (
+                does == "show" and "run" not in step.done
+            )  # what a run needs may have been changed, or not taken
+            sets = self.set_up(step, answer, values, lesson, progress, only_where=where_only)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
                 answer.guess = checked(step.ask, said.get("guess"))
@@ -142,6 +145,8 @@ class Strip:
         waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
         if (told := self.page.shared("class.told")) is not None:
             told(visitor, lesson, progress)
+        if not answer.done and "run" in step.done:
+            problem = problem or self._in_the_way(step, lesson, progress, visitor)
         problem = problem or ("" if self.page.model in sets else waits)
         shown = self._told(progress, scene, problem=problem, arrives=arrives, points=does == "show")
         same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
@@ -181,7 +186,9 @@ class Strip:
         done = step.done
         if "run" in done:
             jobs = self.scenes.runs(lesson, done.get("of", "run"), progress, visitor)
-            return bool(jobs) and (done["run"] == "begun" or (jobs[-1].has_result and not jobs[-1].active))
+            if not jobs or done["run"] == "begun":
+                return bool(jobs)
+            return jobs[-1].has_result and not jobs[-1].active and not self._another(step, jobs[-1])
         if "balance" in done:
             job = self.scenes.balance_job(lesson, progress, visitor)
             return job is not None and (done["balance"] == "begun" or (job.has_result and not job.active))
@@ -191,6 +198,24 @@ class Strip:
             value = values.get(self.controls.get(done["control"]))
             return value == done["is"] if "is" in done else bool(value)
         return False
+
+    def _in_the_way(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str:
+        """Why a step that waits for a run is not done by one that goes on or has ended."""
+        going = self.page.board.active(visitor)
+        if going is not None and going.id in progress.before.get(lesson.id, ()):
+            return "A run of yours is still going on: press Stop, or wait until it is over. Then press Train."
+        jobs = self.scenes.runs(lesson, step.done.get("of", "run"), progress, visitor)
+        return self._another(step, jobs[-1]) if jobs and jobs[-1].has_result and not jobs[-1].active else ""
+
+    def _another(self, step: Step, job: RunJob) -> str:
+        """What is missing of a run for it to be the one that a step asks for."""
+        planned, asked = job.spec.training.steps, step.sets.get("train.steps")
+        if asked is not None and planned != asked:
+            return f"That run was to make {planned:,} steps, not {asked:,}: “Show me where” sets the form. Then Train."
+        history = job.view().history
+        if (history.finished or {}).get("reason") == "stopped":
+            return f"That run was stopped after {history.last_step:,} of {planned:,} steps: press Resume or Train."
+        return ""
 
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
@@ -217,7 +242,8 @@ class Strip:
         if only_where or answer.ticked(step):
             return out
         trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
-        if trained and page.board.active(visitor) is None:
+        going = page.board.active(visitor)
+        if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
             out |= self.settings.load(self.form_of(trained, lesson)) | self.running.linked.forget()
             out.pop(self.settings.c["text_fits"], None)
         for name, value in sets.items():
