@@ -9,7 +9,7 @@ let asked = 0; // how many questions were asked
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
-let pressed = 0, before = null, heard = null, touched = 0, told = 0;
+let pressed = 0, before = null, chosen = 0, heard = null, touched = 0, told = 0;
 const TICKS = "transformer-playground-lesson-ticks"; // in localStorage: steps done by lesson, for the list of a page that asks nothing
 const hidden = document.head.appendChild(document.createElement("style"));
 
@@ -84,7 +84,7 @@ function show(value) {
   box.querySelectorAll(".lesson-curve").forEach(draw);
   said();
   if (!same || value.arrives) {
-    pressed = 0;
+    pressed = chosen = 0;
     before = null;
     heard = null;
     touched = performance.now(); // what a step sets takes a while to be drawn
@@ -245,6 +245,7 @@ for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, 
 document.addEventListener("click", (event) => {
   touch(event);
   const awaits = shown?.awaits;
+  if (awaits?.kind === "changed" && shown.point && event.target.closest?.(`${shown.point.at} .chart-plot`)) chosen = performance.now();
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
   pressed++;
   if (pressed >= awaits.times) ask({ do: "did", step: shown.step });
@@ -257,7 +258,9 @@ setInterval(() => {
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
     const now = contents(find(awaits.at));
-    if (now && (awaits.kind === "shown" || (before !== null && now !== before))) return ask({ do: "did", step: shown.step });
+    // a click on what is chosen already changes nothing
+    const same = chosen && performance.now() - chosen > 2500 && !document.querySelector("[aria-busy=true]:not(.lesson)");
+    if (now && (awaits.kind === "shown" || (before !== null && now !== before) || same)) return ask({ do: "did", step: shown.step });
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
   if (awaits?.kind !== "told" && !listens.length) return;
