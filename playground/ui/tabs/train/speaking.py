@@ -61,7 +61,10 @@ def standing_line(view: RunView) -> str:
     clauses, at = (told["left"], told["step"]) if told else ("", 0)
     if told and at != view.history.evaluations["step"][-1]:
         clauses = f"at step {at:,}, {clauses}"
-    words = emphasised(standing(view.ladder, value, clauses))
+    said = standing(view.ladder, value, clauses)
+    if view.active:  # it has learned since
+        said = f"At step {view.history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
+    words = emphasised(said)
     if math.isfinite(value):
         if view.ladder.floor is not None:
             words += html.escape(_too_short(view))
