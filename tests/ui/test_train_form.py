@@ -301,7 +301,11 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "source": texts.OWN_TEXT}
     chosen = settings.suit(filled(source=texts.OWN_TEXT) | own | {"suited": ""})
     assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 tiny"
-    assert "2,200 tokens of text" in chosen["outlook"] and "All settings are those of Tiny" in chosen["changes"]
+    assert "2,200 tokens of text" in chosen["outlook"]
+    assert "All settings are those of Tiny for a text this long, whose length sets " in chosen["changes"]
+    assert f"Patience: 0 → 5; Steps between samples: 30 → {chosen['sample_every']}." in chosen["changes"]
+    spec = form.run_spec(filled() | chosen, Source("text", text=text), LOCAL)
+    assert spec.training.eval_every == form.values_of(spec, LOCAL)["eval_every"] == 4  # a link repeats them
     mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = settings.suit(mine)
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]

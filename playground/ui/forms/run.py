@@ -275,7 +275,7 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
     values = _values_of(spec.model, spec.training) | {
         "tokenizer": spec.tokenizer,
         "vocab_size": spec.vocab_size or 512,
-        "eval_every": max(spec.training.eval_every, 5),
+        "eval_every": spec.training.eval_every or max(spec.training.steps // 20, 5),
         "prompt": spec.prompt,
         **texts.values_of(spec.source),
     }

@@ -195,6 +195,8 @@ def linked_html(
     differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
+        if card.text == OWN_TEXT:
+            parts.append("The length of an own text sets some of these.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -75,6 +76,14 @@ class Settings:
         """See `form.base_values`."""
         return suited_for(named)[0], named.get("tokenizer") or "char"
 
+    def _by_length(self, named: dict[str, Any]) -> list[tuple[str, str]]:
+        """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
+        size = named.get("base")
+        if named["source"] != OWN_TEXT or size not in form.SIZES:
+            return []
+        usual = form.size_values(size, OWN_TEXT) | {"tokenizer": named.get("tokenizer") or "char"}
+        return form.changes(self._base(named), usual)
+
     def suit(self, values: dict) -> dict:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(self.named(values))
@@ -105,7 +114,7 @@ class Settings:
         base = self._base(named)
         return {
             self.c["outlook"]: outlook_text(named, self.limits, self.pace),
-            self.c["changes"]: changes_text(form.changes(named, base), named.get("base") or ""),
+            self.c["changes"]: changes_text(form.changes(named, base), named.get("base") or "", self._by_length(named)),
             self.c["size"]: form.size_of(named),
         }
 
@@ -213,9 +222,18 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     return quiet(words)
 
 
-def changes_text(changes: list[tuple[str, str]], base: str) -> str:
-    """What was changed, from which size or preset, and what each change does."""
+def changes_text(changes: list[tuple[str, str]], base: str, by_length: Sequence[tuple[str, str]] = ()) -> str:
+    """What was changed, from which size or preset, and what each change does.
+
+    Args:
+        by_length: what the length of an own text has changed in that size before.
+    """
     name = form.SIZES.get(base) or (PRESETS[base].title if base in PRESETS else base)
+    if by_length:
+        name += " for a text this long"
+    if not changes and by_length:
+        followed = "; ".join(what for what, _ in by_length)
+        return quiet(html.escape(f"All settings are those of {name}, whose length sets {followed}."))
     if not changes:
         return quiet(f"All settings are those of {name}.")
     rows = "".join(
