@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.decoding import SamplingConfig, generate
+from playground.decoding import SAMPLING_PRESETS, SamplingConfig, generate
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PAGES, PUBLIC
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
+from playground.ui.forms import sampling
 from playground.ui.forms.fields import whole
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
@@ -192,3 +193,11 @@ def test_the_arithmetic_is_right():
     text = arithmetic()
     for number in ("54 | 24", "381,750 | 1,515", "99.6 % saved", "1 GiB"):
         assert number in text
+
+
+def test_a_preset_is_the_forms_only_while_its_numbers_are():
+    for name in SAMPLING_PRESETS:
+        values = sampling.preset_values(name)
+        assert sampling.preset_of(values | {"temperature": float(values["temperature"]), "seed": 7}) == name
+        assert sampling.preset_of(values | {"temperature": 1.5}) is None
+    assert sampling.preset_of(dict.fromkeys(values, "x")) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...decoding import SAMPLING_PRESETS, SamplingConfig
 from ...service.limits import Limits
-from .fields import Field, whole
+from .fields import Field, same, whole
 
 FIELDS: tuple[Field, ...] = (
     Field("temperature", "Temperature", "Below 1 safer, above 1 more even; 0 is greedy.", least=0.0, most=3, step=0.05),
@@ -40,6 +40,14 @@ def preset_values(name: str) -> dict[str, Any]:
     values = SAMPLING_PRESETS[name].to_dict()
     del values["seed"]
     return values | {"top_k": values["top_k"] or 0}
+
+
+def preset_of(values: Mapping[str, Any]) -> str | None:
+    """The preset whose numbers these are; None where they are nobody's."""
+    for name in SAMPLING_PRESETS:
+        if all(same(values.get(field), value) for field, value in preset_values(name).items()):
+            return name
+    return None
 
 
 def first_values(limits: Limits) -> dict[str, Any]:

@@ -101,10 +101,19 @@ def build(limits: Limits) -> Controls:
     def temper(greedy: bool) -> Any:
         return gr.Slider(interactive=not greedy, info=_IDLE if greedy else form.BY_NAME["temperature"].why)
 
+    def choose_preset(*values: Any) -> Any:
+        name = form.preset_of(dict(zip(names, values)))
+        return gr.Radio(value=name, info=_said(name))
+
+    numbers = [made[n] for n in names]
+    following = {"trigger_mode": "always_last", "preprocess": False, **QUIETLY}  # a number being typed is any
+    gr.on([n.change for n in numbers], choose_preset, numbers, preset, **following)
     made["greedy"].change(temper, made["greedy"], made["temperature"], **QUIETLY)
-    preset.input(set_controls, preset, [preset, *(made[n] for n in names)], **QUIETLY)
+    preset.input(set_controls, preset, [preset, *numbers], **QUIETLY)
     return Controls(preset, again, made, limits)
 
 
-def _said(preset: str) -> str:
+def _said(preset: str | None) -> str:
+    if preset is None:
+        return "Your own: none of these has the numbers below."
     return f"{preset.capitalize()}: {form.WHY[preset]}."
