@@ -147,8 +147,10 @@ def lies_on(scores: dict[str, float]) -> str:
         return "spreads its weight evenly"
     told = [name for name in HABITS if scores[name] >= 0.25]
     if not told:
-        return "spreads its weight by no simple rule"
+        return "looks where none of the rules tried here says"
     most = sorted(told, key=lambda name: -scores[name])[:2]
+    if sum(scores[name] for name in most) > 1:
+        most = most[:1]  # the two are the same tokens in some rows, or are known of different rows
     return "puts " + ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
 
 

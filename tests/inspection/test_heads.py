@@ -33,6 +33,13 @@ def one_hot(targets: list[int]) -> np.ndarray:
     return np.eye(len(targets))[targets]
 
 
+def test_a_head_is_said_to_give_no_more_weight_than_it_has():
+    seen, _ = drawn({"sink": one_hot([0, 0, 0])}, [1, 2, 3])  # half of the time the first is the token before
+    assert lies_on(head_scores(seen).of(0, 0)) == "puts 1.00 of its weight on the first token"
+    sharp, _ = drawn({"sharp": one_hot([0, 1, 0, 1, 1, 2, 2, 3, 3, 4])}, list(range(10)))
+    assert lies_on(head_scores(sharp).of(0, 0)) == "looks where none of the rules tried here says"
+
+
 def test_pure_heads_have_pure_scores_and_the_right_words():
     once = [3, 1, 4, 0, 5, 2]
     ids, n = once + once, len(once)
