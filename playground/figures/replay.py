@@ -80,10 +80,11 @@ def describe_appearance(name: str, found: Any, last: int) -> str:
     """When a habit appeared; `found` is inspection.replay's Appearance or None."""
     if found is None:
         return f"No head ends with much of this habit ({name}) on this prompt."
+    began = "before any training" if found.first == 0 else f"at step {found.first:,}"
     return (
-        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) in the end: {found.final:.2f}. It "
-        f"is halfway there between step {found.before:,} ({found.score_before:.2f}) and step {found.after:,} "
-        f"({found.score_after:.2f}) of {last:,}."
+        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) in the end: {found.final:.2f}, "
+        f"where it had {found.score_first:.2f} {began}. It stays above halfway from step {found.after:,} "
+        f"of {last:,} on ({found.score_after:.2f}; {found.score_before:.2f} at step {found.before:,})."
     )
 
 

@@ -39,7 +39,7 @@ class Replay:
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def appearance(self, habit: str, *, least: float = 0.25) -> Appearance | None:
-        """When a habit appeared: the head that has most of it in the end, and when it was halfway there."""
+        """When a habit appeared: the head that has most of it in the end, and from when it stayed above halfway."""
         return appearance(self.steps, self.scores[habit], least=least)
 
 
@@ -52,11 +52,14 @@ class Appearance:
     before: int
     """The last kept step at which its score was less than halfway up."""
     after: int
-    """The kept step after that."""
+    """The kept step after that: from there it stayed above."""
     score_before: float
     score_after: float
     final: float
     """The head's score at the end of the run."""
+    first: int
+    """The first kept step."""
+    score_first: float
 
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
@@ -99,14 +102,22 @@ def kept(checkpoint: Checkpoint) -> Snapshots:
 def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25) -> Appearance | None:
     """The head of scores (M, L, H) with the most in the end, and when it came; None if that is below `least`.
 
-    It came between the two neighbouring moments where the score first passed halfway from its start to its end.
+    It came between the two neighbouring moments where the score passed halfway from its start to its end to stay above.
     """
     final = np.nan_to_num(scores[-1])
     layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
     line = np.nan_to_num(scores[:, layer, head])
     if line[-1] < least or line[-1] <= line[0]:
         return None
-    at = int((line >= (line[0] + line[-1]) / 2).argmax())
+    at = int(np.flatnonzero(line < (line[0] + line[-1]) / 2)[-1]) + 1
     return Appearance(
-        layer, head, int(steps[at - 1]), int(steps[at]), float(line[at - 1]), float(line[at]), float(line[-1])
+        layer=layer,
+        head=head,
+        before=int(steps[at - 1]),
+        after=int(steps[at]),
+        score_before=float(line[at - 1]),
+        score_after=float(line[at]),
+        final=float(line[-1]),
+        first=int(steps[0]),
+        score_first=float(line[0]),
     )

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
+from playground.figures.replay import describe_appearance
 from playground.inspection.replay import appearance, look_at, replay
 from playground.model import Transformer
 from playground.model.trace import trace
@@ -65,6 +66,11 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     found = appearance(steps, scores)
     assert (found.layer, found.head, found.before, found.after) == (1, 0, 10, 20)
     assert (found.score_before, found.score_after, found.final) == (0.15, 0.7, 0.8)
+    scores[:, 1, 0] = (0.4, 0.7, 0.5, 0.8)  # up, down again, and up to stay
+    found = appearance(steps, scores)
+    assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
+    said = describe_appearance("what followed last time", found, 40)
+    assert "0.80, where it had 0.40 before any training. It stays above halfway from step 40 of 40 on (0.80;" in said
     assert appearance(steps, scores * 0.1) is None  # too little
     assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
 
