@@ -43,4 +43,5 @@ def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int]
         f"to plus. Half of all weights lie between levels −{middle_half} and {middle_half}"
     )
     words += f"; {empty} of the levels hold none." if empty else "; no level is empty."
-    return f"{words} The bars at both ends are the rows' largest weights."
+    ends = int(counts[0] + counts[-1])
+    return f"{words} At the two ends lie the rows' largest weights and what rounds to the same level: {ends:,} in all."

@@ -53,8 +53,14 @@ class InPrecision:
     @property
     def more_in_words(self) -> str:
         """`more` with its interval, where there is one."""
-        margin = f" ± {self.more_margin:.5f}" if math.isfinite(self.more_margin) else ""
-        return f"{signed(self.more, 5, plus=True)}{margin}"
+        digits = _digits(self.more_margin)
+        margin = f" ± {self.more_margin:.{digits}f}" if math.isfinite(self.more_margin) else ""
+        return f"{signed(self.more, digits, plus=True)}{margin}"
+
+    @property
+    def can_be_told(self) -> bool:
+        """Whether the loss is another than that of fp32."""
+        return abs(self.more) > self.more_margin
 
 
 @dataclass(frozen=True)
@@ -106,6 +112,10 @@ class PrecisionCost:
     written: int
     """New tokens of each greedy text."""
     matrix: Rounded
+    prompt: tuple[int, ...]
+    """Tokens that the greedy texts go on from, the beginning of the judging text."""
+    in_fp32: bool
+    """Whether all products are made in fp32, with weights rounded before: no matrix is large."""
 
     def in_words(self) -> str:
         """What there is to learn from these numbers, as far as they tell anything."""
@@ -113,15 +123,21 @@ class PrecisionCost:
         words = []
         for way in others:
             size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
-            if abs(way.more) > way.more_margin:
-                loss = f"loses {abs(way.more):.5f} ± {way.more_margin:.5f} nats {'more' if way.more > 0 else 'less'}"
+            if way.can_be_told:
+                digits = _digits(way.more_margin)
+                loss = f"loses {abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats "
+                loss += "more" if way.more > 0 else "less"
                 loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
             elif math.isfinite(way.more_margin):
                 loss = f"what it costs in loss cannot be told from this text ({way.more_in_words})"
             else:
                 loss = f"one window cannot tell what it costs in loss ({way.more_in_words})"
             pace = "about as fast" if 0.8 <= speed <= 1.25 else f"{speed:.2g} times as fast"
+            if way.parts_at is not None and not way.can_be_told:
+                loss += f"; yet its greedy text parts from fp32's at token {way.parts_at + 1}"
             words.append(f"{way.name}: {size:.2g} times smaller, {pace} here, and {loss}.")
+        if self.in_fp32:
+            words.append("This model's matrices are small: they are rounded and then multiplied in fp32.")
         if plain.nbytes < IN_CACHES and all(w.tokens_per_second < 1.25 * plain.tokens_per_second for w in others):
             words.append("Weights this few stay in the processor's caches: reading them is not what takes the time.")
         return " ".join(words)
@@ -165,7 +181,19 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
                 parts_at=parts,
             )
         )
-    return PrecisionCost(tuple(ways), int(plain.tokens.sum()), len(texts["fp32"]), _matrix_of(model))
+    return PrecisionCost(
+        ways=tuple(ways),
+        tokens=int(plain.tokens.sum()),
+        written=len(texts["fp32"]),
+        matrix=_matrix_of(model),
+        prompt=tuple(prompt),
+        in_fp32=reading(model, "int8").in_fp32,
+    )
+
+
+def _digits(margin: float) -> int:
+    """After the point, so that two digits of the margin stand there."""
+    return 5 if not math.isfinite(margin) or margin <= 0 else min(max(1 - math.floor(math.log10(margin)), 5), 9)
 
 
 def _judged(

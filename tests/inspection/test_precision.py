@@ -4,15 +4,18 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
+from playground.figures.precision import describe_level_counts
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
 from playground.service.precision import measured
 from playground.service.unseen import unseen
 from playground.storage import load
 from playground.training import evaluate
+from playground.ui.tabs.generate.precision import _exact
 from tests.model.configs import TINY
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -78,6 +81,12 @@ def test_the_sentence_says_no_more_than_the_numbers():
     dear = replace(int8, more=0.3, more_margin=0.1, tokens_per_second=3 * plain.tokens_per_second)
     said = replace(cost, ways=(plain, replace(bf16, more=0.0, more_margin=0.1), dear)).in_words()
     assert "bf16: " in said and "cannot be told from this text" in said
+    assert "multiplied in fp32" in said and "multiplied" not in replace(cost, in_fp32=False).in_words()
+    close = replace(int8, more=0.00003, more_margin=0.000034, parts_at=2)
+    assert close.more_in_words == "+0.000030 ± 0.000034"
+    said_of_close = replace(cost, ways=(plain, close)).in_words()
+    assert "(+0.000030 ± 0.000034); yet its greedy text parts from fp32's at token 3" in said_of_close
+    assert cost.prompt == tuple(ids[0, : len(cost.prompt)].tolist())
     assert "3 times as fast here, and loses 0.30000 ± 0.10000 nats more" in said and "caches" not in said
     one = precision_cost(model, ids[:1], ids[:1].roll(-1, dims=1), 5)
     assert "one window cannot tell" in one.in_words()
@@ -90,3 +99,9 @@ def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
     said = measured(None, stories, 2)[1]
     assert f"its run's validation loss, {stories.history.val_loss:.4f}, is of another choice of windows" in said
     assert "another choice" not in measured(None, twenty, 2)[1]  # all four sentences, as there
+
+
+def test_the_receipt_has_the_digits_of_fp32_and_the_ends_are_counted():
+    assert _exact(torch.tensor(-0.1).item()) == "−0.1" and float(np.float32(_exact(0.2500001))) != 0.25
+    counts = [3, *[0] * 253, 4]
+    assert "what rounds to the same level: 7 in all" in describe_level_counts("some", (5, 2), counts, 127)

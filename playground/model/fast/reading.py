@@ -39,6 +39,11 @@ class Reading:
         self._state = _state(model) if self.nbytes else None
         self._one = NextToken(self._twin) if self._twin is not model else None
 
+    @property
+    def in_fp32(self) -> bool:
+        """Whether all its products are made in fp32, whatever its weights were rounded to."""
+        return all(type(each) in (packed.Rounded, packed.Product) for each in products_of(self._twin))
+
     def is_of(self, model: Any) -> bool:
         """Whether the model still has the weights that were copied, if any were."""
         return self._state is None or self._state == _state(model)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
+import numpy as np
 
 from ....figures.precision import describe_level_counts, level_counts
 from ....figures.wire import bytes_text, signed
@@ -15,6 +16,7 @@ from ....training.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
+from ...prompts import chip_text
 from ...quoted import model_facts, quoted
 
 WHY = """
@@ -58,7 +60,7 @@ def build(page: Page) -> None:
         about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
         answer = (
             theme.notice(cost.in_words()),
-            _table(cost, words),
+            _table(cost, words, chip_text(checkpoint.tokenizer.decode(list(cost.prompt)))),
             show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:]),
             _receipt(cost),
         )
@@ -70,9 +72,10 @@ def build(page: Page) -> None:
     page.model.change(None, None, shown, js="() => ['', '', null, '']", api_visibility="private")
 
 
-def _table(cost: PrecisionCost, words: str) -> str:
+def _table(cost: PrecisionCost, words: str, prompt: str) -> str:
     rows = [_row(way, cost.written) for way in cost.ways]
-    by = f"Judged by {cost.tokens:,} tokens, {words}; {cost.written} tokens written. ± is a 95 % interval."
+    by = f"Judged by {cost.tokens:,} tokens, {words}. ± is a 95 % interval. "
+    by += f"The greedy text, {cost.written} tokens, goes on from “{prompt}”."
     return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
 
 
@@ -109,4 +112,5 @@ def _receipt(cost: PrecisionCost) -> str:
 
 
 def _exact(number: float) -> str:
-    return repr(number).replace("-", "−", 1) if number < 0 else repr(number)
+    """In the digits that an fp32 number has: the fewest that mean it."""
+    return str(np.float32(number)).replace("-", "−", 1) if number < 0 else str(np.float32(number))
