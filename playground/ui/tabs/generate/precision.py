@@ -16,7 +16,6 @@ from ....training.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
-from ...prompts import chip_text
 from ...quoted import model_facts, quoted
 
 WHY = """
@@ -60,7 +59,7 @@ def build(page: Page) -> None:
         about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
         answer = (
             theme.notice(cost.in_words()),
-            _table(cost, words, chip_text(checkpoint.tokenizer.decode(list(cost.prompt)))),
+            _table(cost, words, checkpoint.tokenizer.decode(list(cost.prompt)).replace("\n", " ⏎ ")),
             show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:]),
             _receipt(cost),
         )
