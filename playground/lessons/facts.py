@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import torch
@@ -572,7 +573,7 @@ FACTS: dict[str, Fact] = {
     "exponential-sum": Fact(_of_receipt("exponential_sum"), digits=6),
     "weight": Fact(_of_receipt("weight"), digits=4),
     "weight-percent": Fact(lambda scene, _: 100 * _receipt(scene).weight, digits=1),
-    "hand-difference": Fact(lambda scene, _: f"{_receipt(scene).largest_difference:.1e}"),
+    "hand-difference": Fact(lambda scene, _: f"{Decimal(f'{_receipt(scene).largest_difference:.1e}'):f}"),
     "expects": Fact(_expects),
     "expects-before": Fact(_expected("before"), digits=1),
     "expects-after": Fact(_expected("after"), digits=1),
