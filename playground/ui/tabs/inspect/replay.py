@@ -153,7 +153,8 @@ def moment_cards(look: Look, found: Replay, index: int, place: Place, wanted: st
             )
         )
     if np.isfinite(found.losses[index]):
-        cards.append(("loss on this prompt", f"{found.losses[index]:.4f}", "nats per token"))
+        rounded = "" if step == kept(look.checkpoint).best else ", by the weights as kept: rounded to 16 bits"
+        cards.append(("loss on this prompt", f"{found.losses[index]:.4f}", f"nats per token{rounded}"))
     score = found.scores[wanted][index][place.owner]
     shown = f"{score:.2f}" if np.isfinite(score) else "–"
     note = TITLES[wanted] if np.isfinite(score) else "this prompt repeats nothing that could tell"
