@@ -75,6 +75,8 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "appeared between steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
     _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
+    _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
+    assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
