@@ -64,7 +64,7 @@ def standing_line(view: RunView) -> str:
         clauses = f"at step {at:,}, {clauses}"
     said = standing(view.ladder, value, clauses)
     if view.active or view.used is not None:  # the run has come further
-        said = f"At step {view.history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
+        said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
     if math.isfinite(value):
         if view.ladder.floor is not None:
