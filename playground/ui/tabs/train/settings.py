@@ -31,12 +31,12 @@ class Settings:
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
         self.limits, self.c, self.pace = limits, controls, pace
         self.fields = [controls[field.name] for field in form.FIELDS]
+        self.words = [controls[name] for name in ("outlook", "changes", "size")]
         self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base", "suited"))}
 
     def connect(self) -> None:
         """Bind them."""
-        c, inputs = self.c, self.inputs
-        words = [c["outlook"], c["changes"], c["size"]]
+        c, inputs, words = self.c, self.inputs, self.words
         touched = [field.input for field in self.fields]
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]

@@ -21,8 +21,8 @@ LINES = 8
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
-    "{example}. A bit is 0.69 nats; counted in bits per character, models that read characters or pieces can be "
-    "compared, and those that read words where no word is unknown."
+    "{example}. A bit is 0.69 nats. Counted in bits per character, models with different tokens can be compared, "
+    "except where some words of the text are unknown to one that reads words."
 )
 
 

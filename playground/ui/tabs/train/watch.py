@@ -182,10 +182,13 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     if (skill := speaking.skill_card(view)) is not None:
         cards.append(skill)
     if view.latest is not None:
-        cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
+        note = f"tokens per second of the last steps alone ({view.device})"
+        cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", note))
     seconds = seconds_of(view)
     if seconds and not view.active:
-        cards.append(("Time", theme.duration(seconds), f"{history.last_step:,} steps"))
+        cards.append(
+            ("Time", theme.duration(seconds), f"{history.last_step:,} steps, evaluations and samples included")
+        )
     if view.config is not None and not view.active:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
