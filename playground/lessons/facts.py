@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import torch
@@ -211,6 +212,8 @@ def _equally_likely(scene: Scene, run: str) -> str:
 _said = Kept(entries=300, megabytes=4)
 SAID, WRITTEN = 48, 240
 """Tokens of a short answer, and of a text whose copied part is measured."""
+READ = 60
+"""Characters of a prompt that a sentence quotes."""
 
 
 def _answer(scene: Scene, run: str) -> str:
@@ -234,6 +237,23 @@ def _answer(scene: Scene, run: str) -> str:
 def _word(scene: Scene, run: str) -> str:
     found = re.search(r"\w+", _answer(scene, run))
     return found[0].lower() if found else "nothing"
+
+
+def _sure(scene: Scene, run: str) -> float:
+    """Percent of tries, by the model's own probabilities, that would begin with the first word of its answer."""
+    word, (view, checkpoint) = _word(scene, run), scene.run(run)
+    prompt = scene.lesson_prompt or view.prompt
+
+    def measure() -> float:
+        share, text = 1.0, ""
+        for step in generate(checkpoint.model, checkpoint.tokenizer.encode(prompt), SAID, SamplingConfig(greedy=True)):
+            share *= step.model_probability[0]
+            text += checkpoint.tokenizer.token_text(step.tokens[0])
+            if word in text.lower():
+                break
+        return 100 * share
+
+    return _said.get((prompt, "sure"), measure, owner=checkpoint.model)
 
 
 def _copied(scene: Scene, run: str) -> float:
@@ -307,6 +327,13 @@ def _token(index: int) -> Callable[[Scene, str], str]:
     return find
 
 
+def _reads(scene: Scene, _: str) -> str:
+    """The prompt of Inspect; of a long one the beginning."""
+    look = scene.look()
+    text = " ".join(look.checkpoint.tokenizer.decode(look.ids).split())
+    return text if len(text) <= READ else f"{text[:READ].rstrip()} and so on"
+
+
 def _watched(scene: Scene, _: str) -> str:
     look, layer, head, query, _key = _looked(scene)
     key = int(look.pattern(layer)[head, query].argmax())
@@ -341,6 +368,12 @@ def _cost_margin(scene: Scene, _: str) -> float:
     if not math.isfinite(margin):
         raise NotYet("A single text cannot say how far this is from chance.")
     return margin
+
+
+def _cost_in_margins(scene: Scene, _: str) -> float:
+    """How many margins the cost lies from zero: below 1 zero lies inside its interval."""
+    margin = _cost_margin(scene, "")
+    return abs(_cost(scene).difference) / margin if margin else math.inf
 
 
 def _effect(scene: Scene) -> tuple[Look, Effect]:
@@ -507,6 +540,7 @@ FACTS: dict[str, Fact] = {
     "right": Fact(_right, digits=1, about_run=True),
     "answer": Fact(_answer, about_run=True),
     "word": Fact(_word, about_run=True),
+    "sure": Fact(_sure, digits=0, about_run=True),
     "copied": Fact(_copied, digits=0, about_run=True),
     "name": Fact(lambda scene, run: _view(scene, run).name, about_run=True),
     # the chosen model
@@ -524,25 +558,29 @@ FACTS: dict[str, Fact] = {
     "likeliest-hot": Fact(_share(2.0), digits=1),
     "even-share": Fact(lambda scene, _: 100 / scene.checkpoint().config.vocab_size, digits=1),
     # what Inspect looks at
+    "reads": Fact(_reads),
     "layer": Fact(lambda scene, _: _looked(scene)[1]),
     "head": Fact(lambda scene, _: _looked(scene)[2]),
     "asks": Fact(_token(2)),
     "looks-at": Fact(_token(3)),
     "watches-most": Fact(_watched),
     "habit": Fact(_kind),
+    "head-width": Fact(lambda scene, _: len(_receipt(scene).q)),
+    "dot": Fact(_of_receipt("dot")),
     "score": Fact(_of_receipt("score")),
+    "row-largest": Fact(_of_receipt("row_maximum")),
     "exponential": Fact(_of_receipt("exponential"), digits=6),
     "exponential-sum": Fact(_of_receipt("exponential_sum"), digits=6),
     "weight": Fact(_of_receipt("weight"), digits=4),
     "weight-percent": Fact(lambda scene, _: 100 * _receipt(scene).weight, digits=1),
-    "hand-difference": Fact(lambda scene, _: f"{_receipt(scene).largest_difference:.1e}"),
+    "hand-difference": Fact(lambda scene, _: f"{Decimal(f'{_receipt(scene).largest_difference:.1e}'):f}"),
     "expects": Fact(_expects),
     "expects-before": Fact(_expected("before"), digits=1),
     "expects-after": Fact(_expected("after"), digits=1),
     "moved": Fact(lambda scene, _: _effect(scene)[1].divergence),
     "head-cost": Fact(lambda scene, _: _cost(scene).difference),
-    "head-cost-size": Fact(lambda scene, _: abs(_cost(scene).difference)),
     "head-cost-margin": Fact(_cost_margin),
+    "head-cost-margins": Fact(_cost_in_margins, digits=1),
     "head-cost-before": Fact(lambda scene, _: _cost(scene).before),
     "role": Fact(lambda scene, _: scene.role(scene.look())),
     "role-words": Fact(lambda scene, _: ROLES[scene.role(scene.look())]),

@@ -91,6 +91,8 @@ class Step:
     """What has to hold for it to be done, where `done` is about facts."""
     show: tuple[tuple[Case, ...], ...] = ()
     """Of each group the first case that holds is said."""
+    then: str = ""
+    """A name in PLACES: what it points at once it is done; empty for where it was done."""
 
 
 @dataclass(frozen=True)
@@ -229,9 +231,10 @@ def _step(given: _Table, runs: frozenset[str]) -> Step:
     step_id = given.take("id", str)
     if not re.fullmatch(r"[a-z0-9-]{1,30}", step_id):
         raise LessonError(f"{where}: an id is made of small letters, digits and “-”")
-    point = given.take("point", str, "")
-    if point and point not in PLACES:
-        raise LessonError(f"{where}: there is no place called “{point[:40]}”; there are {', '.join(PLACES)}")
+    point, then = (given.take(name, str, "") for name in ("point", "then"))
+    for place in filter(None, (point, then)):
+        if place not in PLACES:
+            raise LessonError(f"{where}: there is no place called “{place[:40]}”; there are {', '.join(PLACES)}")
     sets = _sets(given.take("set", dict, {}), where)
     asked = given.values.pop("ask", None)
     ask = None if asked is None else _ask(_Table(asked, f"{where}, its question"), runs)
@@ -245,7 +248,8 @@ def _step(given: _Table, runs: frozenset[str]) -> Step:
     for group in show:
         for case in group:
             _check_facts(case.says, where, runs)
-    step = Step(step_id, given.words("title", TITLE), given.words("say", SENTENCES), sets, point, ask, done, when, show)
+    title, say = given.words("title", TITLE), given.words("say", SENTENCES)
+    step = Step(step_id, title, say, sets, point, ask, done, when, show, then)
     for words in (step.say, ask.question if ask else ""):
         _check_facts(words, where, runs)
     given.is_empty()

@@ -47,6 +47,7 @@ PLACES: dict[str, Place] = {
         generate_button=("#generate-start", "the Generate button"),
         prompt=("#generate-prompt", "the prompt"),
         written_text=("#generate-text", "the text that was written"),
+        written_words=("#generate-status", "what is said of that text"),
         boldness=("#sampling-preset", "how bold it writes"),
         temperature=("#generate-temperature", "the temperature"),
         same_again=("#same-again", "“The same again”"),
@@ -94,7 +95,7 @@ PLACES: dict[str, Place] = {
         ),
         other_pattern=("#inspect-other-chart", "the pattern beside it"),
         receipt=("#inspect-heads .receipt-paper", "the receipt"),
-        receipt_weight=("#inspect-heads .receipt-weight", "the weight on the receipt"),
+        receipt_score=("#inspect-heads .receipt-score", "the score on the receipt"),
     ),
     **_places(
         "inspect",

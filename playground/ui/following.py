@@ -14,7 +14,7 @@ import gradio as gr
 from ..service.job import Job
 from . import theme
 from .followers import IDLE_TICK, Follower, Followers, tick
-from .page import Page
+from .page import QUIETLY, Page
 
 SEEN_ON: dict[type[Job], str] = {}
 """Where jobs of a kind are seen; each kind of following says so itself."""
@@ -63,6 +63,11 @@ class Following:
     def ended(self, job: Job, visitor: str) -> dict:
         """What else changes when a job is over."""
         return {}
+
+    def looks(self, who: list, outputs: list) -> None:
+        """Look at every tick, and when the tab around is opened: a hidden one may be seconds behind."""
+        for event in (self.timer.tick, self.page.tab.select):
+            event(self.look, who, outputs, **QUIETLY)
 
     # ---- how it is followed ------------------------------------------------------------------------------------------
 

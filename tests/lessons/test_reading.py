@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
+from playground.data.tokenizers import CharTokenizer
 from playground.lessons import reading
 from playground.lessons.facts import FACTS, Scene, value_of, written
 from playground.lessons.judging import checked, holds, judge, said_of
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, LessonError, all_lessons, find_lesson, read_lesson
 from playground.lessons.vocabulary import PLACES
+from playground.model import ModelConfig, Transformer
+from playground.storage import Checkpoint
+from playground.training import History
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
 
@@ -53,6 +60,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"title": None}, "step 2 (“n1”) has no “title”"),
         ({"ask": None}, "something to guess (“ask”) or to do (“done”)"),
         ({"point": "#curve"}, "no place called “#curve”; there are models, train button"),
+        ({"then": "curves"}, "no place called “curves”"),
         ({"set": {"train.code": 1}}, "no control called “train.code”"),
         ({"set": {"tab": "glossary"}}, "“tab” has to be one of train"),
         ({"set": {"train.steps": [1]}}, "words, a number, true or false only"),
@@ -141,6 +149,18 @@ def test_constants_are_what_the_textbooks_count():
     assert [value_of(Scene(), f"made-{n}") for n in ("3", "3-cached", "500", "500-cached")] == [54, 24, 381_750, 1_515]
     assert written("made-500", value_of(Scene(), "made-500")) == "381,750"
     assert holds(Scene(), read(a_file(done={"when": "made-3 > made-3-cached"}, ask=None)).steps[1].when)
+
+
+def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
+    """On the processor in fp32."""
+    tokenizer = CharTokenizer("abc")
+    model = Transformer(ModelConfig(vocab_size=3, d_model=16, n_layers=1, n_heads=2, context_length=64), seed=1).eval()
+    checkpoint = Checkpoint(model, tokenizer, History(), "mine")
+    scene = Scene(run=lambda _: (SimpleNamespace(prompt=""), checkpoint), lesson_prompt="abcab")
+    ids = tokenizer.encode("abcab" + value_of(scene, "word"))
+    shares = model(torch.tensor([ids])).logits[0].softmax(-1)
+    product = math.prod(shares[i - 1, ids[i]].item() for i in range(5, len(ids)))
+    assert value_of(scene, "sure") == pytest.approx(100 * product, rel=1e-3)
 
 
 # ---- what a browser keeps --------------------------------------------------------------------------------------------

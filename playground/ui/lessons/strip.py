@@ -315,7 +315,7 @@ def covered(step: Step, answer: Answer) -> list[str]:
 
 def where(step: Step, answer: Answer) -> Place | None:
     """The place that a step points at; once it is done, what came of it."""
-    came = step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
+    came = step.then or step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
     return PLACES.get(came if came and answer.told else step.point)
 
 

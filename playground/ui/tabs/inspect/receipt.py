@@ -61,7 +61,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         )
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
-        (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _full(r.score)),
+        (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _score(r)),
     ]
     largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
@@ -69,13 +69,13 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("mask: this key stands before the query or is the query itself", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
             (f"exp(score − {largest}, the row's largest)", _full(r.exponential)),
-            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _weight(r)),
+            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
         ]  # fmt: skip
     else:
         lines += [
             ("mask: this key comes after the query, so its score becomes −∞", "hidden"),
             ("exp(−∞)", _full(0.0)),
-            ("the <b class=s>weight</b>", _weight(r)),
+            ("the <b class=s>weight</b>", _full(r.weight)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
     parts = "the part of the one visible token" if seen == 1 else f"the parts of all {seen} visible tokens added"
@@ -128,9 +128,9 @@ def parcel_file(look: Look, place: Place, folder: Path) -> Path:
     return path
 
 
-def _weight(r: Receipt) -> theme.Cell:
+def _score(r: Receipt) -> theme.Cell:
     # a lesson covers it until it was worked out by hand
-    return theme.Cell(html=f'<span class="receipt-weight">{_full(r.weight)}</span>')
+    return theme.Cell(html=f'<span class="receipt-score">{_full(r.score)}</span>')
 
 
 def _full(value: float) -> str:

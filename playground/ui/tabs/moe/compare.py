@@ -64,7 +64,7 @@ class Compare(Following):
         c["stop"].click(self.stop, who, followed, **QUIETLY)
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
-        self.timer.tick(self.look, who, followed, **QUIETLY)
+        self.looks(who, followed)
         page.on_load(self.attach, who, [*followed, *chosen])
         late = [r["verdict"], r["verdict_chart"], table]
         Turns("moe-table").calls(page.tab.select, self.opened, [page.visitor, two.looked_at], late, slow=True)

@@ -58,7 +58,7 @@ class Unbalanced(Following):
         views = [self.said, self.entropy, self.losses, self.start, self.halt, self.timer]
         self.start.click(self.train, [visitor, self.per_token, self.steps], views, **QUIETLY)
         self.halt.click(self.stop, [visitor], views, **QUIETLY)
-        self.timer.tick(self.look, [visitor], views, **QUIETLY)
+        self.looks([visitor], views)
         self.page.on_load(self.attach, [visitor], views)
         self.page.share("balance.steps", self.steps)
 

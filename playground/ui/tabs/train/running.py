@@ -57,7 +57,7 @@ class Running(Following):
         c["train"].click(self.train, {*self.settings.inputs, *own, *who, c["letters"]}, self.views, **QUIETLY)
         c["stop"].click(self.stop, who, self.views, **QUIETLY)
         c["resume"].click(self.resume, [*who, c["steps"]], self.views, **QUIETLY)
-        self.timer.tick(self.look, who, self.views, **QUIETLY)
+        self.looks(who, self.views)
         page.on_load(self.attach, who, [*self.views, *self.linked.form_parts])
         page.model.change(self.choose, who, self.views, **QUIETLY)
         # a run that is over is chosen, and has shown how fast this machine is
