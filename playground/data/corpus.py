@@ -15,7 +15,7 @@ import torch
 
 from .errors import TextError
 from .guessers import Guesser, counted, tuned
-from .judging import Learned
+from .judging import Learned, without_divided_word
 from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
@@ -60,14 +60,7 @@ class Corpus:
         """Raise TextError unless both splits hold at least one whole window of this length."""
         if self.documents:
             return
-        for split in ("train", "val"):
-            tokens = len(getattr(self, split))
-            if tokens < context_length + 1:
-                what = "training" if split == "train" else "validation"
-                raise TextError(
-                    f"the {what} part has {tokens:,} tokens, too few for a context of {context_length}: "
-                    f"use a longer text or a context of at most {max(tokens - 1, 1)}"
-                )
+        check_parts(len(self.train), len(self.val), context_length)
 
     def batch(
         self, split: str, batch_size: int, context_length: int, rng: torch.Generator
@@ -170,8 +163,9 @@ class Corpus:
     def learned(self) -> Learned:
         """The training text, to hold others against."""
         if "learned" not in self._cache:
-            texts = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
-            self._cache["learned"] = Learned(*texts)
+            train, val = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
+            apart = self.documents or self.language is not None or self.tokenizer.kind == "word"
+            self._cache["learned"] = Learned(*((train, val) if apart else without_divided_word(train, val)))
         return self._cache["learned"]
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:
@@ -233,10 +227,26 @@ def corpus_from_text(
         raise TextError("there is no text: paste a page or more, or choose a language")
     made = build_tokenizer(tokenizer, text, vocab_size=vocab_size) if isinstance(tokenizer, str) else tokenizer
     ids = torch.tensor(made.encode(text), dtype=torch.long)
-    if len(ids) < MIN_TOKENS:
-        raise TextError(f"the text has only {len(ids)} tokens: a model needs at least {MIN_TOKENS}, better 5,000")
-    cut = len(ids) - max(int(len(ids) * VALIDATION_SHARE), 2)
+    cut = parted(len(ids))
     return Corpus(name, made, ids[:cut], ids[cut:], _sha256(text), n_characters=len(text))
+
+
+def parted(n_tokens: int) -> int:
+    """How many of a text's tokens are learned from; the others judge. Raises TextError where they are too few."""
+    if n_tokens < MIN_TOKENS:
+        few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
+        raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, better 5,000")
+    return n_tokens - max(int(n_tokens * VALIDATION_SHARE), 2)
+
+
+def check_parts(n_training: int, n_validation: int, context_length: int) -> None:
+    """Raise TextError unless so many tokens to learn from and to judge by hold a whole window of this length each."""
+    for what, tokens in (("training", n_training), ("validation", n_validation)):
+        if tokens < context_length + 1:
+            raise TextError(
+                f"the {what} part has {tokens:,} token{'s' * (tokens != 1)}, too few for a context of "
+                f"{context_length}: use a longer text or a context of at most {max(tokens - 1, 1)}"
+            )
 
 
 def corpus_from_language(

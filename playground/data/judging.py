@@ -134,6 +134,19 @@ class Compared:
         return f"{100 * share:.0f} % is copied word for word, {LONG} characters or more in a row."
 
 
+def without_divided_word(before: str, after: str) -> tuple[str, str]:
+    """Two parts of one text without the word through which the cut between them goes; as they are where there is none.
+
+    >>> without_divided_word("the n", "eedles fall")
+    ('the ', ' fall')
+    """
+    around, cut = before[-MOST:] + after[:MOST], len(before[-MOST:])
+    for word in _WORD.finditer(around):
+        if word.start() < cut < word.end():
+            return before[: len(before) - (cut - word.start())], after[word.end() - cut :]
+    return before, after
+
+
 class Learned:
     """A text that a model learned from, ready to hold others against. Words count in any case, as letters."""
 

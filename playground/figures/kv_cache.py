@@ -96,7 +96,7 @@ def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: i
     if not len(nbytes):
         return "The cache is empty."
     held = int(lengths[-1]) if held is None else held
-    words = f"{bytes_text(nbytes[-1])} for {held:,} tokens"
+    words = f"{bytes_text(nbytes[-1])} for {held:,} token{'s' * (held != 1)}"
     if held:
         words += f": {bytes_text(nbytes[-1] / held)} for each token, whatever stands in it"
     if held < lengths[-1]:

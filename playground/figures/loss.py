@@ -137,12 +137,13 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
 
 def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), course: str = "") -> str:
     """Where the validation loss stands on the ladder, and in what state the run is, which `course` says."""
-    losses = [] if run is None else [v for v in run.evaluations["val_loss"] if math.isfinite(v)]
-    if not losses:
+    evaluations = [] if run is None else list(zip(run.evaluations["step"], run.evaluations["val_loss"]))
+    measured = [(step, loss) for step, loss in evaluations if math.isfinite(loss)]
+    if not measured:
         lines = "; the dashed lines show what a guesser of each kind would reach" if rungs else ""
         return f"No loss has been measured yet{lines}."
-    last = losses[-1]
-    where = f"Validation loss {last:.4f}"
+    step, last = measured[-1]
+    where = f"Validation loss {last:.4f} at step {step:,.0f}"
     known = dict(rungs)
     floor = known.get("floor")
     beaten = [name for name, value in rungs if last < value and name != "floor"]

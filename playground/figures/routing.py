@@ -143,7 +143,7 @@ def describe_weights(
         "may count next to nothing."
     )
     if dead:
-        words += f" Not visited by any of its {many:,} tokens: {_listed(dead)}."
+        words += f" Not visited by any of its {many:,} token{'s' * (many != 1)}: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]
     if silent:
         words += f" Visited, but hardly heard: {_listed(silent)}."

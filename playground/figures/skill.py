@@ -46,7 +46,8 @@ def describe_skill(steps: Sequence[int], shares: Sequence[float], intervals: Seq
         return ""
     there = [low > LEARNED for low, _ in intervals]
     lacking = [high < LEARNED for _, high in intervals]
-    now = f"{100 * shares[-1]:.0f} % right at step {steps[-1]:,}"
+    at, share = f"at step {steps[-1]:,}", f"{100 * shares[-1]:.0f} %"
+    now = f"{share} right {at}"
     if there[-1]:
         first = next(i for i in range(len(steps)) if all(not no for no in lacking[i:]) and there[i])
         before = [step for step, no in zip(steps[:first], lacking[:first]) if no]
@@ -54,5 +55,5 @@ def describe_skill(steps: Sequence[int], shares: Sequence[float], intervals: Seq
             return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
         return f"The skill is there: {now}."
     if lacking[-1]:
-        return f"Less than half is right yet: {now}."
-    return f"Whether more than half is right cannot be told from so few: {now}."
+        return f"Less than half was right {at}: {share}."
+    return f"Whether more than half was right {at} cannot be told from so few: {share}."

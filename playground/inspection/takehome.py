@@ -45,9 +45,8 @@ def take_home(look: Look, layer: int, head: int) -> dict[str, bytes]:
     arrays["tokens"] = np.array(look.tokens)
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
-    title = (
-        f"layer {layer}, head {head}: {look.length} tokens, width {look.config.d_model}, {look.config.d_head} per head"
-    )
+    tokens = f"{look.length} token{'s' * (look.length != 1)}"
+    title = f"layer {layer}, head {head}: {tokens}, width {look.config.d_model}, {look.config.d_head} per head"
     return {ARRAYS: file.getvalue(), SCRIPT: script(title).encode("utf-8")}
 
 

@@ -206,8 +206,9 @@ class Board:
     def _admit(self, visitor: str, kind: type[Job]) -> tuple[str, int, Path]:
         """Make room for one more: its id, its number for this visitor, its folder. Raises LimitError."""
         self._check_room(visitor)
+        again = self.failed(visitor, kind=kind) is not None  # the number of one that came to nothing is free
         self._clear_away(visitor, kind)
-        self._names[visitor, kind.kind] = number = self._names.pop((visitor, kind.kind), 0) + 1
+        self._names[visitor, kind.kind] = number = max(self._names.pop((visitor, kind.kind), 0) + (not again), 1)
         while len(self._names) > 10_000:
             self._names.pop(next(iter(self._names)))
         job_id = new_id()

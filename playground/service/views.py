@@ -88,6 +88,11 @@ class RunView(View):
     """The step whose weights are the model, where that is not the last."""
 
     @property
+    def of_model(self) -> History:
+        """What was recorded until the step whose weights are the model."""
+        return self.history if self.used is None else self.history.until(self.used)
+
+    @property
     def standing(self) -> State:
         """What its losses say about it."""
         causal = self.config is None or self.config.causal

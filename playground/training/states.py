@@ -31,7 +31,10 @@ RISEN = 0.02
 GROSS = 0.5
 """Nats above its best that no jitter of these curves explains, where three evaluations have them."""
 LITTLE = 0.01
-"""Nats between the two halves of a stretch of evaluations, below which nothing worth a wait is going on."""
+"""Nats between the two halves of a stretch of evaluations, below which nothing worth a wait is going on, unless more
+than SMALL_PART of what is left goes on."""
+SMALL_PART = 1 / 3
+"""Of what is left above the floor: less than that is a small change against it."""
 FEWEST = 5
 """Evaluations, from which on there is something to be said about their course."""
 RECENT = 24
@@ -80,7 +83,7 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
             return State(UNCLEAR, "Nothing has been measured yet.")
         return State(DIVERGED, "It diverged: the loss is no number any more.", CALMER, since=best and best[0])
     step, lowest = best
-    at, jitter = steps.index(step), _jitter(validation)
+    at, jitter, floor = steps.index(step), _jitter(validation), ladder.floor if ladder is not None else None
     after, beside = validation[at + 1 :][-3:], training[at + 1 :][-3:]
     if len(after) > 1 and min(after) - lowest > max(GROSS, (validation[0] - lowest) / 2) and min(beside) > training[at]:
         words = f"It diverged after step {step:,}: the loss rose from {lowest:.4f} to {validation[-1]:.4f}, on the "
@@ -99,8 +102,8 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
         return State(UNSTEADY, words, "A lower learning rate or a longer warm-up would do better.", since=step)
     if not causal:
         return State(UNMASKED, NO_MASK, "Train it with the causal mask on to see what it can learn honestly.")
-    if ladder is not None and ladder.floor is not None and lowest < ladder.floor - max(LITTLE, SURE_OF_FALL * jitter):
-        words = f"Below the floor: {lowest:.4f} where the text's own generator loses {ladder.floor:.4f}, which no "
+    if floor is not None and lowest < floor - max(LITTLE, SURE_OF_FALL * jitter):
+        words = f"Below the floor: {lowest:.4f} where the text's own generator loses {floor:.4f}, which no "
         words += "honest model can keep up."
         return State(BELOW, words, "Judge it on more validation text, and see that none of it was learned from.")
     if risen:
@@ -108,8 +111,8 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     if len(validation) < FEWEST:
         state = State(UNCLEAR, "Too few evaluations for a verdict." if over else "Too early to tell where this leads.")
     else:
-        state = _course(history, over=over)
-    if lowest < (ladder.floor if ladder and ladder.floor is not None else 0.0) + NOTHING_LEFT:
+        state = _course(history, over=over, floor=floor)
+    if lowest < (floor or 0.0) + NOTHING_LEFT:
         state = replace(state, do="")  # nothing could reach lower
     return replace(state, says=f"{state.says} Before that {jump[1]}", do=CALMER) if jump else state
 
@@ -182,27 +185,39 @@ def _overfitting(history: History, step: int, lowest: float) -> State:
     return State(OVERFITTING, words, do, since=step)
 
 
-def _course(history: History, *, over: bool) -> State:
+def _course(history: History, *, over: bool, floor: float | None) -> State:
     """Falling, level, or not to be told apart: the earlier half of the last third of the evaluations against the later
-    one."""
+    one; the change is held against what is left above the floor, too. No loss lies below 0, floor or not."""
     steps, validation = history.evaluations["step"], history.evaluations["val_loss"]
     half = max(2, -(-len(validation) // 6))
+    since, (step, lowest) = int(steps[-2 * half]), history.best
+    left = validation[-1] - (floor or 0.0)
+    if left < NOTHING_LEFT:
+        side = f"{abs(left):.4f} nats {'above' if left >= 0 else 'below'} the floor: " if floor is not None else ""
+        return State(
+            LEVEL, f"The validation loss is {validation[-1]:.4f}, {side}next to nothing is left to learn.", since=since
+        )
     fell = _mean(validation[-2 * half : -half]) - _mean(validation[-half:])
     error = SURE_OF_FALL * _jitter(validation) * math.sqrt(2 / half)
-    since, (step, lowest) = int(steps[-2 * half]), history.best
-    risen = validation[-1] - lowest
-    if fell > max(error, LITTLE) and risen <= max(error, LITTLE):
+    risen, little = validation[-1] - lowest, min(LITTLE, SMALL_PART * left)
+    if fell > max(error, little) and risen <= max(error, little):
         words = f"{'Still falling at the end' if over else 'Learning'}: {fell:.4f} nats lower in the later half of the "
-        words += f"steps since {since:,} than in the earlier one."
+        words += f"steps since {since:,} than in the earlier one"
+        words += f", and {left:.4f} are left above the floor." if floor is not None and fell <= LITTLE else "."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
     last = validation[-2 * half :]
-    if abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE:  # the steep beginning may seem jitter
+    steady = abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE  # the steep beginning may seem jitter
+    if steady and abs(fell) <= SMALL_PART * left:
         words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
         words += f"changed by {abs(fell):.4f} nats."
         return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)
     words = f"It is not clear whether it still falls or rises: since step {since:,} the validation loss went "
-    words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, of which its jumps may explain {error:.4f}."
+    words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, "
+    if error >= abs(fell):
+        words += f"and its jumps, which may explain {error:.4f}, are larger than that."
+    else:
+        words += f"of which its jumps may explain {error:.4f}."
     if (learned := history.evaluations["train_loss"][-1]) < validation[-1] / 2:
         lower += f" On the text it learns from it loses {learned:.4f} only: that it knows by far the better."
     return State(UNCLEAR, words + lower)

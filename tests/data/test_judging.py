@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from playground.data import LANGUAGES
-from playground.data.judging import LONG, Learned, Share, judge
+from playground.data import LANGUAGES, corpus_from_text
+from playground.data.judging import LONG, Learned, Share, judge, without_divided_word
 from playground.data.languages.grammar import ENDS, SPELLING, grammar_of
 from playground.data.languages.made import addition, brackets, copy, dialects, stories
 
@@ -194,6 +194,19 @@ def test_texts_are_held_against_the_one_learned():
     assert copied == Share(2 * LONG, 2 * LONG + 8) or copied == Share(2 * LONG + 1, 2 * LONG + 8)
     assert learned.compare(text[5000 : 5000 + LONG - 1]).copied.right == 0
     assert learned.compare("eper walked ", begun="the ke").words == Share(1, 1)
+
+
+def test_the_word_that_the_cut_divides_is_no_word_of_either_part():
+    corpus = corpus_from_text("pine " * 178 + "needles " + "sea " * 23)  # 990 characters: the last 99 judge
+    learned = corpus.learned()
+    assert set(learned.words) == {"pine"} and learned.usual.of == 23
+    found = learned.compare("pine n needles ")
+    assert found.words == Share(1, 3)
+    assert without_divided_word("the ", "sea") == ("the ", "sea") and without_divided_word("the", " sea") == (
+        "the",
+        " sea",
+    )
+    assert without_divided_word("I don", "'t") == ("I ", "")
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

@@ -9,6 +9,7 @@ import torch
 
 import playground
 from playground.data import corpus_from_text
+from playground.data.ladder import equally_likely
 from playground.model import PRESETS
 from playground.service.board import Board
 from playground.service.models import Registry
@@ -18,7 +19,7 @@ from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import watch
+from playground.ui.tabs.train import speaking, watch
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
@@ -72,6 +73,9 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert f"The model is that of step {step} now" in watch.status(view)
     (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
     assert loss == f"{lowest:.4f}"
+    assert f"At step {step}: " in (standing := speaking.standing_line(view))
+    assert equally_likely(lowest) in standing and equally_likely(whole.history.val_loss) not in standing
+    assert f"Validation loss {whole.history.val_loss:.4f} at step 120" in watch.curve(view)[1]
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
     again = load(save(tmp_path / "folder", used.model, used.tokenizer, used.history, about=used.about))

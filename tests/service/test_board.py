@@ -242,8 +242,9 @@ def test_a_text_that_is_too_short_fails_with_a_sentence_and_the_next_run_clears_
     view = finished(job)
     assert view.state == "failed" and "only 9 tokens" in view.message
     assert jobs.registry.models(ANNA) == [] and not view.can_resume
-    finished(jobs.start(ANNA, small_spec()))
-    assert jobs.find(ANNA, job.id) is None
+    after = jobs.start(ANNA, small_spec())
+    finished(after)
+    assert jobs.find(ANNA, job.id) is None and after.name.startswith("Run 1 ·")  # nothing was called so
 
 
 def test_failed_runs_do_not_pile_up(tmp_path):

@@ -92,6 +92,25 @@ def test_where_nothing_is_left_nothing_is_advised():
     assert (one_letter.kind, one_letter.do) == (LEVEL, "")
 
 
+def test_a_change_is_small_only_against_what_is_left_above_the_floor():
+    def says(validation, **of):
+        return state_of(made_up(validation, finished={"reason": "done"}), **of)
+
+    slow = [4.0, 2.0, 1.3, 1.0, 0.95, 0.93, *(0.9 + 0.02 * 0.9**i for i in range(10))]  # ever slower
+    known, unknown = says(slow, ladder=LADDER), says(slow)
+    assert known.kind == LEARNING and "0.0077 are left above the floor" in known.says
+    assert unknown.kind == LEVEL and "changed by 0.0032" in unknown.says
+    arrived = says([*slow, 0.906, 0.9045, 0.9037], ladder=LADDER)
+    assert arrived.kind == LEVEL and "0.0037 nats above the floor: next to nothing is left" in arrived.says
+    assert "evelled" not in arrived.says and not arrived.do
+
+
+def test_jumps_larger_than_the_change_are_no_part_of_it():
+    jumping = [4.0, 3.0, 2.8, 2.3, 2.6, 2.25, 2.55, 2.2, 2.5, 2.3, 2.45, 2.24]
+    said = state_of(made_up(jumping, [2.0 * x for x in jumping])).says
+    assert "not clear" in said and "are larger than that" in said and "of which" not in said
+
+
 def test_noise_alone_is_neither_a_rise_nor_a_fall():
     """Flat curves with jitter of several sizes: a rise, and a fall, is said of one in twenty at most."""
     wrong, patience = 0, 0

@@ -221,6 +221,16 @@ def test_the_train_tab_says_that_a_comparison_goes_on_elsewhere(served):
     assert "goes on" not in page.status()
 
 
+def test_a_forecast_is_made_anew_when_a_run_has_shown_how_fast_this_is(served):
+    """A run that is over is chosen, and with that the forecast beside the settings follows."""
+    caller = RawCaller(served[1], "forecast")
+    outlook, model = caller.component("outlook"), caller.component("model")
+    follows = [d for d in caller.config["dependencies"] if [model, "change"] in [list(t) for t in d["targets"]]]
+    (remade,) = (d for d in follows if outlook in d["outputs"])
+    status, answer = caller.post(remade["id"], [caller.components[i]["props"].get("value") for i in remade["inputs"]])
+    assert status == 200 and ("a guess until" in answer) == served[0].pace.guesses
+
+
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
     assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
 

@@ -1,5 +1,6 @@
 """The views on minds, changes, learning, training and the cache: what they draw, and what they say to bad input."""
 
+import dataclasses
 import html
 import json
 
@@ -14,6 +15,8 @@ from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
+from playground.inspection.head_matrices import Matrix
+from playground.inspection.optimizer_step import optimizer_step
 from playground.model import Transformer
 from playground.service.limits import LOCAL
 from playground.service.unseen import unseen
@@ -22,6 +25,7 @@ from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import Place
+from playground.ui.tabs.inspect.learn import muon_note
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
@@ -193,6 +197,20 @@ def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
     before, after = (drawn(updates, tab.component(f"learn_{part}")) for part in ("before", "after"))
     step = drawn(updates, tab.component("learn_step"))
     assert np.allclose(after - before, step, atol=1e-6) and np.abs(step).max() > 0
+
+
+def test_what_muon_does_is_measured_alike_on_gradient_and_step():
+    gradient = torch.diag(torch.tensor([8.0, 4.0, 2.0, 1.0, 0.0, 0.0]))
+    moved = torch.diag(torch.tensor([0.06, 0.05, 0.04, 0.03, 0.0, 0.0]))
+    model = checkpoint(seed=1).model
+    report = optimizer_step(model, [1, 2, 3], rule="muon")
+    name, weights = "blocks.0.attention.out.weight", torch.ones(6, 6)
+    after = weights * (1 - report.learning_rates["muon"] * report.config.weight_decay) - moved
+    made = {"before": {name: weights}, "gradients": {name: gradient}, "after": {name: after}}
+    note = muon_note(Matrix("W", name), dataclasses.replace(report, **made))
+    assert "gradient's 4 directions (singular values), the strongest is 4.0 times as strong as the middle one" in note
+    assert "8.0 times as the weakest; of the step's 4 strongest, weight decay apart, it is 1.5 times" in note
+    assert "2.0 times as the weakest." in note
 
 
 def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):

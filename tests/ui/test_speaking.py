@@ -9,7 +9,7 @@ from playground.decoding import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView
-from playground.training import Evaluated, History, Judged
+from playground.training import Evaluated, History, Judged, Stepped
 from playground.ui.tabs.generate.tokens import finished
 from playground.ui.tabs.generate.written import Written
 from playground.ui.tabs.train import speaking, watch
@@ -75,6 +75,8 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "appeared between steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
     _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
+    _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
+    assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
@@ -96,6 +98,13 @@ def test_the_tokens_of_a_wrong_word_are_found():
     assert finished("", {}, written, [["a", "bc", "d"]], found)["faults"] == [[(1, 1, "why")]]
     assert finished("", {}, written, [["ab", "c", "d"]], found)["faults"] == [[(0, 1, "why")]]
     assert finished("", {}, written, [["ab", "c", "d"]], [None])["faults"] == [[]]
+
+
+def test_a_speed_is_of_the_last_steps_and_a_time_of_all():
+    view = view_of(latest=Stepped(50, 5.0, 1.3, 0.1, 1.0, tokens_per_second=44_356.0, time_left=0.0), device="cpu")
+    view.history.add(view.latest)
+    notes = {title: note for title, _, note in watch.cards(view)}
+    assert "of the last steps alone" in notes["Speed"] and "50 steps, evaluations and samples" in notes["Time"]
 
 
 def test_samples_are_judged_where_they_stand():

@@ -234,7 +234,7 @@ def test_a_text_of_ones_own_says_what_it_holds():
     said = html.unescape(contents_of("Hello <b>\nworld\n" + "x" * 3000))
     assert "3,016 characters, 13 different ones, in 3 lines and about 4 words" in said and "by heart" not in said
     assert "⏎␣<>Hbdelorwx" in said and "Hello <b>\nworld" in said
-    assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello") and contents_of(" \n") == ""
+    assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello" * 20) and not contents_of(" \n")
     many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
     assert "200 different ones" in many and f"and {200 - ALPHABET} more" in many
 
@@ -332,6 +332,25 @@ def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_small_is(
     settings = Settings(LOCAL, c, Pace())
     notes = {name: settings._presetter(name)(filled() | {"suited": ""})["preset_note"] for name in form.SYSTEMS}
     assert {name for name, note in notes.items() if "trained as Small is" in note} == set(form.SYSTEMS) - set(RECIPES)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "tokenizer", "refused"),
+    [
+        (16, "char", "has only 16 tokens"),
+        (1, "word", "has only 1 token:"),
+        (70, "char", "validation part has 7 tokens"),
+        (2000, "char", ""),
+        (16, "bpe", ""),  # only guessed
+    ],
+)
+def test_what_train_will_refuse_is_said_before(tokens, tokenizer, refused):
+    context = 32 if tokens > 1000 else 8
+    mine = {"source": texts.OWN_TEXT, "suited": f"{tokens} tiny", "tokenizer": tokenizer, "context_length": context}
+    said = outlook_text(filled() | mine, LOCAL, Pace())
+    assert ("notice-error" in said) == bool(refused) and refused in said and ("steps:" in said) != bool(refused)
+    short = contents_of("a" * min(tokens, 70))
+    assert ("too little to learn from" in short) == (tokens < 64) != ("by heart" in short)
 
 
 def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():

@@ -7,6 +7,7 @@ from collections import Counter
 from functools import lru_cache
 
 from ...data import LANGUAGES, visible
+from ...data.corpus import MIN_TOKENS
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
 from ..theme import quiet
@@ -41,7 +42,9 @@ def contents_of(text: str) -> str:
         f"{len(text):,} characters, {len(counts):,} different ones, in {len(lines):,} "
         f"line{'s' if len(lines) != 1 else ''} and about {words:,} word{'s' if words != 1 else ''}."
     )
-    if len(text) < SHORT:
+    if len(text.encode(errors="surrogatepass")) < MIN_TOKENS:  # no pieces are smaller than a byte
+        said += f" That is too little to learn from: a model needs at least {MIN_TOKENS} tokens, better 5,000."
+    elif len(text) < SHORT:
         said += " That is little: expect it to be learned by heart."
     listed = "".join(visible(character) for character in sorted(counts)[:ALPHABET])
     more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""

@@ -10,6 +10,8 @@ from typing import Any
 import gradio as gr
 
 from ...data import LANGUAGES, TextError, decode_upload
+from ...data.corpus import check_parts, parted
+from ...data.tokenizers import WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ..page import QUIETLY, sentence
@@ -73,12 +75,24 @@ def knows_vocabulary(source: Any, tokenizer: str) -> bool:
     return (source, tokenizer) in _KNOWN_VOCABULARY
 
 
+COUNTED = ("char", "word")
+"""Pieces that can be counted before a tokenizer is made."""
+
+
+def check_own_length(tokens: int, tokenizer: str, context_length: int) -> None:
+    """Raise TextError where an own text of so many tokens is surely too short to be learned so; 0 is no text."""
+    if tokens and tokenizer in COUNTED:
+        cut = parted(tokens)
+        check_parts(cut, tokens - cut, context_length)
+
+
 def tokens_in(text: str, tokenizer: str) -> int:
-    """About how many tokens a text has."""
+    """How many tokens a text has, in COUNTED; else about how many."""
+    text = text.replace("\r\n", "\n")
     if tokenizer == "char":
         return len(text)
     if tokenizer == "word":
-        return len(re.findall(r"\w+|[^\w\s]", text))
+        return len(re.findall(WORD_PATTERN, text))
     size = len(text.encode("utf-8", errors="surrogatepass"))
     if tokenizer == "bpe":  # the shorter a text, the more of it learned pieces cover
         return round(size / (2 + 1800 / max(size, 1)))

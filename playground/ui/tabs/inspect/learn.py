@@ -263,13 +263,21 @@ def muon_note(part: Matrix, report: StepReport) -> str:
     heads, experts = part.name.endswith("qkv.weight"), report.before[part.name].ndim > 2
     turned = "each head's matrix" if heads else "each expert's matrix" if experts else "the whole matrix"
     shown = part if heads else Matrix(part.title, part.name)
-    values = torch.linalg.svdvals(shown.of(report.gradients[part.name]).float())
-    moved = torch.linalg.svdvals(shown.of(report.step(part.name)).float())
-    low = values[min(len(values), int((values > 1e-6 * values[0]).sum())) - 1]
+    gradient, step, rule = report.gradients[part.name], report.step(part.name), report.rules[part.name]
+    decay = decay_of(part.name, report.before[part.name], report.config, rule) * report.learning_rates[rule]
+    pulled = torch.linalg.svdvals(shown.of(gradient).float())
+    moved = torch.linalg.svdvals(shown.of(step + decay * report.before[part.name]).float())
+    count = max(int((pulled > 1e-6 * pulled[0]).sum()), 1)  # the gradient has no more directions
+
+    def spread(strengths: torch.Tensor) -> str:
+        middle, weakest = (float(strengths[0] / strengths[i].clamp(min=1e-12)) for i in (count // 2, count - 1))
+        middle, weakest = (f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}" for factor in (middle, weakest))
+        return f"{middle} times as strong as the middle one and {weakest} times as the weakest"
+
     return (
-        f"Muon has no formula for one weight: it turns the gradient of {turned} into one whose directions are "
-        f"all equally strong. Here the gradient's strengths (singular values) run from {values[0]:.2g} down to "
-        f"{low:.2g}, those of the step from {moved[0]:.2g} to {moved[len(moved) // 2]:.2g} at the middle."
+        f"Muon has no formula for one weight: it turns the gradient of {turned} into one whose directions are nearer "
+        f"to equally strong. Of the gradient's {count} directions (singular values), the strongest is "
+        f"{spread(pulled)}; of the step's {count} strongest, weight decay apart, it is {spread(moved)}."
     )
 
 

@@ -34,8 +34,8 @@ def build(frame: Frame) -> None:
         gr.HTML(
             theme.heading(
                 "The same prompt, at every moment of the run",
-                "The trainer keeps the weights at about forty moments. Move the slider, or click a line, to see what "
-                "the chosen head looked at and what the model expected at that moment.",
+                f"The trainer keeps the weights at moments along the run, {MOST} at most. Move the slider, or click a "
+                "line, to see what the chosen head looked at and what the model expected at that moment.",
             ),
             padding=False,
         )

@@ -60,6 +60,8 @@ class Running(Following):
         self.looks(who, self.views)
         page.on_load(self.attach, who, [*self.views, *self.linked.form_parts])
         page.model.change(self.choose, who, self.views, **QUIETLY)
+        # a run that is over is chosen, and has shown how fast this machine is
+        page.model.change(self.settings.outlook, self.settings.inputs, self.settings.words, **QUIETLY)
         c["prompt"].submit(self.ask, [c["prompt"], *who], self.views, **QUIETLY)
         r["beside"].input(self.choose, who, self.views, **QUIETLY)
         r["best"].click(self.use_best, who, self.views, **QUIETLY)

@@ -32,12 +32,12 @@ class Settings:
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
         self.limits, self.c, self.pace = limits, controls, pace
         self.fields = [controls[field.name] for field in form.FIELDS]
+        self.words = [controls[name] for name in ("outlook", "changes", "size")]
         self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base", "suited"))}
 
     def connect(self) -> None:
         """Bind them."""
-        c, inputs = self.c, self.inputs
-        words = [c["outlook"], c["changes"], c["size"]]
+        c, inputs, words = self.c, self.inputs, self.words
         touched = [field.input for field in self.fields]
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
@@ -199,6 +199,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         read(form.FIELDS, named, limits)
         config, training = form.model_config(named), form.train_config(named)
         limits.check_training(config, training)
+        tokens = suited_for(named)[0] if named["source"] == OWN_TEXT else 0
+        texts.check_own_length(tokens, named["tokenizer"], config.context_length)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds, guess = pace.seconds(config, training), ", a guess until a first run" if pace.guesses else ""
@@ -211,9 +213,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         first = pace.seconds(config, training.replace(steps=training.sample_every))
         after = "1 step" if training.sample_every == 1 else f"{training.sample_every:,} steps"
         words += f" Its first text comes after {after}: {theme.duration(first)}."
-    tokens, _ = suited_for(named)
     suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
-    if named["source"] == OWN_TEXT and suits is not None and suits.training.steps == training.steps:
+    if suits is not None and suits.training.steps == training.steps:
         words += f" Size and steps were chosen for about {tokens:,} tokens of text."
         if training.patience:
             words += " It stops sooner if validation rises, and keeps its best weights."

@@ -21,8 +21,8 @@ LINES = 8
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
-    "{example}. A bit is 0.69 nats; counted in bits per character, models that read characters or pieces can be "
-    "compared, and those that read words where no word is unknown."
+    "{example}. A bit is 0.69 nats. Counted in bits per character, models with different tokens can be compared, "
+    "except where some words of the text are unknown to one that reads words."
 )
 
 
@@ -54,16 +54,17 @@ def _rung(view: RunView, rung: Rung) -> str:
 
 def standing_line(view: RunView) -> str:
     """Which rungs were passed and what is left, as a line; empty where that is not known."""
-    value = view.history.val_loss
+    history = view.of_model
+    value = history.val_loss
     if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
         return ""
-    told = next((record for record in reversed(view.history.judged) if record["left"]), None)
+    told = next((record for record in reversed(history.judged) if record["left"]), None)
     clauses, at = (told["left"], told["step"]) if told else ("", 0)
-    if told and at != view.history.evaluations["step"][-1]:
+    if told and at != history.evaluations["step"][-1]:
         clauses = f"at step {at:,}, {clauses}"
     said = standing(view.ladder, value, clauses)
-    if view.active:  # it has learned since
-        said = f"At step {view.history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
+    if view.active or view.used is not None:  # the run has come further
+        said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
     if math.isfinite(value):
         if view.ladder.floor is not None:

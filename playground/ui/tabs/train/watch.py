@@ -157,11 +157,7 @@ def use_label(view: RunView) -> str:
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
     history, ladder = view.history, view.ladder
-    value = history.val_loss
-    train, at = history.evaluations["train_loss"][-1], int(history.evaluations["step"][-1])
-    if view.used is not None and view.used in history.evaluations["step"]:
-        row = history.evaluations["step"].index(view.used)
-        value, train = history.evaluations["val_loss"][row], history.evaluations["train_loss"][row]
+    value, train, at = (view.of_model.evaluations[name][-1] for name in ("val_loss", "train_loss", "step"))
     cards = []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
@@ -170,7 +166,7 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         (
             "Validation loss",
             loss_text(value),
-            f"at step {at:,}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
+            f"at step {at:,.0f}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
         )
     )
     if ladder is not None and ladder.floor is not None:
@@ -186,10 +182,13 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     if (skill := speaking.skill_card(view)) is not None:
         cards.append(skill)
     if view.latest is not None:
-        cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", f"tokens per second ({view.device})"))
+        note = f"tokens per second of the last steps alone ({view.device})"
+        cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", note))
     seconds = seconds_of(view)
     if seconds and not view.active:
-        cards.append(("Time", theme.duration(seconds), f"{history.last_step:,} steps"))
+        cards.append(
+            ("Time", theme.duration(seconds), f"{history.last_step:,} steps, evaluations and samples included")
+        )
     if view.config is not None and not view.active:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
