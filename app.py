@@ -61,8 +61,6 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     from playground.ui.app import build_app, launch
     from playground.ui.where import is_loopback
 
-    settle(serves=True)  # before there are threads: visitors' runs are trained in some
-
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
     host = (
         arguments.host
@@ -74,6 +72,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         limits = limits_here(arguments.limits, strangers=others)
     except ValueError as problem:
         raise SystemExit(f"PLAYGROUND_LIMITS: {problem}.") from None
+    settle(serves=1 if limits.kind == "local" else limits.jobs)  # before there are threads
     if others and limits.kind != "local":
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)

@@ -19,15 +19,15 @@ import torch
 from ...devices import processors
 
 
-def settle(*, serves: bool = False) -> None:
+def settle(*, serves: int = 0) -> None:
     """Set this process up for training small models; to be called once, before it has begun other threads.
 
-    serves: many threads will compute here for many visitors, and those that train go first.
+    serves: how many trainings at once visitors begin here; 0 where nobody is served.
     """
     keep_freed_memory()
     leave_the_compiler_alone()
     if serves:
-        leave_helpers_to_training()
+        leave_helpers_to_training(serves)
 
 
 def keep_freed_memory() -> None:
@@ -62,8 +62,10 @@ _helpers: int | None = None
 """Threads for large steps where others compute alone; None where each has what torch gives it."""
 
 
-def leave_helpers_to_training() -> None:
+def leave_helpers_to_training(at_once: int = 1) -> None:
     """Let every thread of this process compute alone from now on, but inside `threads_for` a large step.
+
+    at_once: trainings that share the processors' threads. Two on two cores are 1.27 times as fast with one each.
 
     OpenMP's helpers wait awake for the next operation, unless all threads that have helpers, with these, are more than
     the processors (libgomp): then they sleep at once, and each of a step's 500 operations has to wake them. On two
@@ -71,7 +73,7 @@ def leave_helpers_to_training() -> None:
     that ends, as a run's does, takes its helpers along.
     """
     global _helpers
-    _helpers = torch.get_num_threads()
+    _helpers = max(torch.get_num_threads() // at_once, 1)
     torch.set_num_threads(1)
 
 

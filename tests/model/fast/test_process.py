@@ -57,6 +57,9 @@ def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkey
 
     assert in_a_thread(job) == ((2, 1), 1) and torch.get_num_threads() == 1
     assert (threads_used(SMALL_STEP), threads_used(SMALL_STEP - 1)) == (2, 1)
+    torch.set_num_threads(2)
+    process.leave_helpers_to_training(at_once=3)
+    assert threads_used(SMALL_STEP) == 1
 
 
 def test_a_large_step_is_shared(two_threads):
