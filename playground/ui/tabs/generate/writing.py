@@ -268,7 +268,7 @@ def _write(
             yield growing(name, head, texts, sent, state), None
             sent = [len(text) for text in texts]
     seconds, n = time.perf_counter() - began, (step.index + 1) * n_samples
-    words = [f"{n:,} tokens in {seconds:.2f} s ({n / seconds:,.0f} tokens/s)."]
+    words = [f"{n:,} token{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} tokens/s)."]
     if rebuilt:
         words.append(
             f"The context of {model.config.context_length} tokens was full, so its oldest token fell out "
