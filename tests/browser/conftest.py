@@ -108,6 +108,17 @@ def open_page(request) -> Iterator[Callable]:
         yield create
 
 
+_visited: set[str] = set()
+
+
+def forgotten(page) -> None:
+    """Whoever opens this page of the window is somebody else than those before, whose pages are closed by now."""
+    session = page.context.new_cdp_session(page)
+    for origin in _visited:
+        session.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "local_storage"})
+    session.detach()
+
+
 @contextlib.contextmanager
 def opened_pages(fixture: Callable) -> Iterator[Callable]:
     """What `open_page` yields; `fixture` gives the browser or the window when it is first needed."""
@@ -118,6 +129,7 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
             page = fixture("browser").new_context(viewport=viewport, **arguments).new_page()
         else:
             page = fixture("window").new_page()
+            forgotten(page)
             page.set_viewport_size(viewport)
         pages.append((page, not (arguments or pages)))
         page.emulate_media(color_scheme=color_scheme)
@@ -143,7 +155,7 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
     finally:
         for page, in_window in pages:
             if in_window and page.url.startswith("http"):
-                page.evaluate("localStorage.clear()")  # whoever opens the next page is somebody else
+                _visited.add("{0.scheme}://{0.netloc}".format(urlparse(page.url)))
             (page if in_window else page.context).close()
     assert not complaints, "\n".join(complaints)
 

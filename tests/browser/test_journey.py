@@ -44,6 +44,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.fill("#text textarea", TEXT)
     page.click("#size label:has-text('Tiny')")
     page.wait_for_selector("#outlook:has-text(' 36 steps'):has-text('chosen for about')")  # it was pasted, not typed
+    page.wait_for_function("document.querySelector('#prompt textarea').value === 'The keeper lit the'")  # its beginning
     page.fill("#prompt textarea", "The keeper ")
     page.click("#advanced > button")
     page.click("#advanced .settings:has-text('Learning') > button")
