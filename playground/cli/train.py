@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
-    numbers = plan.config.batch_size * plan.model.config.context_length * plan.model.config.d_model
+    numbers = plan.model.config.numbers_in_step(plan.config.batch_size)
     with threads_for(numbers), workers(plan.config.device) as together:
         events = train(
             plan.model, plan.corpus, plan.config,

@@ -215,6 +215,10 @@ class ModelConfig(Settings):
         idle = self.n_moe_layers * (self.n_experts - self.experts_per_token)
         return self.n_parameters - idle * self._feedforward_parameters(self.expert_width) if idle else self.n_parameters
 
+    def numbers_in_step(self, batch_size: int) -> int:
+        """Numbers of one activation of a training step, (batch, context, d_model): what its operations go through."""
+        return batch_size * self.context_length * self.d_model
+
     def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
         """Floating-point operations of the matrix products for one token that attends to `length` keys.
 

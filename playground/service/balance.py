@@ -166,8 +166,7 @@ class BalanceJob(Job):
             self._runs = {name: BalanceRun() for name in KINDS}
 
         def events(should_stop: Callable[[], bool]) -> Iterator[dict[str, BalanceRun] | None]:
-            numbers = self.training.batch_size * self.config.context_length * self.config.d_model
-            with threads_for(numbers):
+            with threads_for(self.config.numbers_in_step(self.training.batch_size)):
                 yield from balance_runs(self.config, self.corpus, self.training, should_stop)
             yield None
 

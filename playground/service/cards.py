@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from .. import links
@@ -33,7 +32,7 @@ def run_letters(view: RunView, spec: RunSpec | None) -> str:
 def machine_of(view: RunView) -> str:
     """The kind of machine that a run was made on."""
     device, _, precision = view.device.partition(", ")
-    numbers = math.prod(view.settings.get(name, 0) for name in ("batch_size", "context_length", "d_model"))
+    numbers = view.config.numbers_in_step(view.settings.get("batch_size", 0)) if view.config else 0
     return machine_kind(device, precision, threads_used(numbers))
 
 

@@ -81,7 +81,7 @@ def run_comparison(
     yield Paired(twins, Prepared.of(corpus, twins.moe))
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
     ladder = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
-    with threads_for(spec.training.batch_size * twins.dense.context_length * twins.dense.d_model):
+    with threads_for(twins.dense.numbers_in_step(spec.training.batch_size)):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
             if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:

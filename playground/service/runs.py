@@ -182,7 +182,7 @@ def run_training(
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
-    with threads_for(spec.training.batch_size * config.context_length * config.d_model):
+    with threads_for(config.numbers_in_step(spec.training.batch_size)):
         for event in judged(events, model, corpus, windows, partitions, at=moments):
             yield event
             if isinstance(event, Evaluated) and ladder.idle:

@@ -75,7 +75,7 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     look(WIDTHS)
     for view in VIEWS:
         tab(page, view)
-        look(rules=view in ("What heads do", "Change it"))
+        look(rules=view in ("What heads do", "Change it"), dark=view == "What heads do")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
     unfold(page)

@@ -113,7 +113,7 @@ def lone_threads() -> ThreadPoolExecutor:
     For work so small that helpers gain nothing, such as decoding with a small model: beside other work on the same
     cores, where every operation waits for the slower of two threads, one alone is many times as quick.
     """
-    threads = torch.get_num_threads()  # what new threads have: unchanged by this
+    threads = torch.get_num_threads()
 
     def alone() -> None:
         torch.set_num_threads(1)

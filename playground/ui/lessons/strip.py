@@ -130,10 +130,9 @@ class Strip:
         scene = self.scenes.scene(lesson, step, progress, values)
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
-            where_only = (
-                does == "show" and "run" not in step.done
-            )  # what a run needs may have been changed, or not taken
-            sets = self.set_up(step, answer, values, lesson, progress, only_where=where_only)
+            # what a run needs is set again: it may have been changed, or could not be set
+            only_where = does == "show" and "run" not in step.done
+            sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
                 answer.guess = checked(step.ask, said.get("guess"))
