@@ -19,7 +19,7 @@ from .visitor import Visitor, connected
 from .watching import logged, tell
 
 STUDENTS = 20
-PATIENCE = 120_000  # milliseconds
+PATIENCE = 360_000  # milliseconds: where two cores train for twenty, a place comes after minutes
 
 
 def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:

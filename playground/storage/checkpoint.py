@@ -24,7 +24,7 @@ from ..training.history import History
 from ..whole import place, read_folder, write_folder
 from .bounds import MAX_PARAMETERS, check_bounds
 from .card import model_card
-from .errors import CheckpointError
+from .errors import CheckpointError, check_folder_is_there
 from .header import check_belongs, read_header, read_tensors
 from .held import Checkpoint
 from .record import line, sound_history, sound_notes
@@ -87,8 +87,7 @@ def load(
     `check` may raise a ValueError of its own for a config that is too much for this place.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder} is not a folder: name the folder of a checkpoint")
+    check_folder_is_there(folder, "a checkpoint")
     return read_folder(folder, (*REQUIRED, "history.json"), lambda: _load(folder, max_parameters, check))
 
 

@@ -1,7 +1,23 @@
-"""The one error of this room."""
+"""The one error of this room, and where nothing is to be opened."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+LONGEST = 1000
+"""Characters of a sentence."""
+
 
 class CheckpointError(ValueError):
-    """What is wrong with a model's files, in a sentence meant to be shown."""
+    """What is wrong with a model's files, in a sentence meant to be shown: one line, whatever names the files hold."""
+
+    def __init__(self, sentence: str):
+        shown = sentence if len(sentence) <= LONGEST else f"{sentence[:LONGEST]} …"
+        super().__init__("".join(c if c.isprintable() else " " for c in shown))
+
+
+def check_folder_is_there(folder: Path, what: str) -> None:
+    """Raise CheckpointError where this is no folder, which should have been the folder of `what`."""
+    if not folder.is_dir():
+        problem = "is not a folder" if folder.exists() else "does not exist"
+        raise CheckpointError(f"{folder} {problem}: name the folder of {what}")

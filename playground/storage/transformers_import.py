@@ -12,7 +12,7 @@ from ..model import ModelConfig
 from ..training.history import History
 from .bounds import MAX_PARAMETERS, check_bounds
 from .checkpoint import check_fits, refuse_pickles, with_weights
-from .errors import CheckpointError
+from .errors import CheckpointError, check_folder_is_there
 from .header import Stored, check_belongs, read_header, read_tensors
 from .held import Checkpoint
 from .shapes import Shapes, State, expected_shapes
@@ -35,8 +35,7 @@ def import_folder(
     `check` may raise a ValueError of its own for a config that is too much for this place.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise CheckpointError(f"{folder} is not a folder: name the folder that Transformers has saved")
+    check_folder_is_there(folder, "a model that Transformers has saved")
     family, config = config_of(folder)
     check(config)
     check_bounds(config, max_parameters)

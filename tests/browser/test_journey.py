@@ -42,8 +42,13 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
 
     page.click("#source label:has-text('My own text')")
     page.fill("#text textarea", TEXT)
+    page.fill("#prompt textarea", "Nobody ")  # at once
     page.click("#size label:has-text('Tiny')")
     page.wait_for_selector("#outlook:has-text(' 36 steps'):has-text('chosen for about')")  # it was pasted, not typed
+    assert page.input_value("#prompt textarea") == "Nobody "
+    page.fill("#prompt textarea", "")
+    page.focus("#text textarea")
+    page.focus("#prompt textarea")
     page.wait_for_function("document.querySelector('#prompt textarea').value === 'The keeper lit the'")  # its beginning
     page.fill("#prompt textarea", "The keeper ")
     page.click("#advanced > button")

@@ -153,8 +153,11 @@ def test_nothing_is_allocated_for_a_model_over_the_limit(folder, monkeypatch):
 
 
 def test_not_a_folder_is_a_sentence(tmp_path):
-    with pytest.raises(CheckpointError, match="is not a folder"):
+    with pytest.raises(CheckpointError, match="nowhere does not exist: name the folder of a checkpoint"):
         load(tmp_path / "nowhere")
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file is not a folder"):
+        load(tmp_path / "file")
 
 
 def test_shipped_checkpoints_are_small_good_and_say_what_they_are():

@@ -492,6 +492,17 @@ def mutated(values: Any, data: st.DataObject) -> Any:
 FILES = ["config.json", "tokenizer.json", "history.json", "the header"]
 
 
+@pytest.mark.parametrize("name", ["\n", "\x1b[31m", "long " * 100_000], ids=["line break", "colour", "long"])
+@pytest.mark.parametrize("which", ["ours", "gpt2", "llama"])
+def test_whatever_a_setting_is_called_one_short_line_says_so(good, tmp_path, which, name):
+    folder = shutil.copytree(good / which, tmp_path / "m")
+    config = folder / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), name: 3}))
+    with pytest.raises(CheckpointError) as problem:
+        can_generate(folder)
+    assert str(problem.value).isprintable() and len(str(problem.value)) < 1100
+
+
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_is_changed_it_is_a_model_or_a_sentence(good, tmp_path_factory, data):

@@ -207,10 +207,17 @@ def test_what_muon_does_is_measured_alike_on_gradient_and_step():
     name, weights = "blocks.0.attention.out.weight", torch.ones(6, 6)
     after = weights * (1 - report.learning_rates["muon"] * report.config.weight_decay) - moved
     made = {"before": {name: weights}, "gradients": {name: gradient}, "after": {name: after}}
-    note = muon_note(Matrix("W", name), dataclasses.replace(report, **made))
+    note = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 0)
     assert "gradient's 4 directions (singular values), the strongest is 4.0 times as strong as the middle one" in note
     assert "8.0 times as the weakest; of the step's 4 strongest, weight decay apart, it is 1.5 times" in note
     assert "2.0 times as the weakest." in note
+
+    other = torch.diag(torch.tensor([3.0, 3.0, 3.0, 0.0, 0.0, 0.0]))  # another expert, above it
+    experts = {"before": (weights, weights), "gradients": (other, gradient), "after": (weights - moved, after)}
+    made = {kind: {name: torch.stack(both)} for kind, both in experts.items()}
+    of_second = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 7)
+    assert of_second == note.replace("the whole matrix", "each expert's matrix")
+    assert "gradient's 3 directions" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 5)
 
 
 def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):

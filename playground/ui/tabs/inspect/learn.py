@@ -249,7 +249,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
         expected = None
         lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", f"{-rate * decay * before:.8g}"))
         lines.append(("move (from the orthogonalised matrix)", f"{after - before + rate * decay * before:.8g}"))
-        note = muon_note(part, report)
+        note = muon_note(part, report, i)
     lines.append(("weight after, in the model", f"{after:.8f}"))
     if expected is not None:
         lines.append(("by hand − in the model", f"{expected - after:.1e}"))
@@ -258,11 +258,13 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     return theme.table(head, rows, save="one-weight") + theme.quiet(note)
 
 
-def muon_note(part: Matrix, report: StepReport) -> str:
-    """What Muon does to the matrix that it turns as one, from its singular values."""
-    heads, experts = part.name.endswith("qkv.weight"), report.before[part.name].ndim > 2
+def muon_note(part: Matrix, report: StepReport, row: int) -> str:
+    """What Muon does to the matrix of a part's row that it turns as one, from its singular values."""
+    shape = report.before[part.name].shape
+    heads, experts = part.name.endswith("qkv.weight"), len(shape) > 2
     turned = "each head's matrix" if heads else "each expert's matrix" if experts else "the whole matrix"
-    shown = part if heads else Matrix(part.title, part.name)
+    above = row - row % shape[-2]  # experts lie below one another
+    shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
     gradient, step, rule = report.gradients[part.name], report.step(part.name), report.rules[part.name]
     decay = decay_of(part.name, report.before[part.name], report.config, rule) * report.learning_rates[rule]
     pulled = torch.linalg.svdvals(shown.of(gradient).float())

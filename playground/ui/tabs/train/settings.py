@@ -17,13 +17,16 @@ from ... import theme
 from ...chart import show
 from ...forms import run as form
 from ...forms import texts
-from ...forms.excerpts import beginning_of
 from ...forms.fields import by_name, read
-from ...page import QUIETLY, sentence
+from ...page import QUIETLY, UNSEEN, sentence
 from ...theme import quiet
 from . import watch
 
 FIRST_SOURCE = "stories"
+# at once and in the browser: an answer from here would come after the first letters of a prompt that is being typed
+BEGINNING = """(prompt, text) => prompt.trim()
+  ? prompt
+  : text.slice(0, 1000).trim().split(/\\s+/).slice(0, 4).join(' ').slice(0, 40).trim()"""
 
 
 class Settings:
@@ -42,7 +45,7 @@ class Settings:
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
-        c["text"].blur(self.suggest, [c["prompt"], c["text"]], c["prompt"], **QUIETLY)
+        c["text"].blur(None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
         own = [c[name] for name in texts.OWN]
         for listen in (
             c["text"].change,  # `input` says nothing of a pasted text
@@ -132,11 +135,6 @@ class Settings:
         new = form.for_another_text(named, source, self.limits, self._own(named))
         out = self._set(named | {"prompt": prompt}, new)
         return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
-
-    def suggest(self, prompt: Any, text: Any) -> Any:
-        """A text was pasted: the prompt begins as it does, unless there is one already."""
-        kept = isinstance(prompt, str) and prompt.strip()
-        return gr.skip() if kept or not isinstance(text, str) else beginning_of(text)
 
     def load(self, named: dict[str, Any]) -> dict:
         """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""

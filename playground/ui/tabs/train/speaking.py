@@ -121,8 +121,8 @@ def _too_short(view: RunView) -> str:
     if mean <= context:
         return ""
     return (
-        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: towards the end "
-        "it has forgotten the beginning, and the floor, which sees no more, does not show that."
+        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: at its end "
+        "its beginning is out of sight, which the floor, that sees no more, does not show."
     )
 
 
