@@ -18,6 +18,8 @@ class View:
     tab: str
     model: str | None = None
     """A shipped model's name, or the id of one of the visitor's own."""
+    dense: str | None = None
+    """The model beside it, named likewise."""
     prompt: str | None = None
     layer: int | None = None
     """From 0."""
@@ -40,8 +42,8 @@ class View:
         tab = str(query.get("tab", ""))
         if tab not in tabs:
             raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
-        model = query.get("model") or None
-        if model is not None and not re.fullmatch(r"[\w.-]{1,80}", model):
+        model, dense = query.get("model") or None, query.get("dense") or None
+        if any(name is not None and not re.fullmatch(r"[\w.-]{1,80}", name) for name in (model, dense)):
             raise LinkError("its model has no name that a model could have")
         view, step, subject = (_word(name, query.get(name)) for name in ("view", "step", "subject"))
         prompt = query.get("prompt")
@@ -54,6 +56,7 @@ class View:
         return cls(
             tab,
             model,
+            dense,
             prompt,
             _number("layer", query["layer"]) if query.get("layer") else None,
             _number("head", query["head"]) if query.get("head") else None,

@@ -20,7 +20,7 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
-from .page import QUIETLY, Page, model_dropdown
+from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
@@ -67,7 +67,7 @@ def build_app(
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
-                    page.tab.select(None, None, page.opened, js=f"() => {name!r}", api_visibility="private")
+                    page.tab.select(None, None, page.opened, js=f"() => {name!r}", **UNSEEN)
         with above_tabs:
             classroom.build(page, classes or Classes())
 
@@ -80,9 +80,11 @@ def build_app(
             return visitor, page.recall(visitor)
 
         page.finish()
+        model.input(None, model, None, js="(model) => window.playgroundChosen.byHand(model)", **UNSEEN)
+        model.change(None, [model, page.opened], None, js="(...who) => window.playgroundChosen.now(...who)", **UNSEEN)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
-        loaded.then(None, None, None, js=classroom.OPEN, api_visibility="private")
+        loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)
     app.page = page
     return app
 

@@ -44,12 +44,12 @@ class Following:
         """The view of what is chosen, to be shown while nothing goes on; None for nothing."""
         raise NotImplementedError
 
-    def opening(self, jobs: list, visitor: str | None, *who: Any) -> Any:
+    def opening(self, jobs: list, request: gr.Request, visitor: str | None, *who: Any) -> Any:
         """The view that a page which was just opened shows while none of these jobs goes on; None: as it is made."""
         raise NotImplementedError
 
-    def restored(self, job: Any, request: gr.Request) -> dict:
-        """Updates that make the form what it was when this job was begun."""
+    def filled(self, job: Any, request: gr.Request, visitor: str | None) -> dict:
+        """Updates that make the form of a page that opens what it was when this job, the last, was begun, if any."""
         return {}
 
     def draw(self, view: Any, visitor: str | None, follower: Follower, *who: Any, whole: bool = False) -> dict:
@@ -86,11 +86,11 @@ class Following:
         """A browser opened the page: go on watching a job, or show what there was, with the last one's form."""
         jobs = self.board.of(visitor, kind=self.kind)
         last = next((job for job in reversed(jobs) if job.active), jobs[-1] if jobs else None)
-        form = self.restored(last, request) if last else {}
+        form = self.filled(last, request, visitor)
         if last is not None and last.active:
             return self.follow(last, request, *who) | form
         news = self.board.news(visitor)
-        follower, view = self.renew(request, news=news), self.opening(jobs, visitor, *who)
+        follower, view = self.renew(request, news=news), self.opening(jobs, request, visitor, *who)
         return (self.draw(view, visitor, follower, *who, whole=True) if view else {}) | form or gr.skip()
 
     def stop(self, request: gr.Request, visitor: str, *who: Any) -> dict:

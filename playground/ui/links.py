@@ -1,4 +1,5 @@
-"""Links on the page: what `?run=…` and `?tab=…` in its address do when it opens, and the buttons that copy such links.
+"""Links on the page: what `?run=…`, `?pair=…` and `?tab=…` in its address do when it opens, and the buttons that copy
+such links.
 
 A tab takes part by sharing controls under agreed names, and by drawing itself when they change:
 
@@ -14,6 +15,7 @@ A handler that puts a model's own prompt into the box when another model is chos
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -35,8 +37,10 @@ _COPY = """(...values) => {
   else if (model.startsWith('shipped-')) words.set('model', model.slice(8));
   else {
     if (found.run) words.set('run', found.run);
+    if (found.pair) words.set('pair', found.pair);
     if (model) words.set('model', model);
   }
+  if (found.dense) words.set('dense', found.dense.replace(/^shipped-/, ''));
   for (const name of ['view', 'step', 'subject', 'prompt', 'layer', 'head'])
     if (found[name] !== undefined && found[name] !== null && found[name] !== '') words.set(name, found[name]);
   if (Number.isInteger(found.query) && Number.isInteger(found.key)) words.set('cell', found.query + ',' + found.key);
@@ -78,10 +82,8 @@ def build(page: Page, note: gr.HTML) -> None:
             if "tab" not in query:
                 return {note: ""} if "run" not in query else gr.skip()
             try:
-                view, waiting = (
-                    View.from_query(query, page.tab_ids),
-                    "run" in query and not is_here(page, query, visitor),
-                )
+                view = View.from_query(query, page.tab_ids)
+                waiting = _trains(request) and not is_here(page, query, visitor)
                 return _opened(page, view, shared, note, visitor, waiting=waiting)
             except ValueError as problem:
                 return {note: broken(problem)}
@@ -95,14 +97,14 @@ def build(page: Page, note: gr.HTML) -> None:
 def _opened(
     page: Page, view: View, shared: dict[str, Any], note: gr.HTML, visitor: str, *, waiting: bool
 ) -> dict[Any, Any]:
-    """Updates that show a view. `waiting`: its model is a run that this visitor still has to train."""
+    """Updates that show a view. `waiting`: its model is one that this visitor still has to train."""
     if view.prompt is not None:
         page.limits.check_prompt(view.prompt)
     out: dict[Any, Any] = {note: ""}
     if not waiting:
         out[page.tabs] = page.open(view.tab)
     if view.model is not None and not waiting:
-        model_id = next((m for m in (f"shipped-{view.model}", view.model) if page.registry.has(m, visitor)), None)
+        model_id = _here(page, view.model, visitor)
         if model_id is None:
             raise LinkError(
                 "its model neither ships with this page nor is among yours. A model of one's own opens only in the "
@@ -126,10 +128,21 @@ def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
     return "model" in query and page.registry.has(query["model"], visitor)
 
 
+def linked_models(page: Page, request: gr.Request | None, visitor: str | None, tab: str) -> tuple[str | None, ...]:
+    """The ids of the dense and the other model that the page's own address names in this tab, where they are here."""
+    view = _view_of(request, tab)
+    return tuple(_here(page, name, visitor) for name in (view.dense, view.model)) if view else (None, None)
+
+
+def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
+    """The id of the model that a link calls so, if this visitor has it."""
+    return next((m for m in (f"shipped-{name}", name) if name and page.registry.has(m, visitor)), None)
+
+
 def _holding(component: Any, value: Any) -> Any:
-    """An update to this value; a drop-down whose list is not known yet gets one that holds it."""
-    if isinstance(component, gr.Dropdown) and isinstance(value, int):
-        return gr.Dropdown(choices=[(str(i), i) for i in range(value + 1)], value=value)
+    """An update to this value; layers and heads, whose number is not known yet, get a list that holds it."""
+    if isinstance(component, (gr.Dropdown, gr.Radio)) and isinstance(value, int):
+        return gr.update(choices=[(str(i), i) for i in range(value + 1)], value=value)
     if isinstance(value, tuple):
         return gr.update(choices=list(value), value=list(value))
     if isinstance(component, gr.Radio) and value not in [name for _, name in component.choices]:
@@ -137,10 +150,11 @@ def _holding(component: Any, value: Any) -> Any:
     return value
 
 
-def copy_link(page: Page, tab: str, *, model: gr.Dropdown | None = None, **button: Any) -> gr.Button:
+def copy_link(page: Page, tab: str, *, of: Mapping[str, Any] | None = None, **button: Any) -> gr.Button:
     """A button that copies a link to what this tab shows: its model, and the controls it has shared.
 
-    `model` is the tab's own picker, where it does not look at the page's model.
+    `of` are the tab's own pickers, `model` and `dense`, and the letters of their `pair`, where it does not look at the
+    page's model.
     """
     made = gr.Button(
         "Copy link", **{"size": "sm", "min_width": 100, "elem_id": f"copy-{tab}", "elem_classes": "copy-link"} | button
@@ -148,8 +162,7 @@ def copy_link(page: Page, tab: str, *, model: gr.Dropdown | None = None, **butto
 
     def wire() -> None:
         found = {name: page.shared(f"{tab}.{name}") for name in (*CONTROLS, "view")}
-        whose = {"model": page.model, "run": page.shared("train.letters")} if model is None else {"model": model}
-        inputs = {**whose, **found}
+        inputs = {**(of or {"model": page.model, "run": page.shared("train.letters")}), **found}
         inputs = {name: component for name, component in inputs.items() if component is not None}
         made.click(None, list(inputs.values()), None, js=copying(made.elem_id, list(inputs), tab))
 
@@ -176,14 +189,22 @@ def linked_layer(request: gr.Request | None, tab: str, model_id: str | None) -> 
 
 
 def _linked_view(request: gr.Request | None, tab: str, model_id: str | None) -> View | None:
+    view = _view_of(request, tab)
+    fits = view and (view.model in (None, model_id, str(model_id).removeprefix("shipped-")) or _trains(request))
+    return view if fits else None
+
+
+def _view_of(request: gr.Request | None, tab: str) -> View | None:
     query = query_of(request)
-    if query.get("tab") != tab:
-        return None
     try:
-        view = View.from_query(query, (tab,))
+        return View.from_query(query, (tab,)) if query.get("tab") == tab else None
     except LinkError:
         return None
-    return view if view.model in (None, model_id) or "run" in query or model_id == f"shipped-{view.model}" else None
+
+
+def _trains(request: gr.Request | None) -> bool:
+    """Whether the address holds what its model is trained by."""
+    return bool({"run", "pair"} & query_of(request).keys())
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

@@ -121,8 +121,16 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     bert.goto(address)
     bert.wait_for_selector("#status .badge:has-text('recorded')")
     assert bert.locator("#stop-button").is_disabled() and bert.locator("#train-button").is_enabled()
+    # whoever looks at something else is told that the run's model is the chosen one when it ends
+    elsewhere = anna.context.new_page()
+    elsewhere.goto(address)
+    elsewhere.wait_for_selector("#status .badge:has-text('live')")
+    elsewhere.get_by_role("tab", name="Generate").click()
     anna.click("#stop-button")
     anna.wait_for_selector("#status .notice:has-text('Stopped after')")
+    elsewhere.wait_for_selector(".complaint[role=status]:has-text('Chosen on all tabs now: Run 1')")
+    assert anna.locator(".complaint").count() == 0
+    elsewhere.close()
     bert.click("#model input")
     assert "Run 1" not in bert.inner_text("body")
 

@@ -24,6 +24,15 @@ SETTINGS = {"batch_size": 4, "eval_every": 6, "eval_windows": 8, "warmup_steps":
 CONFIG = TrainConfig(steps=24, sample_prompt="the ", sample_tokens=8, precision="fp32", **SETTINGS)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As a forked worker has: on two, sums are added in another order, and what rounding makes of them grows."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def lender(monkeypatch):
     """Slices of six steps each on a pretended GPU, which is the processor of a forked worker."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import pytest
 import torch
 
+from playground.links import letters, text_hash
 from playground.model import Transformer
-from playground.service.runs import Source
+from playground.service.runs import OWN_TEXT, Source
 from playground.service.views import RunView, pair_of
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
 from playground.ui.tabs.moe import pair_picture
+from playground.ui.tabs.moe.linked import pair_letters
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
 from playground.ui.tabs.train import watch as run_watch
@@ -218,3 +221,15 @@ def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
     model_id, checkpoint = job.model_ids["moe"], job.checkpoints["moe"]
     words = run_watch.status(RunView.of_checkpoint(model_id, checkpoint))
     assert "one of two that a comparison trained" in words and "came with the model" not in words
+
+
+def test_a_finished_comparison_links_to_what_it_came_to_and_to_nothing_of_its_text(finished):
+    _, job, view = finished
+    secret = dataclasses.replace(job.spec, source=Source(OWN_TEXT, text="under the stairs " * 99))
+    record = letters.unpacked(pair_letters(view, secret))
+    ends = [[history.val_loss for history in view.sides[side].histories] for side in ("dense", "moe")]
+    assert record["losses"] == [round(1e4 * sum(losses) / len(losses)) for losses in ends]
+    assert record["hash"] == text_hash(secret.source.text) and "stairs" not in json.dumps(record)
+    stopped = letters.unpacked(pair_letters(dataclasses.replace(view, withheld="Stopped: …"), job.spec))
+    assert "losses" not in stopped and "machine" not in stopped
+    assert pair_letters(view, None) == pair_letters(dataclasses.replace(view, state="failed"), job.spec) == ""

@@ -1,12 +1,13 @@
-// Gradio 6.31 shows what handlers outside its queue complain of to nobody: it looks for a mark that only queued ones bear.
+// Bubbles. Gradio 6.31 shows what handlers outside its queue complain of to nobody: it looks for a mark that only queued
+// ones bear.
 (() => {
   "use strict";
-  function complain(words, seconds) {
+  function tell(words, seconds, tone, role) {
     const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
     const box = document.createElement("div");
-    box.className = "complaint notice notice-error";
-    box.setAttribute("role", "alert");
+    box.className = `complaint notice notice-${tone}`;
+    box.setAttribute("role", role);
     const text = document.createElement("span");
     text.textContent = words;
     const close = document.createElement("button");
@@ -24,6 +25,7 @@
     pile.append(box);
     setTimeout(() => box.remove(), 1000 * seconds);
   }
+  window.playgroundTell = (words) => tell(words, 8, "info", "status");
 
   const fetched = window.fetch.bind(window);
   window.fetch = async (resource, options) => {
@@ -33,7 +35,7 @@
       answer.clone().json().then(
         // a moment later, in case gradio does say it
         ({ error, visible, duration }) =>
-          error && visible !== false && setTimeout(() => complain(String(error), duration ?? 10), 200),
+          error && visible !== false && setTimeout(() => tell(String(error), duration ?? 10, "error", "alert"), 200),
         () => {},
       );
     }

@@ -2,6 +2,7 @@
 
 compare.py       the form, the buttons, a comparison's life
 pair_picture.py  what a pair looks like
+linked.py        links to a comparison
 table.py         what the two are, cost and reach
 two_models.py    the two models looked at, and what the parts below share
 sidebyside.py    predictions and texts of both
@@ -33,7 +34,7 @@ def build(page: Page) -> None:
             padding=False,
         )
         with gr.Row(elem_id="moe-pair", equal_height=False):
-            two = pick_two(page)
+            two = pick_two(page, compare.r["letters"])
         table = gr.HTML(
             # speeds take seconds to measure: they come when the tab is opened, as does the verdict
             pair_table(compare.view_of(None, two.dense.value, two.moe.value, judged=False)),

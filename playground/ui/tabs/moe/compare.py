@@ -16,11 +16,13 @@ from ...following import Following
 from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import by_name, draw
+from ...links import broken, is_here, linked_models, query_of
 from ...page import QUIETLY, Page, in_words, scroll_to, sentence
 from ...quoted import quoted
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
 from . import pair_picture
+from .linked import PairCard, pair_letters
 from .table import decoding_speeds, pair_table, training_speeds
 from .two_models import TwoModels, both, each, first_choice
 
@@ -48,7 +50,8 @@ class Compare(Following):
         self.axes = [r["x"], r["y"]]
         who = [page.visitor, two.dense, two.moe, *self.axes]
         buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
-        self.views = [r["status"], r["curve"], r["verdict"], r["verdict_chart"], table, *buttons, self.timer]
+        drawn = [r[name] for name in ("status", "curve", "verdict", "verdict_chart", "letters")]
+        self.views = [*drawn, table, *buttons, self.timer]
         followed = [*self.views, self.made, page.model]
         asked = {*self.fields, c["source"], c["equal"]}
         own = {c[name] for name in texts.OWN}
@@ -65,7 +68,7 @@ class Compare(Following):
         c["stop_dense"].click(self.stop_dense, who, followed, **QUIETLY)
         c["stop_moe"].click(self.stop_moe, who, followed, **QUIETLY)
         self.looks(who, followed)
-        page.on_load(self.attach, who, [*followed, *chosen])
+        page.on_load(self.attach, who, [*followed, *chosen, c["linked"], page.tabs, page.shared("links.note")])
         late = [r["verdict"], r["verdict_chart"], table]
         Turns("moe-table").calls(page.tab.select, self.opened, [page.visitor, two.looked_at], late, slow=True)
         self.made.change(self.show_made, [page.visitor, self.made], two.pickers, **QUIETLY)
@@ -114,15 +117,28 @@ class Compare(Following):
         job.stop_side(side)
         return self.look(request, visitor, *who)
 
-    def restored(self, job: ComparisonJob, request: gr.Request) -> dict:
-        """See `Following.restored`."""
-        c, spec, values = self.c, job.spec, form.values_of(job.spec)
+    def filled(self, job: ComparisonJob | None, request: gr.Request, visitor: str | None) -> dict:
+        """See `Following.filled`; a link to a pair that is not here sets the form up instead."""
+        query, note = query_of(request), self.page.shared("links.note")
+        if "pair" not in query or is_here(self.page, query, visitor):
+            return self._holding(form.values_of(job.spec)) if job else {}
+        try:
+            card = PairCard.from_letters(query["pair"])
+            card.check(self.page.limits)
+        except ValueError as problem:
+            return {note: broken(problem)}
+        said = {self.c["linked"]: gr.HTML(card.in_words(), visible=True), note: ""}
+        return self._holding(card.values) | said | {self.page.tabs: self.page.open("moe")}
+
+    def _holding(self, values: dict[str, Any]) -> dict:
+        """Updates that make the form hold these."""
+        c, equal = self.c, values["equal"]
         return (
             {c[field.name]: values[field.name] for field in form.FIELDS}
             | texts.put_back(c, values)
             | {
-                c["equal"]: spec.equal,
-                c["equal_note"]: quiet(form.EQUAL_NOTES[spec.equal]),
+                c["equal"]: equal,
+                c["equal_note"]: quiet(form.EQUAL_NOTES[equal]),
                 c["sum"]: sum_text(values, self.page.limits),
             }
         )
@@ -171,10 +187,11 @@ class Compare(Following):
         """See `Following.chosen`."""
         return self.view_of(visitor, dense, moe)
 
-    def opening(self, jobs: list, visitor: str | None, *who: Any) -> PairView | None:
-        """See `Following.opening`: the last that came to something; the page is made with the shipped pair."""
+    def opening(self, jobs: list, request: gr.Request, visitor: str | None, *who: Any) -> PairView | None:
+        """See `Following.opening`: what a link names, else the last that came to something, else the shipped pair."""
+        named = linked_models(self.page, request, visitor, "moe")
         last = next((job for job in reversed(jobs) if job.has_result), None)
-        if last is not None:
+        if last is not None and not any(named):
             return last.view()
         return self.chosen(visitor, *who) if any(self.board.news(visitor)) else None
 
@@ -197,6 +214,8 @@ class Compare(Following):
         kept = {side: part.model_id for side, part in view.sides.items()}
         complete = len(kept) == 2 and all(kept.values())
         asleep = {side: not view.active or pair_picture.is_over(part, view.seeds) for side, part in view.sides.items()}
+        job = self.board.find(visitor, view.id, kind=ComparisonJob)
+        spec = job.spec if job else None
         evaluations = tuple(len(h.evaluations["step"]) for part in view.sides.values() for h in part.histories)
         # component → (what it depends on, how to make it)
         parts = {
@@ -210,6 +229,7 @@ class Compare(Following):
             c["stop_dense"]: (asleep.get("dense"), lambda: gr.Button(interactive=not asleep.get("dense", True))),
             c["stop_moe"]: (asleep.get("moe"), lambda: gr.Button(interactive=not asleep.get("moe", True))),
             c["why"]: (state, lambda: quiet(pair_picture.why_asleep(view))),
+            r["letters"]: (state, lambda: pair_letters(view, spec)),
             self.timer: (pause := self.pause(view), lambda: gr.Timer(pause)),
         }
         if complete and state != "recorded":
@@ -241,7 +261,8 @@ class Compare(Following):
 def controls(limits: Limits) -> dict[str, Any]:
     """The left column. Returns its components by name; those of `pair.FIELDS` by the fields' names."""
     values = form.first_values()
-    c = texts.draw(limits, "What should both learn?", form.FIRST_SOURCE, "moe-")
+    linked = gr.HTML(visible=False, padding=False, elem_id="moe-linked")
+    c = texts.draw(limits, "What should both learn?", form.FIRST_SOURCE, "moe-") | {"linked": linked}
     c["equal"] = gr.Radio(
         list(form.EQUAL_CHOICES), value="active", label="What is equal?", elem_classes="pills", elem_id="moe-equal"
     )
@@ -287,6 +308,7 @@ def results(opening: PairView | None) -> dict[str, Any]:
             save_name="dense-vs-moe",
             elem_id="moe-curve",
         )
+        r["letters"] = gr.Textbox("", visible="hidden", elem_id="moe-letters")
         gr.HTML(heading("The difference, seed by seed"), padding=False, elem_id="moe-difference-title")
         r["verdict_chart"] = Chart(
             drawn(pair_picture.verdict_chart(opening)),

@@ -26,7 +26,7 @@ from ....service.kept import Kept
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
-from ...links import copy_link, linked_layer, linked_prompt
+from ...links import linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import quoting
@@ -59,9 +59,7 @@ def build(two: TwoModels) -> None:
             0, label="Token to follow", precision=0, minimum=0, info="Or click it in the text.", scale=1, min_width=150,
             elem_id="routing-token",
         )  # fmt: skip
-    with gr.Row(equal_height=False):
-        ideas = gr.Dataset(components=[prompt], **chips(first), label="Texts this model knows", type="values")
-        copy_link(page, "moe", model=two.moe)
+    ideas = gr.Dataset(components=[prompt], **chips(first), label="Texts this model knows", type="values")
     gr.HTML(
         heading(
             "Text coloured by first-choice expert",

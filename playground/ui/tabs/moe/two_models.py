@@ -12,6 +12,7 @@ import torch
 
 from ....service.kept import Kept
 from ....storage.snapshots import Snapshots
+from ...links import copy_link, linked_models
 from ...page import QUIETLY, Page, model_dropdown
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Turns, by_component
@@ -123,6 +124,18 @@ class TwoModels:
             lists.append(gr.Dropdown(choices=choices, value=ids[-1]))
         return *lists, both(*ids)
 
+    def renew(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple:
+        """The visitor's models have changed: the lists do, and what is chosen only where it is not there any more."""
+        *lists, looked_at = self.pair(visitor, dense, moe)
+        if looked_at != both(dense, moe):
+            return *lists, looked_at
+        return *(gr.Dropdown(choices=renewed.choices) for renewed in lists), gr.skip()
+
+    def arrive(self, visitor: str | None, dense: str | None, moe: str | None, request: gr.Request) -> tuple:
+        """A browser opened the page: the pair that its address names, where it does, is looked at."""
+        named = linked_models(self.page, request, visitor, "moe")
+        return self.pair(visitor, named[0] or dense, named[1] or moe)
+
     @property
     def pickers(self) -> list[gr.components.Component]:
         """Both lists and the sign of their change."""
@@ -145,17 +158,22 @@ class _Moments(Sequence):
         return step, self.kept.weights(step)
 
 
-def pick_two(page: Page) -> TwoModels:
-    """Draw the two pickers; their lists follow the visitor's models."""
+def pick_two(page: Page, letters: gr.Textbox) -> TwoModels:
+    """Draw the two pickers, whose lists follow the visitor's models, and the button that copies a link to them.
+
+    Args:
+        letters: those of the comparison that made the two, where one did.
+    """
     dense = _picker(page, False, label="Dense model", elem_id="moe-dense")
     moe = _picker(page, True, label="Mixture of experts", elem_id="moe-mixture")
     two = TwoModels(
         page, dense, moe, gr.Textbox(both(dense.value, moe.value), visible="hidden", elem_id="moe-looked-at")
     )
     gr.on([dense.input, moe.input], both, [dense, moe], two.looked_at, **QUIETLY)
-    page.on_load(two.pair, [page.visitor, dense, moe], two.pickers)
+    page.on_load(two.arrive, [page.visitor, dense, moe], two.pickers)
     # a new run is always chosen at once, so a change of the page's model is the sign that the list has changed
-    page.later(lambda: page.model.change(two.pair, [page.visitor, dense, moe], two.pickers, **QUIETLY))
+    page.later(lambda: page.model.change(two.renew, [page.visitor, dense, moe], two.pickers, **QUIETLY))
+    copy_link(page, "moe", of={"model": moe, "dense": dense, "pair": letters}, scale=0)
     return two
 
 

@@ -75,7 +75,7 @@ class Unbalanced(Following):
         jobs = [job for job in self.board.of(visitor, kind=BalanceJob) if job.has_result]
         return jobs[-1].view() if jobs else None
 
-    def opening(self, jobs: list, visitor: str | None) -> BalanceView | None:
+    def opening(self, jobs: list, request: gr.Request, visitor: str | None) -> BalanceView | None:
         """See `Following.opening`."""
         return jobs[-1].view() if jobs else None
 

@@ -147,14 +147,16 @@ class Running(Following):
         """See `Following.chosen`: a model that has left gives way to the one that the page opens with."""
         return self.view_of(visitor, model_id) or recorded(self.page, self.page.registry.default)
 
-    def opening(self, jobs: list, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
+    def opening(
+        self, jobs: list, request: gr.Request, visitor: str | None, model_id: str | None, beside: Any = ()
+    ) -> RunView | None:
         """See `Following.opening`: the page is made with the run of the model that it opens with."""
         news = model_id != self.page.registry.default or any(self.board.news(visitor))
         return self.chosen(visitor, model_id) if news else None
 
-    def restored(self, job: RunJob, request: gr.Request) -> dict:
-        """See `Following.restored`; the settings of a page that a link set up are another's."""
-        return {} if "run" in query_of(request) else self.linked.restore(job.spec)
+    def filled(self, job: RunJob | None, request: gr.Request, visitor: str | None) -> dict:
+        """See `Following.filled`; the settings of a page that a link set up are another's."""
+        return {} if job is None or "run" in query_of(request) else self.linked.restore(job.spec)
 
     def status(self, view: RunView) -> str:
         """See `Following.status`."""
