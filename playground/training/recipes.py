@@ -64,7 +64,7 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     With a `size`, the training that suits it.
     """
     if size is None:
-        short = tokens < (12_000 if vocabulary < 256 else 1_000)
+        short = tokens < (50_000 if vocabulary < 256 else 1_000)
         size = "tiny" if short or (256 <= vocabulary <= MANY and tokens in PIECES) else "small"
     context = min(PRESETS[size].config.context_length, max((tokens // 10 - 1) // 8 * 8, 8))
     passes = PASSES[size] / (2 if vocabulary > MANY else 1)

@@ -26,8 +26,8 @@ def choose(page, picker: str, name: str) -> None:
     page.get_by_role("option", name=name).click()
 
 
-def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address, chromium_page):
-    page = chromium_page
+def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address, open_page):
+    page = open_page()
     page.goto(address)
     page.get_by_role("tab", name="Dense vs MoE").click()
 
@@ -64,6 +64,25 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     expect(page.locator("#moe-table")).to_contain_text("mean of 2 seeds")
     page.wait_for_function("document.querySelector('#moe-mixture input').value.startsWith('Comparison 1')")
     expect(page.locator("#routing-text .expert-layers i")).to_have_count(2)  # layers
+
+    # somebody else is led to the same comparison, its maker to the two models themselves
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.locator("#copy-moe").click()
+    link = page.wait_for_function("window.copied").json_value()
+    other = open_page()
+    other.goto(link)
+    said = other.locator("#moe-linked")
+    expect(said).to_contain_text(
+        "seeds 1 to 2. It differs from what the form opens with in Experts 8 → 4; Context 64 → 32; Steps 80 → 20"
+    )
+    means = [row.inner_text() for row in page.locator("#moe-table tr", has_text="validation loss").locator("td").all()]
+    for mean in means[-3:-1]:
+        expect(said).to_contain_text(mean)
+    expect(other.locator("#moe-sum")).to_contain_text("exactly equal")
+    own = page.context.new_page()
+    own.goto(link)
+    own.wait_for_function("document.querySelector('#moe-mixture input')?.value.startsWith('Comparison 1')")
+    own.close()
     word = page.locator("#routing-text [data-token='4']")
     name = word.locator("b").inner_text()
     word.click()

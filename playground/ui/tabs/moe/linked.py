@@ -97,7 +97,7 @@ class PairCard:
         kind, *hub = self._text
         text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(kind) or texts.SOURCES[kind]
         given, usual = self.values, _usual(kind)
-        parts = [f"Set up from a link: {text}, seed {given['seed']}{_more(given['seeds'])}."]
+        parts = [f"Set up from a link: {text}, {_seeds(given['seed'], given['seeds'])}."]
         differs = [
             f"{field.label} {field.shown(usual[field.name])} → {field.shown(given[field.name])}"
             for field in form.FIELDS
@@ -156,5 +156,5 @@ def _print(values: dict[str, Any]) -> int:
     return zlib.crc32(json.dumps(regular, sort_keys=True).encode()) & 0xFFFFFF
 
 
-def _more(seeds: int) -> str:
-    return f" and {seeds - 1} more" if seeds > 1 else ""
+def _seeds(first: int, count: int) -> str:
+    return f"seeds {first} to {first + count - 1}" if count > 1 else f"seed {first}"
