@@ -79,9 +79,14 @@ def build_app(
                 visitor = new_id()
             return visitor, page.recall(visitor)
 
+        def chosen(visitor: Any, over: Any) -> gr.Dropdown:
+            """A model that was made meanwhile is chosen on all tabs."""
+            return page.model_list(visitor, str(over).partition(" ")[0])
+
         page.finish()
-        model.input(None, model, None, js="(model) => window.playgroundChosen.byHand(model)", **UNSEEN)
-        model.change(None, [model, page.opened], None, js="(...who) => window.playgroundChosen.now(...who)", **UNSEEN)
+        take = gr.Button(visible="hidden", elem_id="choose-over")
+        page.over.change(None, page.over, None, js="(over) => window.playgroundAsk(over)", **UNSEEN)
+        take.click(chosen, [visitor, page.over], model, **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
         loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)

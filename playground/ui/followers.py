@@ -38,6 +38,12 @@ class Follower:
     version: int = -1
     following: str | None = None
     """The job whose end is waited for."""
+    elsewhere: bool = False
+    """Whether another tab than that of these jobs was open when it was last asked."""
+    made: str | None = None
+    """The model that a job brought forth meanwhile, as long as it is not chosen."""
+    asked: bool = False
+    """Whether the page was asked to choose it."""
     news: Any = None
     """What `Board.news` said at the last look."""
     sent: dict[Hashable, Any] = field(default_factory=dict)

@@ -30,12 +30,14 @@ class Following:
     kind: type[Job]
     seen_on: str
     """The tab's title, and where in it."""
+    shows_chosen = False
+    """Whether what the tab shows is the model that is chosen on all tabs."""
 
     def __init_subclass__(cls) -> None:
         SEEN_ON[cls.kind] = cls.seen_on
 
     def __init__(self, page: Page):
-        self.page, self.board, self.followers = page, page.board, Followers()
+        self.page, self.board, self.followers, self.tab = page, page.board, Followers(), page.tab
         self.timer = gr.Timer(IDLE_TICK)
 
     # ---- what a tab says ---------------------------------------------------------------------------------------------
@@ -60,14 +62,14 @@ class Following:
         """The sentence, or card, of a view."""
         raise NotImplementedError
 
-    def ended(self, job: Job, visitor: str) -> dict:
-        """What else changes when a job is over."""
-        return {}
+    def made_by(self, job: Job) -> str | None:
+        """The id of the model that a job which is over has brought forth: it is chosen on all tabs."""
+        return None
 
     def looks(self, who: list, outputs: list) -> None:
         """Look at every tick, and when the tab around is opened: a hidden one may be seconds behind."""
-        for event in (self.timer.tick, self.page.tab.select):
-            event(self.look, who, outputs, **QUIETLY)
+        self.timer.tick(self.glance, [*who, self.page.opened], outputs, **QUIETLY)
+        self.tab.select(self.look, who, outputs, **QUIETLY)
 
     # ---- how it is followed ------------------------------------------------------------------------------------------
 
@@ -97,11 +99,22 @@ class Following:
         """Stop was pressed."""
         return self.look(request, visitor, *who) if self.board.stop(visitor, kind=self.kind) else gr.skip()
 
+    def glance(self, request: gr.Request, visitor: str, *who: Any) -> dict:
+        """A tick of the timer: look, and leave whoever is on another tab the model that is being looked at there."""
+        *who, opened = who
+        follower = self.followers.of(request)
+        follower.elsewhere = bool(opened) and opened != self.tab.id
+        return self._look(request, visitor, *who)
+
     def look(self, request: gr.Request, visitor: str, *who: Any) -> dict:
-        """A tick of the timer: show what is new; everything to a page that opened before this server did."""
+        """The tab is looked at: show what is new; everything to a page that opened before this server did."""
+        self.followers.of(request).elsewhere = False
+        return self._look(request, visitor, *who)
+
+    def _look(self, request: gr.Request, visitor: str, *who: Any) -> dict:
         follower, news = self.followers.of(request), self.board.news(visitor)
         if follower.news == news:
-            return gr.skip()
+            return self._choice(follower, visitor) or gr.skip()
         before, follower.news = follower.news, news
         job = self.board.active(visitor, kind=self.kind)
         job = job or self.board.find(visitor, follower.following, kind=self.kind)
@@ -116,7 +129,20 @@ class Following:
         if settled and not job.has_result:  # nothing came of it: what was there before, with the reason above it
             view = self.chosen(visitor, *who) or view
         out = self.draw(view, visitor, follower, *who, whole=settled or follower.run_id != view.id)
-        return out | self.ended(job, visitor) if settled else out
+        if settled:
+            follower.made, follower.asked = self.made_by(job), False
+        return out | self._choice(follower, visitor)
+
+    def _choice(self, follower: Follower, visitor: str) -> dict:
+        """A model that was made is chosen; whoever is on another tab is asked first, and once."""
+        page, made = self.page, follower.made
+        if made is None or (follower.elsewhere and follower.asked):
+            return {}
+        if follower.elsewhere:
+            follower.made, follower.asked = made if self.shows_chosen else None, self.shows_chosen
+            return {page.model: page.renewed_list(visitor), page.over: page.over_for(visitor, made)}
+        follower.made, follower.asked = None, False
+        return {page.model: page.model_list(visitor, made), page.over: ""}
 
     def renewed(self, visitor: str, *who: Any) -> dict:
         """What else changes when the visitor's models did while no job goes on."""

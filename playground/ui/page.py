@@ -63,6 +63,8 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
+    over: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
+    """Hidden; value: "id name" of a model made while another tab was open; the page asks whether to choose it."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
@@ -79,6 +81,15 @@ class Page:
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
 
+    def renewed_list(self, visitor: str | None) -> gr.Dropdown:
+        """The list of `model` as it is now, with what is chosen left as it is."""
+        return gr.Dropdown(choices=self.registry.choices(visitor))
+
+    def over_for(self, visitor: str | None, model_id: str) -> str:
+        """The value of `over` for a model; empty where it has left."""
+        here = self.registry.has(model_id, visitor)
+        return f"{model_id} {self.registry.get(model_id, visitor).name}" if here else ""
+
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
         """The step whose weights are the model now; None where it is not here."""
         return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None
@@ -91,8 +102,9 @@ class Page:
     def model_picker(self, label: str, **dropdown) -> gr.Dropdown:
         """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
         picker = model_dropdown(self.registry, label=label, **dropdown)
-        # a new run is always chosen at once, so a change of the first picker is the sign that the list has changed
-        self.later(lambda: self.model.change(self.model_list, [self.visitor, picker], picker, **QUIETLY))
+        # a new run is chosen, or said to be there: the signs that the list has changed
+        signs = [self.model.change, self.over.change]
+        self.later(lambda: gr.on(signs, self.model_list, [self.visitor, picker], picker, **QUIETLY))
         return picker
 
     def share(self, name: str, component: Any) -> None:

@@ -203,7 +203,7 @@ def test_balance_runs_are_found_again_and_are_nobody_elses(served):
         said = caller.component("unbalanced-said")
         ticks = [d for d in caller.config["dependencies"] if any(event == "tick" for _, event in d["targets"])]
         look = next(d for d in ticks if said in d["outputs"])
-        status, answer = caller.post(look["id"], [visitor])
+        status, answer = caller.post(look["id"], [visitor, ""])
         assert status == 200 and (job.message in answer) is seen
 
 

@@ -2,7 +2,7 @@
 // ones bear.
 (() => {
   "use strict";
-  function tell(words, seconds, tone, role) {
+  function tell(words, seconds, tone, role, ...buttons) {
     const shown = [...document.querySelectorAll(".toast-body, .complaint")].some((e) => e.textContent.includes(words));
     if (shown) return;
     const box = document.createElement("div");
@@ -15,7 +15,7 @@
     close.textContent = "×";
     close.setAttribute("aria-label", "Close");
     close.onclick = () => box.remove();
-    box.append(text, close);
+    box.append(text, ...buttons, close);
     let pile = document.getElementById("complaints");
     if (!pile) {
       pile = document.createElement("div");
@@ -23,9 +23,25 @@
       (document.querySelector(".gradio-container") ?? document.body).append(pile);
     }
     pile.append(box);
-    setTimeout(() => box.remove(), 1000 * seconds);
+    if (seconds) setTimeout(() => box.remove(), 1000 * seconds);
+    return box;
   }
-  window.playgroundTell = (words) => tell(words, 8, "info", "status");
+
+  // A model was made while another tab was open: `over` is "id name". It is not put under whoever looks at another one.
+  let asked = null;
+  window.playgroundAsk = (over) => {
+    asked?.remove();
+    if (!over) return;
+    const take = document.createElement("button");
+    take.type = "button";
+    take.className = "take";
+    take.textContent = "Choose it on all tabs";
+    take.onclick = () => {
+      asked.remove();
+      document.getElementById("choose-over").click();
+    };
+    asked = tell(`${over.slice(over.indexOf(" ") + 1)} is trained.`, 0, "info", "status", take);
+  };
 
   const fetched = window.fetch.bind(window);
   window.fetch = async (resource, options) => {

@@ -48,17 +48,6 @@
     });
   };
 
-  // A run that has ended is the chosen model on all tabs: whoever looks at another than its own is told so.
-  let byHand = null;
-  window.playgroundChosen = {
-    byHand: (model) => { byHand = model; },
-    now: (model, opened) => setTimeout(() => {
-      const name = document.querySelector("#model input")?.value, told = model !== byHand && !String(model).startsWith("shipped-");
-      if (told && name && opened && opened !== "train") window.playgroundTell(`Chosen on all tabs now: ${name}`);
-      byHand = null;
-    }, 300),
-  };
-
   // A pasted text that no run has taken yet would be gone with the page: the browser asks first.
   const drafts = { text: "train-button", "moe-text": "moe-train" };
   const unsaved = new Set();

@@ -52,7 +52,7 @@ class Compare(Following):
         buttons = [c[name] for name in ("train", "stop", "stop_dense", "stop_moe", "only", "why")]
         drawn = [r[name] for name in ("status", "curve", "verdict", "verdict_chart", "letters")]
         self.views = [*drawn, table, *buttons, self.timer]
-        followed = [*self.views, self.made, page.model]
+        followed = [*self.views, self.made, page.model, page.over]
         asked = {*self.fields, c["source"], c["equal"]}
         own = {c[name] for name in texts.OWN}
         touched = [c["source"].input, c["equal"].input, *(field.input for field in self.fields)]
@@ -199,10 +199,9 @@ class Compare(Following):
         """See `Following.status`."""
         return pair_picture.status(view)
 
-    def ended(self, job: ComparisonJob, visitor: str) -> dict:
-        """A mixture that was made is chosen on all tabs."""
-        made = "moe" in job.checkpoints
-        return {self.page.model: self.page.model_list(visitor, job.model_ids["moe"])} if made else {}
+    def made_by(self, job: ComparisonJob) -> str | None:
+        """See `Following.made_by`: the mixture."""
+        return job.model_ids["moe"] if "moe" in job.checkpoints else None
 
     def draw(
         self, view: PairView, visitor: str, follower: Follower, dense: Any, moe: Any, x: str, y: str,

@@ -171,8 +171,8 @@ def pick_two(page: Page, letters: gr.Textbox) -> TwoModels:
     )
     gr.on([dense.input, moe.input], both, [dense, moe], two.looked_at, **QUIETLY)
     page.on_load(two.arrive, [page.visitor, dense, moe], two.pickers)
-    # a new run is always chosen at once, so a change of the page's model is the sign that the list has changed
-    page.later(lambda: page.model.change(two.renew, [page.visitor, dense, moe], two.pickers, **QUIETLY))
+    signs = [page.model.change, page.over.change]  # of another list, see `Page.model_picker`
+    page.later(lambda: gr.on(signs, two.renew, [page.visitor, dense, moe], two.pickers, **QUIETLY))
     copy_link(page, "moe", of={"model": moe, "dense": dense, "pair": letters}, scale=0)
     return two
 

@@ -38,14 +38,14 @@ TAKE_IT_ALONG = """() => {
 class Running(Following):
     """The handlers of runs. Holds the components and what all visitors share; of a visitor it keeps nothing."""
 
-    kind, seen_on = RunJob, "Train tiny model"
+    kind, seen_on, shows_chosen = RunJob, "Train tiny model", True
 
     def __init__(self, page: Page, settings: Settings, results: dict[str, Any]):
         super().__init__(page)
         self.settings, self.c, self.r = settings, settings.c, results
         self.linked = LinkedRuns(page, settings)
         buttons = (self.c[name] for name in ("train", "stop", "resume", "why"))
-        self.views = [*results.values(), *buttons, self.timer, page.model, page.weights]
+        self.views = [*results.values(), *buttons, self.timer, page.model, page.over, page.weights]
 
     def connect(self) -> None:
         """Bind them."""
@@ -162,9 +162,9 @@ class Running(Following):
         """See `Following.status`."""
         return watch.status(view)
 
-    def ended(self, job: RunJob, visitor: str) -> dict:
-        """A run that came to something is chosen on all tabs."""
-        return {} if job.checkpoint is None else {self.page.model: self.page.model_list(visitor, job.id)}
+    def made_by(self, job: RunJob) -> str | None:
+        """See `Following.made_by`: a run that came to something."""
+        return None if job.checkpoint is None else job.id
 
     def renewed(self, visitor: str, model_id: str | None, beside: Any = ()) -> dict:
         """A model may have been trained, renamed or deleted, here or on another page."""

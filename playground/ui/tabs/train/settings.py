@@ -23,10 +23,13 @@ from ...theme import quiet
 from . import watch
 
 FIRST_SOURCE = "stories"
-# at once and in the browser: an answer from here would come after the first letters of a prompt that is being typed
-BEGINNING = """(prompt, text) => prompt.trim()
-  ? prompt
-  : text.slice(0, 1000).trim().split(/\\s+/).slice(0, 4).join(' ').slice(0, 40).trim()"""
+# The prompt begins as a pasted text does, unless somebody has written one; at once and in the browser, since an answer
+# from here would come after the first letters that are typed.
+BEGINNING = """(prompt, text) => {
+  if ((prompt ?? '').trim() && prompt !== window.playgroundBeginning) return prompt;
+  const words = (text ?? '').slice(0, 1000).trim().split(/\\s+/).slice(0, 4);
+  return window.playgroundBeginning = words.join(' ').slice(0, 40).trim();
+}"""
 
 
 class Settings:
@@ -45,7 +48,8 @@ class Settings:
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
-        c["text"].blur(None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
+        begun = [c["text"].change, c["text"].blur]
+        gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
         own = [c[name] for name in texts.OWN]
         for listen in (
             c["text"].change,  # `input` says nothing of a pasted text
