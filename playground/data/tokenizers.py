@@ -24,6 +24,8 @@ ENCODINGS = ("gpt2", "cl100k_base", "o200k_base")
 UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 UNKNOWN_WORD = "<unk>"
 
+MAX_WORDS = 20_000
+"""Words of a vocabulary, of which the rarest are left out."""
 WORD_PATTERN = r"\n|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_"
 """A line break, a word with its apostrophes, or one punctuation mark."""
 _WORD = re.compile(WORD_PATTERN)
@@ -134,7 +136,7 @@ class WordTokenizer:
         self._ids = {word: i for i, word in enumerate(self.words)}
 
     @classmethod
-    def from_text(cls, text: str, max_words: int = 20_000) -> WordTokenizer:
+    def from_text(cls, text: str, max_words: int = MAX_WORDS) -> WordTokenizer:
         """The most frequent words of a text."""
         return cls(word for word, _ in Counter(_WORD.findall(text)).most_common(max_words - 1))
 

@@ -252,7 +252,7 @@ class Endpoints:
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
         tokenizer = str(settings.get("tokenizer", "char"))
-        own = (texts.tokens_in(text, tokenizer) if source == OWN_TEXT else 0, tokenizer)
+        own = texts.own_of(text, tokenizer) if source == OWN_TEXT else texts.UNKNOWN
         values = form.base_values(size, source, self.page.limits, own)
         if steps := whole("steps", steps):
             values |= {"steps": steps}

@@ -130,7 +130,7 @@ def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
     settings.limits = LOCAL
     own = {"own_kind": "paste", "upload": None, "text": LIGHTHOUSE[:8000], "suited": ""}
     late = settings.suited(filled("small", texts.OWN_TEXT, **own))
-    suits = form.suited(None, 8000, "char")
+    suits = form.suited(None, texts.Own(8000))
     assert (late["base"], late["steps"]) == (suits.size, suits.training.steps) == ("tiny", 62)
     assert settings.suited(late) == late
     by_hand = settings.suited(filled("small", texts.OWN_TEXT, **own, steps=77))
@@ -281,12 +281,17 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
     steps = []
     for thousands in (1, 2, 8, 32, 128, 1000):
         text = (LIGHTHOUSE * 100)[: 1000 * thousands]
-        tokens = texts.tokens_in(text, tokenizer)
-        suits = form.suited(None, tokens, tokenizer)
-        values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, (tokens, tokenizer))
-        spec = form.run_spec(values | {"source": texts.OWN_TEXT}, Source("text", text=text), PUBLIC)
+        own = texts.own_of(text, tokenizer)
+        suits = form.suited(None, own)
+        values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, own)
+        named = values | {"source": texts.OWN_TEXT, "suited": form.written(own)}
+        spec = form.run_spec(named, Source("text", text=text), PUBLIC)
         PUBLIC.check_training(spec.model, spec.training)
-        corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size).check_context(spec.model.context_length)
+        corpus = corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size)
+        corpus.check_context(spec.model.context_length)
+        if tokenizer in texts.COUNTED:
+            counted = (len(corpus.train) + len(corpus.val), corpus.vocab_size)
+            assert counted == (own.tokens, own.vocabulary) and corpus.vocab_size == spec.model.vocab_size
         assert spec.training.patience > 0 and spec.training.warmup_steps < spec.training.steps
         steps.append(spec.training.steps)
     assert steps == sorted(steps) and steps[0] < 40 and steps[-1] > 300
@@ -300,7 +305,9 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     settings, text = Settings(LOCAL, c, Pace()), "a short text of mine. " * 100
     own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "source": texts.OWN_TEXT}
     chosen = settings.suit(filled(source=texts.OWN_TEXT) | own | {"suited": ""})
-    assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 tiny"
+    assert (
+        chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 char 15 tiny"
+    )
     assert "2,200 tokens of text" in chosen["outlook"]
     assert "All settings are those of Tiny for a text this long, whose length sets " in chosen["changes"]
     assert f"Patience: 0 → 5; Steps between samples: 30 → {chosen['sample_every']}." in chosen["changes"]
@@ -312,6 +319,10 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
     assert settings.suit(mine | {"base": "medium", "n_layers": deep})["base"] == "medium"  # turned by hand
     assert settings.suit(mine | {"text": ""})["base"] == "small"
+    # read otherwise, it is another length, and nothing else was set by hand
+    words = settings.suit(filled(source=texts.OWN_TEXT) | own | chosen | {"tokenizer": "word"})
+    assert words["suited"] == "600 word 7 tiny" and words["steps"] < chosen["steps"]
+    assert "All settings are those of Tiny" in words["changes"] and "About" not in words["outlook"]
 
 
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():
@@ -346,7 +357,12 @@ def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_small_is(
 )
 def test_what_train_will_refuse_is_said_before(tokens, tokenizer, refused):
     context = 32 if tokens > 1000 else 8
-    mine = {"source": texts.OWN_TEXT, "suited": f"{tokens} tiny", "tokenizer": tokenizer, "context_length": context}
+    mine = {
+        "source": texts.OWN_TEXT,
+        "suited": f"{tokens} {tokenizer} 0 tiny",
+        "tokenizer": tokenizer,
+        "context_length": context,
+    }
     said = outlook_text(filled() | mine, LOCAL, Pace())
     assert ("notice-error" in said) == bool(refused) and refused in said and ("steps:" in said) != bool(refused)
     short = contents_of("a" * min(tokens, 70))

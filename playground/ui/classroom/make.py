@@ -112,7 +112,7 @@ def preset(given: dict[str, Any], page: Page) -> RunSpec:
     text = given["text"] if own and isinstance(given["text"], str) else ""
     if own and not text.strip():
         raise ValueError("There is no text yet: paste one for the class, or choose a language.")
-    values = form.base_values(size, source, limits, (texts.tokens_in(text, "char"), "char"))
+    values = form.base_values(size, source, limits, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = form.whole("Steps", given["steps"], 1, limits.steps) if given["steps"] else values["steps"]
     values |= {"steps": steps, "seed": form.whole("The seed", given["seed"] or 0, 0, 2**31)}

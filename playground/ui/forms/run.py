@@ -6,6 +6,7 @@ dictionaries of the same names, so that setting the form is always "these values
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from ...training.recipes import OwnText, for_own_text
 from ..page import LABELS
 from . import texts
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
-from .texts import TOKENIZERS, check_tokenizer, expected_vocabulary
+from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
 FIELDS: tuple[Field, ...] = (
     Field("tokenizer", "Pieces of text (tokens)", "Small pieces are easy to learn, large ones see further.", "text",
@@ -175,28 +176,27 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
-def suited(base: Any, tokens: int, tokenizer: str) -> OwnText:
-    """What suits an own text of so many tokens at this size; at whichever is best where `base` is none."""
-    return for_own_text(tokens, texts.expected_vocabulary(OWN_TEXT, tokenizer), base if base in SIZES else None)
+def suited(base: Any, own: Own) -> OwnText:
+    """What suits one's own text at this size; at whichever is best where `base` is none."""
+    vocabulary = own.vocabulary or texts.expected_vocabulary(OWN_TEXT, own.tokenizer)
+    return for_own_text(own.tokens, vocabulary, base if base in SIZES else None)
 
 
-def best_size(tokens: int, tokenizer: str) -> str:
-    """The size that is best for an own text of so many tokens; the first one while nobody knows how many."""
-    return suited(None, tokens, tokenizer).size if tokens else FIRST_SIZE
+def best_size(own: Own) -> str:
+    """The size that is best for one's own text; the first one while nobody knows its length."""
+    return suited(None, own).size if own.tokens else FIRST_SIZE
 
 
-def base_values(base: Any, source: str, limits: Limits, own: tuple[int, str] = (0, "char")) -> dict[str, Any]:
+def base_values(base: Any, source: str, limits: Limits, own: Own = UNKNOWN) -> dict[str, Any]:
     """The settings of a size or teaching system with this text; of the first size for anything else.
 
-    Args:
-        own: how many tokens an own text has, and of what kind; the settings then follow from its length.
+    `own` is one's own text, from whose length the settings follow.
     """
-    tokens, tokenizer = own
-    if source == OWN_TEXT and tokens and base not in SYSTEMS:
-        suits = suited(base if base in SIZES else "small", tokens, tokenizer)
+    if source == OWN_TEXT and own.tokens and base not in SYSTEMS:
+        suits = suited(base if base in SIZES else "small", own)
         values = size_values(suits.size, source) | {name: getattr(suits.training, name) for name in _TRAIN_NAMES}
         sampled = max(suits.training.steps // SAMPLES, 1)
-        return values | {"context_length": suits.context_length, "sample_every": sampled, "tokenizer": tokenizer}
+        return values | {"context_length": suits.context_length, "sample_every": sampled, "tokenizer": own.tokenizer}
     if base in SYSTEMS:
         return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
     return size_values(base if base in SIZES else "small", source)
@@ -214,9 +214,7 @@ def size_of(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def for_another_text(
-    values: Mapping[str, Any], source: str, limits: Limits, own: tuple[int, str] = (0, "char")
-) -> dict[str, Any]:
+def for_another_text(values: Mapping[str, Any], source: str, limits: Limits, own: Own = UNKNOWN) -> dict[str, Any]:
     """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
     usual = [base_values(values.get("base"), other, limits, own) for other in texts.SOURCES]
     new = base_values(values.get("base"), source, limits, own)
@@ -226,7 +224,7 @@ def for_another_text(
     return {name: values[name] if name in kept else new[name] for name in BY_NAME}
 
 
-def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: tuple[int, str] = (0, "char")) -> str:
+def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: Own = UNKNOWN) -> str:
     """The size or teaching system from which these settings differ least."""
     bases = {name: base_values(name, source, limits, own) for name in (*SIZES, *SYSTEMS)}
     return min(bases, key=lambda name: len(changed(values, bases[name])))
@@ -241,7 +239,10 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     chosen |= {name: chosen[name] or None for name in _MAY_FOLLOW}
     tokenizer = values["tokenizer"]
     learned = _settled("vocab_size", values["vocab_size"]) if tokenizer == "bpe" else None
-    return ModelConfig(vocab_size=learned or expected_vocabulary(values.get("source"), tokenizer), **chosen)
+    own, _ = remembered(values)
+    known = own.vocabulary if values.get("source") == OWN_TEXT and own.tokenizer == tokenizer else 0
+    vocabulary = learned or known or expected_vocabulary(values.get("source"), tokenizer)
+    return ModelConfig(vocab_size=vocabulary, **chosen)
 
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:
@@ -279,9 +280,23 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
         "prompt": spec.prompt,
         **texts.values_of(spec.source),
     }
-    tokens = texts.tokens_in(values["text"], spec.tokenizer)
-    base = nearest(values, values["source"], limits, (tokens, spec.tokenizer))
-    return values | {"base": base, "size": size_of(values), "suited": f"{tokens} {best_size(tokens, spec.tokenizer)}"}
+    own = texts.own_of(values["text"], spec.tokenizer)
+    base = nearest(values, values["source"], limits, own)
+    return values | {"base": base, "size": size_of(values), "suited": written(own)}
+
+
+def written(own: Own) -> str:
+    """What the form remembers of the text that its settings were chosen for last: it, and the size that was best."""
+    return f"{own.tokens} {own.tokenizer} {own.vocabulary} {best_size(own)}"
+
+
+def remembered(values: Mapping[str, Any]) -> tuple[Own, str]:
+    """The inverse of `written`; nothing where it was written by nobody."""
+    found = re.fullmatch(r"(\d{1,12}) (\w{1,20}) (\d{1,9}) (\w{1,20})", str(values.get("suited") or ""))
+    if not found:
+        return Own(tokenizer=values.get("tokenizer") or "char"), FIRST_SIZE
+    tokens, tokenizer, vocabulary, size = found.groups()
+    return Own(int(tokens), tokenizer, int(vocabulary)), size
 
 
 def _settled(name: str, value: Any) -> Any:

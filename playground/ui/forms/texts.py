@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
 from ...data import LANGUAGES, TextError, decode_upload
 from ...data.corpus import check_parts, parted
-from ...data.tokenizers import WORD_PATTERN
+from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ..page import QUIETLY, sentence
@@ -79,24 +79,38 @@ COUNTED = ("char", "word")
 """Pieces that can be counted before a tokenizer is made."""
 
 
-def check_own_length(tokens: int, tokenizer: str, context_length: int) -> None:
-    """Raise TextError where an own text of so many tokens is surely too short to be learned so; 0 is no text."""
-    if tokens and tokenizer in COUNTED:
-        cut = parted(tokens)
-        check_parts(cut, tokens - cut, context_length)
+def check_own_length(own: Own, context_length: int) -> None:
+    """Raise TextError where one's own text is surely too short to be learned so."""
+    if own.tokens and own.tokenizer in COUNTED:
+        cut = parted(own.tokens)
+        check_parts(cut, own.tokens - cut, context_length)
 
 
-def tokens_in(text: str, tokenizer: str) -> int:
-    """How many tokens a text has, in COUNTED; else about how many."""
+class Own(NamedTuple):
+    """What of a text of one's own the settings that suit it follow from."""
+
+    tokens: int = 0
+    """About how many, exactly in COUNTED; 0 while nobody knows."""
+    tokenizer: str = "char"
+    vocabulary: int = 0
+    """How many different ones; 0 where that shows only when a tokenizer is made."""
+
+
+UNKNOWN = Own()
+"""A text of which nothing is known."""
+
+
+def own_of(text: str, tokenizer: str) -> Own:
+    """A text, read in these pieces."""
     text = text.replace("\r\n", "\n")
-    if tokenizer == "char":
-        return len(text)
-    if tokenizer == "word":
-        return len(re.findall(WORD_PATTERN, text))
+    if tokenizer in COUNTED:
+        pieces = text if tokenizer == "char" else re.findall(WORD_PATTERN, text)
+        different = len(set(pieces) - {UNKNOWN_CHARACTER}) + 1  # and what stands for all others
+        return Own(len(pieces), tokenizer, different if tokenizer == "char" else min(different, MAX_WORDS))
     size = len(text.encode("utf-8", errors="surrogatepass"))
     if tokenizer == "bpe":  # the shorter a text, the more of it learned pieces cover
-        return round(size / (2 + 1800 / max(size, 1)))
-    return round(size / 3.5)
+        return Own(round(size / (2 + 1800 / max(size, 1))), tokenizer)
+    return Own(round(size / 3.5), tokenizer)
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:
@@ -164,14 +178,15 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
         return notice(sentence(str(problem)), "error")
 
 
-def own_tokens(values: Mapping[str, Any], limits: Limits) -> int:
-    """About how many tokens one's own text has; 0 where there is none yet, or none that can be read here."""
+def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
+    """One's own text in the form; nothing is known where there is none yet, or none that can be read here."""
+    unknown = Own(tokenizer=values["tokenizer"])
     if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
-        return 0
+        return unknown
     try:
-        return tokens_in(source_of(values, limits).text, values["tokenizer"])
+        return own_of(source_of(values, limits).text, values["tokenizer"])
     except (ValueError, OSError):
-        return 0
+        return unknown
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:

@@ -255,14 +255,14 @@ class Strip:
         """What the form of the Train tab holds for these settings: those of size and text, with the wanted ones."""
         kind = wanted.get("source", OWN_TEXT if "text" in wanted else "stories")
         source, size = Source(kind, text=str(wanted.get("text", ""))), wanted.get("size", "small")
-        tokens = texts.tokens_in(source.text, "char")
-        named = form.base_values(size, source.kind, self.page.limits, (tokens, "char"))
+        own = texts.own_of(source.text, "char")
+        named = form.base_values(size, source.kind, self.page.limits, own)
         if "steps" in wanted:
             steps = wanted["steps"]
             named |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
             named["warmup_steps"] = min(named["warmup_steps"], max(steps // 10, 1))
         prompt = lesson.prompt or texts.PROMPTS.get(source.kind) or beginning_of(source.text)
-        named |= texts.values_of(source) | {"prompt": prompt, "base": size, "size": size, "suited": f"{tokens} {size}"}
+        named |= texts.values_of(source) | {"prompt": prompt, "base": size, "size": size, "suited": form.written(own)}
         return named | {name: value for name, value in wanted.items() if name in form.BY_NAME}
 
     # ---- what is seen ------------------------------------------------------------------------------------------------

@@ -75,13 +75,9 @@ class Settings:
     def _base(self, named: dict[str, Any]) -> dict[str, Any]:
         """The settings that Reset goes back to."""
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
-        return form.base_values(named.get("base"), source, self.limits, self._own(named)) | {
+        return form.base_values(named.get("base"), source, self.limits, form.remembered(named)[0]) | {
             "source": source, "prompt": named.get("prompt") or ""
         }  # fmt: skip
-
-    def _own(self, named: dict[str, Any]) -> tuple[int, str]:
-        """See `form.base_values`."""
-        return suited_for(named)[0], named.get("tokenizer") or "char"
 
     def _by_length(self, named: dict[str, Any]) -> list[tuple[str, str]]:
         """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
@@ -103,11 +99,10 @@ class Settings:
         follow from the text's length, and what the visitor has set stays."""
         if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
             return named
-        tokens, (_, last) = texts.own_tokens(named, self.limits), suited_for(named)
+        own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
         by_hand = {field.name for field in form.changed(named, self._base(named))}
-        best = form.best_size(tokens, named["tokenizer"])
-        size = best if named["base"] == last else named["base"]
-        suited = named | {"base": size, "suited": f"{tokens} {best}"}
+        size = form.best_size(own) if named["base"] == last else named["base"]
+        suited = named | {"base": size, "suited": form.written(own)}
         base = self._base(suited)
         return suited | {name: base[name] for name in form.BY_NAME if name not in by_hand}
 
@@ -136,7 +131,7 @@ class Settings:
         if source not in texts.SOURCES:
             return gr.skip()
         prompt = texts.PROMPTS[source]
-        new = form.for_another_text(named, source, self.limits, self._own(named))
+        new = form.for_another_text(named, source, self.limits, form.remembered(named)[0])
         out = self._set(named | {"prompt": prompt}, new)
         return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
 
@@ -189,24 +184,19 @@ class Settings:
         return choose_preset
 
 
-def suited_for(named: dict[str, Any]) -> tuple[int, str]:
-    """For how many tokens of one's own the settings were chosen last, and which size that was."""
-    tokens, _, size = str(named.get("suited") or "").partition(" ")
-    return (int(tokens), size) if tokens.isdecimal() and len(tokens) < 12 else (0, form.FIRST_SIZE)
-
-
 def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
         read(form.FIELDS, named, limits)
         config, training = form.model_config(named), form.train_config(named)
         limits.check_training(config, training)
-        tokens = suited_for(named)[0] if named["source"] == OWN_TEXT else 0
-        texts.check_own_length(tokens, named["tokenizer"], config.context_length)
+        own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
+        texts.check_own_length(own, config.context_length)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds, guess = pace.seconds(config, training), ", a guess until a first run" if pace.guesses else ""
-    about = "" if texts.knows_vocabulary(named["source"], named["tokenizer"]) else "About "
+    known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
+    about = "" if known else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{training.steps:,} steps: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
@@ -215,9 +205,9 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         first = pace.seconds(config, training.replace(steps=training.sample_every))
         after = "1 step" if training.sample_every == 1 else f"{training.sample_every:,} steps"
         words += f" Its first text comes after {after}: {theme.duration(first)}."
-    suits = form.suited(named.get("base"), tokens, named["tokenizer"]) if tokens else None
+    suits = form.suited(named.get("base"), own) if own.tokens else None
     if suits is not None and suits.training.steps == training.steps:
-        words += f" Size and steps were chosen for about {tokens:,} tokens of text."
+        words += f" Size and steps were chosen for about {own.tokens:,} tokens of text."
         if training.patience:
             words += " It stops sooner if validation rises, and keeps its best weights."
     if seconds > limits.seconds:
