@@ -26,6 +26,7 @@ from ..training import (
     TrainConfig,
     TrainEvent,
 )
+from ..training.states import LITTLE
 from . import verdicts
 from .job import Job
 from .limits import Limits
@@ -136,8 +137,14 @@ class RunJob(Job):
                 repeats=self.repeats,
                 lengthened=self.lengthened,
                 used=self.used,
-                kept=self.checkpoint.best[0] if self.checkpoint and self.checkpoint.best else None,
+                kept=self._better_step,
             )
+
+    @property
+    def _better_step(self) -> int | None:
+        """The step whose kept weights predict the validation text noticeably better than the last ones."""
+        best, last = self.checkpoint and self.checkpoint.best, self._history.val_loss
+        return best[0] if best and (last is None or not last - best[1] <= LITTLE) else None
 
     @property
     def can_resume(self) -> bool:

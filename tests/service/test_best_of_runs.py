@@ -55,6 +55,10 @@ def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
     said = watch.status(view)
     assert "notice-warning" in said and "notice-good" not in said and f"Overfitting since step {step}" in said
     assert watch.use_label(view) == f"Use step {step}, the best"
+    losses = job._history.evaluations["val_loss"]
+    last, losses[-1] = losses[-1], view.history.best[1] + 0.005
+    assert job.view().kept is None, "hardly better than the last is not worth a press"
+    losses[-1] = last
     figure, words = watch.curve(view)
     assert any(f"step {step}" in note["text"] for note in figure["layout"]["annotations"]) and "alling" not in words
 

@@ -44,7 +44,7 @@ class LinkedRuns:
         touched = [c["source"].input, c["size"].input, c["reset"].click]
         touched += [c[f"preset_{name}"].click for name in form.SYSTEMS]
         gr.on(touched, self.forget, None, note, **QUIETLY)
-        c["text"].blur(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
+        c["text"].change(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
 
         def wire() -> None:
             outputs = [*self.form_parts, *note, page.tabs]
