@@ -35,6 +35,8 @@ class View:
     """A worked example instead of the model."""
     edits: tuple[str, ...] | None = None
     """Changes in force, each the JSON of an edit."""
+    rules: tuple[tuple[str, float], ...] = ()
+    """Numbers of the tab's controls by name, switches as 0 and 1."""
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], tabs: Sequence[str]) -> View:
@@ -65,6 +67,7 @@ class View:
             step,
             subject,
             _edits(query["edits"]) if query.get("edits") else None,
+            _rules(query["rules"]) if query.get("rules") else (),
         )
 
 
@@ -82,6 +85,14 @@ def _edits(text: str) -> tuple[str, ...]:
     except (TypeError, ValueError, RecursionError):
         raise LinkError("its changes cannot be read") from None
     return tuple(json.dumps(each, sort_keys=True) for each in listed)
+
+
+def _rules(text: str) -> tuple[tuple[str, float], ...]:
+    rules = [re.fullmatch(r"([a-z_]{1,30}):([0-9.e+-]{1,24})", each) for each in text[:MAX_LETTERS].split(",")]
+    try:
+        return tuple((rule[1], float(rule[2])) for rule in rules)
+    except (TypeError, ValueError):
+        raise LinkError("its rules of writing cannot be read") from None
 
 
 def _number(name: str, text: str) -> int:

@@ -225,3 +225,25 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
     assert "opens only in the browser that trained it" in said
     waiting = handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine, run="letters"))
     assert page.model not in waiting and page.tabs not in waiting
+
+
+def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
+    page = build_app(LOCAL, Registry(LOCAL, shipped=tmp_path / "none")).page
+    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
+
+    def opened(rules: str) -> dict:
+        out = open_view(ANNA, Asked(tab="generate", prompt="Mia", rules=rules))
+        return {getattr(component, "elem_id", None): value for component, value in out.items()}
+
+    out = opened("temperature:0.3,top_k:5,seed:7,greedy:1")
+    assert out["generate-prompt"] == "Mia" and out["tabs"].selected == "generate"
+    names = ("temperature", "top_k", "seed", "greedy")
+    assert [out[f"generate-{name}"] for name in names] == [0.3, 5, 7, True]
+    for rules, complaint in {
+        "temperature:9": "temperature must be from 0 to 3, not 9",
+        "samples:1e9": "samples must be a whole number",
+        "prompt:1": "there is no rule called “prompt” here",
+        "seed:nan": "its rules of writing cannot be read",
+        "seed": "its rules of writing cannot be read",
+    }.items():
+        assert html.escape(complaint) in opened(rules)["link-note"], (rules, opened(rules)["link-note"])

@@ -12,6 +12,7 @@ from ....decoding import PRECISIONS, SAMPLING_PRESETS, SamplingConfig
 from ....service.limits import Limits
 from ...forms import sampling as form
 from ...forms.fields import Field, by_name, titled, whole
+from ...links import Rules
 from ...page import QUIETLY
 
 PRECISION = Field(
@@ -32,6 +33,12 @@ class Controls:
     """Whether a press is to keep the seed of the one before it."""
     components: dict[str, gr.components.Component]
     limits: Limits
+
+    @property
+    def rules(self) -> Rules:
+        """What a link may carry of them."""
+        components = {name: self.components[name] for name in form.BY_NAME}
+        return Rules(form.BY_NAME, components, form.first_values(self.limits))
 
     @property
     def inputs(self) -> set[gr.components.Component]:

@@ -108,6 +108,7 @@ def build(page: Page) -> Desk:
     for name, component in controls.components.items():
         page.share(f"generate.{name}", component)
     page.share("generate.same_again", controls.again)
+    page.share("generate.rules", controls.rules)
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
