@@ -124,6 +124,23 @@ def test_noise_alone_is_neither_a_rise_nor_a_fall():
     assert wrong <= 40 and patience <= 2  # either of two things may be said
 
 
+def test_one_rise_while_the_steps_grow_larger_is_no_overfitting_and_three_steep_ones_are():
+    """A text of words: after one rise in the middle of the warm-up, overfitting was said four steps before the best."""
+    validation = [5.0, 3.758, 3.974, 3.407, 3.571, 3.746, 3.842, 3.95]
+    history = made_up(validation, [5.0, 3.7, 3.2, 2.9, 2.5, 2.1, 1.8, 1.5])
+    made = range(1, 48)
+    history.steps.update(step=[*made], learning_rate=[min(i / 9, (48 - i) / 39) for i in made])
+    history.evaluations["step"] = [4.0 * i for i in range(len(validation))]
+    said = [state_of(history.until(step)) for step in history.evaluations["step"]]
+    assert [state.kind for state in said] == [UNCLEAR] * 6 + [OVERFITTING] * 2 and said[6].since == 12
+    rising = [5.0, 3.0, 2.0, 2.1, 2.2, 2.3, 2.4]
+    history = made_up(rising, [5.0, 3.0, 2.0, 1.5, 1.0, 0.5, 0.2])
+    assert state_of(history).kind == OVERFITTING
+    history.steps.update(step=[*range(1, 301)], learning_rate=[i / 400 for i in range(1, 301)])
+    assert state_of(history).kind != OVERFITTING  # all of it is warm-up
+    assert state_of(made_up([5.0, 3.0, 2.0, 1.99, 1.985, 2.4], [5.0, 3.0, 2.0, 1.5, 1.0, 0.5])).kind != OVERFITTING
+
+
 def test_a_rise_is_counted_by_evaluations_in_a_row():
     rises = [1.05, 1.1, 0.995, 1.2, 1.25, 1.3, 1.35]
     history = made_up([*FALLING, *rises], [*FALLING, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
