@@ -210,20 +210,22 @@ def _course(history: History, *, over: bool, floor: float | None) -> State:
     fell = _mean(validation[-2 * half : -half]) - _mean(validation[-half:])
     error = SURE_OF_FALL * _jitter(validation) * math.sqrt(2 / half)
     risen, little = validation[-1] - lowest, min(LITTLE, SMALL_PART * left)
-    if fell > max(error, little) and risen <= max(error, little):
-        words = f"{'Still falling at the end' if over else 'Learning'}: {fell:.4f} nats lower in the later half of the "
-        words += f"steps since {since:,} than in the earlier one"
+    last = validation[-2 * half :]
+    downhill = all(b < a for a, b in pairwise(validation[-IN_A_ROW - 1 :])) and all(b < a for a, b in pairwise(last))
+    halves = f"{abs(fell):.4f} nats {'lower' if fell >= 0 else 'higher'} on average in the later half of the "
+    halves += f"evaluations since step {since:,} than in the earlier one"
+    if (fell > max(error, little) and risen <= max(error, little)) or (downhill and fell > little):
+        words = f"{'Still falling at the end' if over else 'Learning'}: {halves}"
         words += f", and {left:.4f} are left above the floor." if floor is not None and fell <= LITTLE else "."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
-    last = validation[-2 * half :]
     steady = abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE  # the steep beginning may seem jitter
     if steady and abs(fell) <= SMALL_PART * left:
-        words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
-        words += f"changed by {abs(fell):.4f} nats."
-        return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)
-    words = f"It is not clear whether it still falls or rises: since step {since:,} the validation loss went "
-    words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, "
+        return State(LEVEL, f"Levelled off: {halves}.{lower}", _after_level(history) if over else "", since=since)
+    changes = [b - a for a, b in pairwise(last)]
+    one_way = "lower" if max(changes) < 0 else "higher" if min(changes) > 0 else ""
+    words = f"Each of the last {len(last)} evaluations was {one_way} than the one before" if one_way else ""
+    words = f"{words or 'It is not clear whether it still falls or rises'}: the validation loss was {halves}, "
     if error >= abs(fell):
         words += f"and its jumps, which may explain {error:.4f}, are larger than that."
     else:

@@ -99,7 +99,7 @@ def test_a_change_is_small_only_against_what_is_left_above_the_floor():
     slow = [4.0, 2.0, 1.3, 1.0, 0.95, 0.93, *(0.9 + 0.02 * 0.9**i for i in range(10))]  # ever slower
     known, unknown = says(slow, ladder=LADDER), says(slow)
     assert known.kind == LEARNING and "0.0077 are left above the floor" in known.says
-    assert unknown.kind == LEVEL and "changed by 0.0032" in unknown.says
+    assert unknown.kind == LEVEL and "0.0032 nats lower on average" in unknown.says
     arrived = says([*slow, 0.906, 0.9045, 0.9037], ladder=LADDER)
     assert arrived.kind == LEVEL and "0.0037 nats above the floor: next to nothing is left" in arrived.says
     assert "evelled" not in arrived.says and not arrived.do
@@ -109,6 +109,18 @@ def test_jumps_larger_than_the_change_are_no_part_of_it():
     jumping = [4.0, 3.0, 2.8, 2.3, 2.6, 2.25, 2.55, 2.2, 2.5, 2.3, 2.45, 2.24]
     said = state_of(made_up(jumping, [2.0 * x for x in jumping])).says
     assert "not clear" in said and "are larger than that" in said and "of which" not in said
+
+
+def test_what_is_said_of_halves_is_said_of_halves_and_a_fall_at_every_evaluation_is_one():
+    """“since step 120 the loss went down by 0.0235” was said of .19498 → .16316, and that a fall was not clear."""
+    last = [0.19498, 0.185, 0.17, 0.16316]
+    falling = state_of(made_up([2.5, 0.9, 0.25, *last]))
+    assert falling.kind == LEARNING
+    bumpy = state_of(made_up([2.5, 0.9, 0.19, *last]))
+    assert bumpy.kind == UNCLEAR and "Each of the last 4 evaluations was lower than the one before" in bumpy.says
+    for said in (falling.says, bumpy.says):
+        assert "0.0234 nats lower on average in the later half of the evaluations since step 150" in said
+        assert "not clear" not in said and "went down" not in said
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():
