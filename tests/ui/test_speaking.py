@@ -72,7 +72,11 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     name, value, note = speaking.skill_card(view)
     assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
     figure, words = speaking.skill_chart(view)
-    assert "appeared between steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
+    assert "appeared between steps 10 and 50:" in words and figure["data"][0]["error_y"]["array"]
+    shares = [
+        Judged(step, 1.0, right=right, of=16, left="") for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
+    ]
+    assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
     _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
     _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
@@ -81,15 +85,15 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
 
 
 def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
-    assert "has forgotten the beginning" not in speaking.standing_line(view_of(LADDER.floor))
+    assert "its beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
     stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
     config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
     long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
     short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
     line = speaking.standing_line(short_sighted)
-    assert "A story is about 19" in line and "has forgotten the beginning" in line
+    assert "A story is about 19" in line and "its beginning is out of sight" in line
     whole = replace(short_sighted, config=config.replace(context_length=256))
-    assert "has forgotten the beginning" not in speaking.standing_line(whole)
+    assert "its beginning is out of sight" not in speaking.standing_line(whole)
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
