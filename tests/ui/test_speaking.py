@@ -118,6 +118,23 @@ def test_samples_are_judged_where_they_stand():
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
 
 
+def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_it():
+    """“32 of 32 copied right” stood beside a prompt whose own line was wrong in all seven texts."""
+
+    def shown(*texts, prompt="12+34="):
+        view = view_of()
+        view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
+        return watch.samples(view).partition("<ol")[0]
+
+    wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
+    said = shown("8\n1+1=3\n", wrong + later, wrong + later)
+    assert "The prompt’s own sum is right in 0 of 2 texts, of their later sums 10 of 10" in said
+    assert "without a line break before the prompt nothing says that a sum begins there" in said
+    assert not shown(wrong + later)  # of one text nothing can be told
+    assert not shown(wrong + later, wrong + later, right + later)  # it can do it by now
+    assert not shown(*[wrong + later.replace("=", "=9")] * 4) and not shown(*[wrong + later] * 3, prompt="\n12+34=")
+
+
 def test_own_texts_are_held_against_what_was_learned():
     learned = Learned("the sea and the hill. " * 20, "the sky ")
     found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
