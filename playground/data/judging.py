@@ -62,16 +62,19 @@ class Judged:
     """Whole sums, stories or lines: how many are without a mistake."""
     fault: Fault | None
     """The first word that cannot stand where it does, in a cut last one too; its characters count in the text."""
+    unjudged: str = ""
+    """Why the first sum, story or line is not judged, where that is so."""
 
     def in_words(self) -> str:
         """One sentence, and what is wrong first."""
         from .languages import LANGUAGES
 
         language = LANGUAGES[self.language]
-        if not self.share.of:
+        words = f"{right_in_words(language, self.share).capitalize()}." if self.share.of else ""
+        if self.unjudged:
+            words = f"{words} Its first {language.units[0]} is not judged: {self.unjudged}.".strip()
+        elif not words:
             words = f"No whole {language.units[0]} yet."
-        else:
-            words = f"{right_in_words(language, self.share).capitalize()}."
         if self.fault is not None:
             shown = self.fault.word if self.fault.word != "\n" else "line break"
             words += f" The first mistake, “{shown}”: {self.fault.rule}."
@@ -85,7 +88,7 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
     can stand in the language at all. A text that goes on from nothing may begin in the middle of a line, which is not
     judged. `spaced`: whether the space between words counts.
     """
-    right = of = 0
+    right, of, unjudged = 0, 0, ""
     first: Fault | None = None
     text, nowhere = text[:MOST], not begun
     begun = begun[begun.rfind("\n") + 1 :]
@@ -94,13 +97,16 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
         if nowhere and reading.start == 0:
             continue
         if fault is not None and fault.end <= len(begun):
+            unjudged = f"what it goes on from has a mistake, “{fault.word}”: {fault.rule}"
+            if set(begun) - set("".join(language.graph.texts)):
+                unjudged = "it holds letters that the language does not have"
             continue  # the mistake of whoever wrote the beginning
         if reading.whole and (fault or reading.end - reading.start > 1):  # an empty line is no achievement
             right, of = right + (fault is None), of + 1
         if fault is not None and first is None:
             start, end = max(fault.start - len(begun), 0), fault.end - len(begun)
             first = fault._replace(start=start, end=end)
-    return Judged(language.name, Share(right, of), first)
+    return Judged(language.name, Share(right, of), first, unjudged)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ NO_MASK = (
 NOTHING_LEFT = 0.005
 """Nats above the floor, or below it, that no longer count."""
 CLEARLY = 0.01
-"""Nats below a rung from which it is said to be passed: less may be a matter of how its counts are smoothed."""
+"""Nats below a rung, or above it, from which that is said: less may be a matter of how its counts are smoothed."""
 WRITTEN = {"character": 160, "word": 40, "token": 60}
 """Tokens that each guesser writes."""
 
@@ -165,7 +165,12 @@ class Ladder:
         }.get(passed, f"so it uses more than the last {self.order - 1} {self.unit}s")
         names = [name for name, _ in self._steps()]
         after = names[names.index(passed) + 1 :]
-        not_yet = f", and is not clearly below the {after[0]} ({known[after[0]]:.4f})" if after else ""
+        not_yet = ""
+        if after:
+            above = loss > known[after[0]] + CLEARLY
+            not_yet = (
+                f", and is {'still above' if above else 'not clearly below'} the {after[0]} ({known[after[0]]:.4f})"
+            )
         return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:

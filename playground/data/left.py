@@ -66,7 +66,8 @@ class Left:
     by: str = ""
 
     def in_words(self) -> str:
-        """One clause that says where most of it is, or that this cannot be told."""
+        """One clause that says where most of it is, if that is more than falls to so many tokens; else how it divides,
+        or that this cannot be told."""
         return f"{self.by}, {self._clause()}" if self.by else self._clause()
 
     def _clause(self) -> str:
@@ -74,12 +75,15 @@ class Left:
             return "what is left cannot be told"
         if self.nats < (NOTHING_LEFT if self.of_loss else max(NOTHING_LEFT, 2 * self.error)):
             return "next to nothing is left"
-        named = self._largest()
-        words = _listed([f"*{part.name}* ({self._percent(part)})" for part in named])
-        if sum(map(self._share, named)) >= 0.5:
-            return f"most of its loss is at {words}" if self.of_loss else f"what is left is mostly {words}"
-        whole = "its loss" if self.of_loss else "what is left"
-        return f"{whole} is spread over many kinds of {self.unit}s; the largest are {words}"
+        whole, named = "its loss" if self.of_loss else "what is left", self._largest()
+        together, more = sum(map(self._share, named)), [self._share(part) > part.share_of_tokens for part in named]
+        if together >= 0.5 and all(more) and (together < 0.995 or len(named) == 1):
+            words = self._listed(named)
+            return f"most of {whole} is at {words}" if self.of_loss else f"{whole} is mostly {words}"
+        every = tuple(part for part in self.parts if self._share(part) >= 0.005)
+        if len(every) <= 3:
+            return f"{whole} divides into {self._listed(every)}"
+        return f"{whole} is spread over many kinds of {self.unit}s; the largest are {self._listed(named)}"
 
     def _largest(self) -> tuple[Part, ...]:
         """The fewest parts that make up half, at most three; never one whose rank is luck without the next."""
@@ -94,6 +98,10 @@ class Left:
 
     def _share(self, part: Part) -> float:
         return min(max(part.nats / self.nats, 0.0), 1.0)
+
+    def _listed(self, parts: tuple[Part, ...]) -> str:
+        words = [f"*{part.name}* ({self._percent(part)})" for part in parts]
+        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
     def _percent(self, part: Part) -> str:
         tokens = f" on {100 * part.share_of_tokens:.0f} % of the {self.unit}s" if self.of_loss else ""
@@ -123,10 +131,6 @@ def standing(ladder: Ladder, loss: float, clauses: str) -> str:
     if not clauses or not loss <= ladder.uniform or "nothing is left" in words or "no honest model" in words:
         return words
     return f"{words} {clauses[0].upper()}{clauses[1:]}."
-
-
-def _listed(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _error(by_window: np.ndarray) -> float:

@@ -50,9 +50,10 @@ def describe_skill(steps: Sequence[int], shares: Sequence[float], intervals: Seq
     now = f"{share} right {at}"
     if there[-1]:
         first = next(i for i in range(len(steps)) if all(not no for no in lacking[i:]) and there[i])
-        before = [step for step, no in zip(steps[:first], lacking[:first]) if no]
+        before = [i for i in range(first) if lacking[i]]
         if before:
-            return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
+            unclear = " (unclear in between)" if before[-1] + 1 < first else ""
+            return f"The skill appeared between steps {steps[before[-1]]:,} and {steps[first]:,}{unclear}: {now}."
         return f"The skill is there: {now}."
     if lacking[-1]:
         return f"Less than half was right {at}: {share}."

@@ -42,7 +42,8 @@ RECENT = 24
 SURE_OF_FALL = 3.0
 """Times the jitter that a fall must have to be said."""
 IN_A_ROW = 4
-"""Evaluations that are each above the one before, after which a rise is said whatever the jitter."""
+"""Evaluations that are each above the one before, after which a rise is said whatever the jitter; one less is enough
+where each is above by RISEN."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     if len(after) > 1 and min(after) - lowest > max(GROSS, (validation[0] - lowest) / 2) and min(beside) > training[at]:
         words = f"It diverged after step {step:,}: the loss rose from {lowest:.4f} to {validation[-1]:.4f}, on the "
         return State(DIVERGED, f"{words}training text as well ({training[-1]:.4f}).", CALMER, since=step)
-    risen = _has_risen(validation, at)
+    risen = _has_risen(_past_warm_up(history, steps, validation, at), at)
     jump = _jump(history)
     if jump and jump[0] > step:
         return State(UNSTEADY, f"Unsteady: {jump[1]} It is {validation[-1]:.4f} now.", CALMER, since=step)
@@ -149,28 +150,37 @@ def risen_for(history: History, every: int = 1) -> int:
     regular = [row for row in zip(*columns) if every and row[0] % every == 0 and math.isfinite(row[2])]
     if not regular:
         return 0
-    training, validation = [row[1] for row in regular], [row[2] for row in regular]
+    steps, training, validation = zip(*regular)
     at = validation.index(min(validation))
     count = 0
     for here, learned in zip(reversed(validation[at + 1 :]), reversed(training[at + 1 :])):
         if not (here > validation[at] + RISEN and learned < training[at]):
             break
         count += 1
-    return count if _has_risen(validation, at) else 0
+    return count if _has_risen(_past_warm_up(history, steps, validation, at), at) else 0
+
+
+def _past_warm_up(history: History, steps: Sequence[float], validation: Sequence[float], at: int) -> list[float]:
+    """The evaluations without those that came after the lowest, number `at`, but before the rate had risen to its peak:
+    what goes up while the steps grow larger need not stay there."""
+    made, rates = history.steps["step"], history.steps["learning_rate"]
+    peak = next((made[i] for i in range(len(rates) - 1) if rates[i + 1] <= rates[i]), made[-1] if made else 0)
+    return [loss for i, loss in enumerate(validation) if i <= at or steps[i] > peak]
 
 
 def _has_risen(validation: Sequence[float], at: int) -> bool:
     """Whether the evaluations have risen since the lowest, number `at`, further than their jitter explains.
 
     The lowest of n jittering values lies √(2 ln n) times the jitter below their mean, risen or not, so that much is
-    taken off. Of flat curves with 5 to 100 evaluations one in twenty is called risen.
+    taken off. Of flat curves with 5 to 100 evaluations one in twenty is called risen. One evaluation alone never is.
     """
     after = validation[at + 1 :]
     late = after[-max(2, -(-len(after) // 2)) :]
-    if not late or not _mean(late) - validation[at] > RISEN:
+    if len(validation) < FEWEST or len(after) < 2 or not _mean(late) - validation[at] > RISEN:
         return False
-    rows = validation[at:][-IN_A_ROW - 1 :]
-    in_a_row = len(rows) > IN_A_ROW and all(a < b for a, b in pairwise(rows))
+    rises = [b - a for a, b in pairwise(validation[at:])][-IN_A_ROW:]
+    steep = len(rises) >= IN_A_ROW - 1 and min(rises[1 - IN_A_ROW :]) > RISEN
+    in_a_row = steep or (len(rises) == IN_A_ROW and min(rises) > 0)
     certain = 0.5 + math.sqrt(2 * math.log(len(validation))) + 5 / math.sqrt(len(late))
     return in_a_row or _mean(late) - validation[at] > certain * _jitter(validation)
 
@@ -200,20 +210,22 @@ def _course(history: History, *, over: bool, floor: float | None) -> State:
     fell = _mean(validation[-2 * half : -half]) - _mean(validation[-half:])
     error = SURE_OF_FALL * _jitter(validation) * math.sqrt(2 / half)
     risen, little = validation[-1] - lowest, min(LITTLE, SMALL_PART * left)
-    if fell > max(error, little) and risen <= max(error, little):
-        words = f"{'Still falling at the end' if over else 'Learning'}: {fell:.4f} nats lower in the later half of the "
-        words += f"steps since {since:,} than in the earlier one"
+    last = validation[-2 * half :]
+    downhill = all(b < a for a, b in pairwise(validation[-IN_A_ROW - 1 :])) and all(b < a for a, b in pairwise(last))
+    halves = f"{abs(fell):.4f} nats {'lower' if fell >= 0 else 'higher'} on average in the later half of the "
+    halves += f"evaluations since step {since:,} than in the earlier one"
+    if (fell > max(error, little) and risen <= max(error, little)) or (downhill and fell > little):
+        words = f"{'Still falling at the end' if over else 'Learning'}: {halves}"
         words += f", and {left:.4f} are left above the floor." if floor is not None and fell <= LITTLE else "."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
-    last = validation[-2 * half :]
     steady = abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE  # the steep beginning may seem jitter
     if steady and abs(fell) <= SMALL_PART * left:
-        words = f"Levelled off: from the earlier to the later half of the steps since {since:,} the validation loss "
-        words += f"changed by {abs(fell):.4f} nats."
-        return State(LEVEL, words + lower, _after_level(history) if over else "", since=since)
-    words = f"It is not clear whether it still falls or rises: since step {since:,} the validation loss went "
-    words += f"{'down' if fell >= 0 else 'up'} by {abs(fell):.4f} nats, "
+        return State(LEVEL, f"Levelled off: {halves}.{lower}", _after_level(history) if over else "", since=since)
+    changes = [b - a for a, b in pairwise(last)]
+    one_way = "lower" if max(changes) < 0 else "higher" if min(changes) > 0 else ""
+    words = f"Each of the last {len(last)} evaluations was {one_way} than the one before" if one_way else ""
+    words = f"{words or 'It is not clear whether it still falls or rises'}: the validation loss was {halves}, "
     if error >= abs(fell):
         words += f"and its jumps, which may explain {error:.4f}, are larger than that."
     else:

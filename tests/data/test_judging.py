@@ -143,6 +143,18 @@ def test_the_beginning_counts_as_it_stands_and_its_own_mistakes_do_not():
     assert judge(language, "46\n1+1=2\n", "").share == Share(1, 1)  # it may begin anywhere
 
 
+def test_a_beginning_that_cannot_be_judged_is_told_from_a_story_without_an_end():
+    """“No whole story yet” stood under one that ended, begun with a letter that the language does not have."""
+    story, language = " lived by the sea. She is happy.\nMax lived", LANGUAGES["stories"]
+    strange = judge(language, story, "M�a").in_words()
+    assert strange == "Its first story is not judged: it holds letters that the language does not have."
+    assert judge(language, " lived by", "Mia").in_words() == "No whole story yet."
+    slip = judge(LANGUAGES["addition"], "46\n1+1=2\n", "12++34=").in_words()
+    assert (
+        slip.startswith("Sums right: 1 of 1") and "first sum is not judged: what it goes on from has a mistake" in slip
+    )
+
+
 def test_models_of_words_need_no_spaces():
     text = '"May I have the kite?" '
     story = f"Mia lived by the sea. She had a red kite. Then Max came to the sea. Max asked, {text}But Mia said no."

@@ -113,10 +113,12 @@ def test_the_ladder_speaks_plainly():
     assert "leaked into the training" in ladder.in_words(0.9)
     assert "next to nothing is left" in ladder.in_words(1.002)
     between = ladder.in_words(1.7)
-    assert "Passed the bigram (2.0000)" in between and "is not clearly below the 4-gram (1.5000)" in between
+    assert "Passed the bigram (2.0000)" in between and "is still above the 4-gram (1.5000)" in between
+    for close in (1.505, 1.5, 1.495):
+        assert "is not clearly below the 4-gram (1.5000)" in ladder.in_words(close)
     unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
     assert "no known floor" in unknown.in_words(1.5) and "%" not in unknown.in_words(1.5)
-    assert "Passed the unigram" in unknown.in_words(2.5) and "is not clearly below the bigram" in unknown.in_words(2.5)
+    assert "Passed the unigram" in unknown.in_words(2.5) and "is still above the bigram" in unknown.in_words(2.5)
     assert "Worse than guessing" in unknown.in_words(5.0)
     assert "not a number" in unknown.in_words(float("nan"))
 

@@ -99,7 +99,7 @@ def test_a_change_is_small_only_against_what_is_left_above_the_floor():
     slow = [4.0, 2.0, 1.3, 1.0, 0.95, 0.93, *(0.9 + 0.02 * 0.9**i for i in range(10))]  # ever slower
     known, unknown = says(slow, ladder=LADDER), says(slow)
     assert known.kind == LEARNING and "0.0077 are left above the floor" in known.says
-    assert unknown.kind == LEVEL and "changed by 0.0032" in unknown.says
+    assert unknown.kind == LEVEL and "0.0032 nats lower on average" in unknown.says
     arrived = says([*slow, 0.906, 0.9045, 0.9037], ladder=LADDER)
     assert arrived.kind == LEVEL and "0.0037 nats above the floor: next to nothing is left" in arrived.says
     assert "evelled" not in arrived.says and not arrived.do
@@ -109,6 +109,18 @@ def test_jumps_larger_than_the_change_are_no_part_of_it():
     jumping = [4.0, 3.0, 2.8, 2.3, 2.6, 2.25, 2.55, 2.2, 2.5, 2.3, 2.45, 2.24]
     said = state_of(made_up(jumping, [2.0 * x for x in jumping])).says
     assert "not clear" in said and "are larger than that" in said and "of which" not in said
+
+
+def test_what_is_said_of_halves_is_said_of_halves_and_a_fall_at_every_evaluation_is_one():
+    """“since step 120 the loss went down by 0.0235” was said of .19498 → .16316, and that a fall was not clear."""
+    last = [0.19498, 0.185, 0.17, 0.16316]
+    falling = state_of(made_up([2.5, 0.9, 0.25, *last]))
+    assert falling.kind == LEARNING
+    bumpy = state_of(made_up([2.5, 0.9, 0.19, *last]))
+    assert bumpy.kind == UNCLEAR and "Each of the last 4 evaluations was lower than the one before" in bumpy.says
+    for said in (falling.says, bumpy.says):
+        assert "0.0234 nats lower on average in the later half of the evaluations since step 150" in said
+        assert "not clear" not in said and "went down" not in said
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():
@@ -122,6 +134,23 @@ def test_noise_alone_is_neither_a_rise_nor_a_fall():
         wrong += state_of(history).kind not in (LEVEL, UNCLEAR)
         patience += risen_for(history) >= 4
     assert wrong <= 40 and patience <= 2  # either of two things may be said
+
+
+def test_one_rise_while_the_steps_grow_larger_is_no_overfitting_and_three_steep_ones_are():
+    """A text of words: after one rise in the middle of the warm-up, overfitting was said four steps before the best."""
+    validation = [5.0, 3.758, 3.974, 3.407, 3.571, 3.746, 3.842, 3.95]
+    history = made_up(validation, [5.0, 3.7, 3.2, 2.9, 2.5, 2.1, 1.8, 1.5])
+    made = range(1, 48)
+    history.steps.update(step=[*made], learning_rate=[min(i / 9, (48 - i) / 39) for i in made])
+    history.evaluations["step"] = [4.0 * i for i in range(len(validation))]
+    said = [state_of(history.until(step)) for step in history.evaluations["step"]]
+    assert [state.kind for state in said] == [UNCLEAR] * 6 + [OVERFITTING] * 2 and said[6].since == 12
+    rising = [5.0, 3.0, 2.0, 2.1, 2.2, 2.3, 2.4]
+    history = made_up(rising, [5.0, 3.0, 2.0, 1.5, 1.0, 0.5, 0.2])
+    assert state_of(history).kind == OVERFITTING
+    history.steps.update(step=[*range(1, 301)], learning_rate=[i / 400 for i in range(1, 301)])
+    assert state_of(history).kind != OVERFITTING  # all of it is warm-up
+    assert state_of(made_up([5.0, 3.0, 2.0, 1.99, 1.985, 2.4], [5.0, 3.0, 2.0, 1.5, 1.0, 0.5])).kind != OVERFITTING
 
 
 def test_a_rise_is_counted_by_evaluations_in_a_row():

@@ -72,7 +72,11 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     name, value, note = speaking.skill_card(view)
     assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
     figure, words = speaking.skill_chart(view)
-    assert "appeared between steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
+    assert "appeared between steps 10 and 50:" in words and figure["data"][0]["error_y"]["array"]
+    shares = [
+        Judged(step, 1.0, right=right, of=16, left="") for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
+    ]
+    assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
     _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
     _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
@@ -81,15 +85,15 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
 
 
 def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
-    assert "has forgotten the beginning" not in speaking.standing_line(view_of(LADDER.floor))
+    assert "its beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
     stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
     config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
     long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
     short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
     line = speaking.standing_line(short_sighted)
-    assert "A story is about 19" in line and "has forgotten the beginning" in line
+    assert "A story is about 19" in line and "its beginning is out of sight" in line
     whole = replace(short_sighted, config=config.replace(context_length=256))
-    assert "has forgotten the beginning" not in speaking.standing_line(whole)
+    assert "its beginning is out of sight" not in speaking.standing_line(whole)
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
@@ -112,6 +116,23 @@ def test_samples_are_judged_where_they_stand():
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
+
+
+def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_it():
+    """“32 of 32 copied right” stood beside a prompt whose own line was wrong in all seven texts."""
+
+    def shown(*texts, prompt="12+34="):
+        view = view_of()
+        view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
+        return watch.samples(view).partition("<ol")[0]
+
+    wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
+    said = shown("8\n1+1=3\n", wrong + later, wrong + later)
+    assert "The prompt’s own sum is right in 0 of 2 texts, of their later sums 10 of 10" in said
+    assert "without a line break before the prompt nothing says that a sum begins there" in said
+    assert not shown(wrong + later)  # of one text nothing can be told
+    assert not shown(wrong + later, wrong + later, right + later)  # it can do it by now
+    assert not shown(*[wrong + later.replace("=", "=9")] * 4) and not shown(*[wrong + later] * 3, prompt="\n12+34=")
 
 
 def test_own_texts_are_held_against_what_was_learned():

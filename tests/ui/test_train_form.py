@@ -89,12 +89,14 @@ def test_only_what_differs_is_listed_with_its_effect():
     assert peeks.startswith("Hide the future") and "writing fails" in wrong
     ((_, impossible),) = form.changes(filled(n_heads=3), base)
     assert "not possible" in impossible
+    assert form.changes(filled(steps=None), base)[0][0] == f"Steps: {base['steps']:,} → empty"
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"steps": None}, "Steps must be a whole number from 1 to 200,000, not None"),
+        ({"steps": None}, "Steps is empty: give a whole number from 1 to 200,000"),
+        ({"learning_rate": None}, "Learning rate is empty: give a number from 0.000001 to 1"),
         ({"steps": float("nan")}, "Steps must be .* not nan"),
         ({"steps": 1e6}, "not 1,000,000"),
         ({"steps": 2.5}, "Steps must be a whole number .* not 2.5"),

@@ -55,6 +55,8 @@ class Field:
             most, whole = self.upper(limits), isinstance(self.least, int)
             fits = is_number(value) and self.least <= value <= most and not (whole and value != int(value))
             allowed = f"{'a whole number ' if whole else ''}from {said(self.least)} to {said(most)}"
+            if value is None:
+                raise ValueError(f"{self.label} is empty: give {'' if whole else 'a number '}{allowed}")
             value = int(value) if fits and whole else value
         if not fits:
             raise ValueError(f"{self.label} must be {allowed}, not {said(value)}")
@@ -78,7 +80,7 @@ class Field:
             return str(next((title for title, v in self.choices if v == value), value))
         if self.is_switch:
             return "on" if value else "off"
-        return said(value) if is_number(value) else str(value)
+        return "empty" if value is None else said(value) if is_number(value) else str(value)
 
 
 def titled(values: Iterable[str], **titles: str) -> tuple[tuple[str, str], ...]:
@@ -109,8 +111,10 @@ def is_number(value: Any) -> bool:
 def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """A whole number, within bounds where there are any, out of what a page or a program sent. Raises ValueError."""
     fits = is_number(value) and value == int(value)
+    bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
+    if value is None:
+        raise ValueError(f"{name} is empty: give a whole number{bounds}")
     if not fits or (least is not None and value < least) or (most is not None and value > most):
-        bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
         raise ValueError(f"{name} must be a whole number{bounds}, not {said(value)}")
     return int(value)
 

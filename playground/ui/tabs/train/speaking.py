@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ....data import LANGUAGES, Ladder, Tokenizer
-from ....data.judging import Share
+from ....data.judging import Share, judge
 from ....data.ladder import NOTHING_LEFT, Rung
 from ....data.left import standing
 from ....figures import skill
@@ -135,6 +136,35 @@ def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:
     """The verdict on a text that this run's model wrote."""
     return verdict(text, begun, language=view.language, tokenizer=view.tokenizer, learned=view.learned_text)
+
+
+def first_lines(view: RunView, samples: Sequence[Mapping[str, Any]]) -> str:
+    """That the prompt's own line is wrong where later ones are right, and one reason; empty where that is not so."""
+    if view.language not in LANGUAGES:
+        return ""
+    kind = view.tokenizer.kind if view.tokenizer is not None else "char"
+    found = [_by_line(view.language, str(each["prompt"]), str(each["text"]), kind) for each in samples]
+    able = [(first, later) for first, later in found if first.of and later.interval[0] > skill.LEARNED]
+    first, later = (sum(shares, Share(0, 0)) for shares in zip(*able)) if able else (Share(0, 0), Share(0, 0))
+    if not able or able[-1] != found[-1] or able[-1][0].right or first.interval[1] >= later.interval[0]:
+        return ""
+    unit, units = LANGUAGES[view.language].units
+    words = f"The prompt’s own {unit} is right in {first.right} of {first.of} texts, of their later {units} "
+    words += (
+        f"{later.right:,} of {later.of:,}. One reason: the pieces that it learns from begin anywhere, so without a "
+    )
+    return f"{words}line break before the prompt nothing says that a {unit} begins there."
+
+
+@lru_cache(maxsize=1000)
+def _by_line(language: str, prompt: str, text: str, kind: str) -> tuple[Share, Share]:
+    """Of what goes on from a prompt without a line break, whether its line is right, and how many of the others are."""
+    cut = text.find("\n") + 1
+    if "\n" in prompt or not prompt or not cut:
+        return Share(0, 0), Share(0, 0)
+    parts = ((text[:cut], prompt), (text[cut:], "\n"))
+    first, later = (judge(LANGUAGES[language], part, begun, spaced=kind != "word").share for part, begun in parts)
+    return first, later
 
 
 def marked(text: str, found: Verdict | None) -> str:

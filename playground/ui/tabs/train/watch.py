@@ -242,7 +242,7 @@ def samples(view: RunView | None) -> str:
         waiting = view is not None and view.active
         soon = "once it has begun" if waiting and view.place else "in a moment"
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
-    rows = []
+    rows, beginnings = [], speaking.first_lines(view, found[::-1])
     for i, sample in enumerate(found):
         prompt, text = str(sample["prompt"]), str(sample["text"])
         found = speaking.judged(view, text, prompt)
@@ -252,7 +252,7 @@ def samples(view: RunView | None) -> str:
             f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
             f"{speaking.verdict_line(found)}</li>"
         )
-    return f'<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
+    return f'{theme.quiet(beginnings) if beginnings else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
