@@ -104,11 +104,13 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
     page.locator("#model input").focus()
+    expect(page.locator("[role=option]:visible")).not_to_have_count(0)
     stops = []
     for _ in range(12):
         page.keyboard.press("Tab")
         stops.append(page.evaluate("document.activeElement.closest('fieldset')?.id ?? document.activeElement.id"))
     assert stops.count("source") == 1 and stops.count("size") == 1, stops
+    expect(page.locator("[role=option]:visible")).to_have_count(0)  # the list that was left
 
     page.locator("#size input:checked").focus()
     chosen = "document.querySelector('#size input:checked').value"

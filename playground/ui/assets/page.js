@@ -10,6 +10,13 @@
     });
   }, true);
 
+  // A list that the tab key leaves closes; gradio's stays open over the page, with one choice in it.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || !event.target.matches?.("input[role=combobox]")) return;
+    event.stopPropagation();
+    event.target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  }, true);
+
   // Style sheets ask the body what is open: `data-shows` names what of this there is. Rules with :has() would do, but then
   // the browser styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
   const shown = {
