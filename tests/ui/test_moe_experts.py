@@ -17,6 +17,7 @@ from playground.figures import breaking as breaking_figures
 from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
+from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Left, Null
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES
@@ -60,7 +61,7 @@ class Tab:
             tabs = gr.Tabs()
             page = self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, tabs, ("moe",))
             with tabs, gr.Tab("moe") as page.tab:
-                frame = self.frame = pick_two(page)
+                frame = self.frame = pick_two(page, gr.Textbox(visible=False))
                 for part, name in ((routing, "routing"), (experts, "experts"), (breaking, "breaking")):
                     with frame.part(part.TITLE, name, open=name == "routing"):
                         part.build(frame)
@@ -167,21 +168,15 @@ def test_bad_choices_are_answered_in_sentences(tab):
 def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
     answer = tab.named(tab.on_load[1](ANNA, tab.ids["plain"], "beyond"))
     assert "Nobody knows the true sources" in answer.experts_note
-    text = "abababab <cook> & sea. " * 20
+    text = "abababab <cook> & sea. " * 40
     table = tab.call("experts-text", "submit", ANNA, tab.ids["plain"], text, 1)
     (table,) = table.values()
     assert "<cook>" not in table and "&lt;" in table and "your text" in table
     ids = LETTERS.encode(text)[: 32 * ((len(LETTERS.encode(text)) - 1) // 32)]
-    first_lift = float(re.search(r"×([\d.]+)", table).group(1))
-    visits = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1).tolist()
-    expert = next(e for e in range(4) if any(e in row for row in visits))
-    base = sum(row.count(expert) for row in visits) / (2 * len(visits))
-    lifts = []
-    for token in set(ids):
-        own = [row for t, row in zip(ids, visits) if t == token]
-        if len(own) >= 5:
-            lifts.append(sum(row.count(expert) for row in own) / (2 * len(own)) / base)
-    assert first_lift == pytest.approx(max(lifts), abs=0.06)
+    routed = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1)
+    told = [[f"×{f.lift:.2f} (≥ {f.least:.2f})" for f in some] for some in favourites(routed.numpy(), ids, 4)[0]]
+    assert any(told) and re.findall(r"×[\d.]+ \(≥ [\d.]+\)", table) == [f for some in told for f in some]
+    assert table.count("nothing more often than luck explains") == told.count([])
 
 
 def test_what_is_shown_about_sources_is_what_was_measured(tab):
