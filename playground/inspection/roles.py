@@ -77,6 +77,8 @@ class HeadTests:
     """Share of a row's weight that lies elsewhere in another text, at the same places (total variation)."""
     effect: Estimate
     """Nats per token lost without the head, on the same texts; negative where the model is better off."""
+    first: np.ndarray
+    """(L, H) the head that is missed most, and those that these texts cannot tell from it."""
     untrained: dict[str, float]
     """The most that any head of the same model before training puts there; for induction and duplicate, gives up."""
     texts: int
@@ -172,6 +174,7 @@ def head_tests(
         evenness,
         moved,
         Estimate(worth.heads.double().numpy(), worth.heads_margin.double().numpy()),
+        worth.heads_first.numpy(),
         {**highest, "moved": _highest(before[3].mean)},
         len(windows),
         worth.tokens,

@@ -345,8 +345,10 @@ def test_pictures_say_what_they_show():
     assert "no winner" in said and "hardly more than two runs that are asked the same" in said
     assert "no winner" in breaking_figures.describe_losses({"a": 0.7, "b": 0.9, "c": 0.901}, 0.001)
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
-    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text")
+    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs == 0.5)
     assert "expert 0 of layer 3, whose absence costs 0.5000 ± 0.1000" in said and "2 of 4 make no difference" in said
+    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs > 0)
+    assert "Missed most: expert 0 of layer 3 and expert 0 of layer 1, which this text cannot tell apart: 0.50" in said
     cells = breaking_figures.cost_map(costs, margins, (1, 3), 0.7)["data"][0]
     assert cells["text"] == [["0.10", "(−0.010)"], ["0.50", "(0.000)"]]
     assert "3 of 8 experts" in routing_figures.describe_routing(

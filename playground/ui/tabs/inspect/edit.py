@@ -190,7 +190,7 @@ def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
     heads = found.heads.numpy()
     figure = removal_figure(heads, found.attention.numpy(), found.feedforward.numpy())
-    words = describe_removal(heads, found.heads_margin.numpy(), found.before)
+    words = describe_removal(heads, found.heads_margin.numpy(), found.heads_first.numpy(), found.before)
     return figure, f"{words} Measured on {found.tokens:,} tokens of {judged}."
 
 

@@ -130,7 +130,7 @@ def head_picture(
     if which == "tested":
         tests = known.tests
         if name == "effect":
-            words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token")
+            words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token", tests.first)
             picture = worth_map(tests.effect.mean, place)
         else:
             values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
