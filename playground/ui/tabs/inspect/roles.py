@@ -23,6 +23,7 @@ from ...prompts import suggestions
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
 from .frame import MODEL, Frame, Place
+from .heads import asked
 from .place import moved, ranking
 from .tested import Tested, roles_of
 
@@ -164,7 +165,7 @@ def census(tests: HeadTests) -> str:
 def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
     here, shift = head_scores(seen).of(*place.owner), moved(seen)
-    on_prompt = f"On this prompt it {lies_on(here)}."
+    on_prompt = f"On this prompt it {lies_on(here)}. {asked(seen, place)}"
     title = f"Layer {place.layer}, head {place.head}"
     if known is None:
         rows = [(f"weight on {WHERE[name]}", _number(here[name])) for name in HABITS]
