@@ -87,7 +87,9 @@ def test_the_sentence_says_no_more_than_the_numbers():
     said_of_close = replace(cost, ways=(plain, close)).in_words()
     assert "(+0.000030 ± 0.000034); yet its greedy text parts from fp32's at token 3" in said_of_close
     assert cost.prompt == tuple(ids[0, : len(cost.prompt)].tolist())
-    assert "3 times as fast here, and loses 0.30000 ± 0.10000 nats more" in said and "caches" not in said
+    better = replace(int8, more=-0.00012, more_margin=0.00011, loss=plain.loss - 0.00012)
+    assert "and predicts better by 0.00012 ± 0.00011 nats a token" in replace(cost, ways=(plain, better)).in_words()
+    assert "3 times as fast here, and predicts worse by 0.30000 ± 0.10000 nats a token" in said and "caches" not in said
     one = precision_cost(model, ids[:1], ids[:1].roll(-1, dims=1), 5)
     assert "one window cannot tell" in one.in_words()
     with pytest.raises(ValueError, match="no text to judge"):
