@@ -26,6 +26,7 @@ from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import Place
 from playground.ui.tabs.inspect.learn import muon_note, picture, weight_receipt
+from playground.ui.tabs.inspect.tested import survey_of
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
@@ -180,6 +181,9 @@ def test_a_shipped_model_is_judged_by_its_own_validation_text(tab):
     shipped = load(Path(__file__).resolve().parents[2] / "checkpoints" / "induction")
     judged = validation.held_out(tab.page, look(shipped, shipped.tokenizer.encode("cage c")))
     assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
+    assert f"run's validation loss, {shipped.history.val_loss:.4f}, is of another choice of windows" in judged.beside
+    said = survey_of(look(shipped, shipped.tokenizer.encode("cage c")), judged)[1]
+    assert said == judged.words + judged.beside, "where the whole model's loss is told, too"
     own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
     assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
 

@@ -274,7 +274,7 @@ def cost_words(frame: Frame, look: Look, listed: list[Edit]) -> str:
     judged = held_out(frame.page, look)
 
     def measure() -> str:
-        return said_of(edit_cost(look.model, judged.inputs, judged.targets, listed), judged.words)
+        return said_of(edit_cost(look.model, judged.inputs, judged.targets, listed), judged.words + judged.beside)
 
     return _costs.get((*listed, look.ids if judged.stand_in else None), measure, owner=look.model)
 
