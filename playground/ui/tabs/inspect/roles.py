@@ -174,11 +174,11 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     tests, at = known.tests, place.owner
     rows = []
     for name in HABITS:
-        before = "" if name in REPEATS else f"≤ {tests.untrained[name]:.2f}"
-        rows.append((f"weight on {WHERE[name]}", _interval(tests.weights[name], at), before, _number(here[name])))
+        before, told = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], at)
+        rows.append((f"weight on {WHERE[name]}", told, before, _number(here[name])))
         if name in REPEATS:
             gone = _interval(tests.given_up[name], at)
-            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained[name]:.2f}", ""))
+            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
     rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:
