@@ -106,7 +106,8 @@ def describe_costs(
     if np.isfinite(margins).all() and not (costs > margins).any():
         return f"The loss is {plain:.4f} with all experts, on {judged}. No expert is missed that this text could tell."
     idle = int((np.abs(costs) <= margins).sum())
-    none = f" {idle} of {costs.size} make no difference that this text could tell (in brackets)." if idle else ""
+    make = "makes" if idle == 1 else "make"
+    none = f" {idle} of {costs.size} {make} no difference that this text could tell (in brackets)." if idle else ""
     return f"The loss is {plain:.4f} with all experts, on {judged}. Missed most: {missed} nats per token.{none}"
 
 

@@ -50,8 +50,8 @@ def describe_head_map(values: np.ndarray, name: str) -> str:
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     many = int(np.nansum(values >= 0.4))
     return (
-        f"{many} of {values.size} heads {name} with a score of 0.40 or more; most of all layer {layer}, head {head} "
-        f"({values[layer, head]:.2f})."
+        f"Heads that {name} with a score of 0.40 or more: {many} of {values.size}; most of all layer {layer}, "
+        f"head {head} ({values[layer, head]:.2f})."
     )
 
 

@@ -63,7 +63,8 @@ def describe_removal(heads: np.ndarray, margins: np.ndarray, first: np.ndarray, 
     if not np.isfinite(margins).all():
         return f"{most} nats, here: this one window cannot tell what of it is luck."
     idle = int((np.abs(heads) <= margins).sum())
-    none = f"; {idle} of {heads.size} heads make no difference that this text could tell" if idle else ""
+    make = "makes" if idle == 1 else "make"
+    none = f"; {idle} of {heads.size} heads {make} no difference that this text could tell" if idle else ""
     if not (heads > margins).any():
         return f"{words} No head is worth anything that this text could tell."
     if first.sum() > 1:

@@ -196,7 +196,7 @@ def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
     sizes = "0.3720 ± 0.0923, 0.3685 ± 0.0861 and 0.3471 ± 0.0569 nats"
     assert describe_worth(values, margins, "nats", values > 0.1).startswith(f"Missed most: {names}{sizes}. 3 of 4")
     said = describe_removal(values, margins, values > 0.1, 0.13)
-    assert f"Worth most: {names}{sizes}; 1 of 4 heads make no difference" in said
+    assert f"Worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
     many = describe_worth(np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True))
     assert "most: head 0 of layer 0, from which this text cannot tell 15 others: 0.3000 ± 0.1000 nats." in many
     said = describe_removal(values, margins, values > 0.37, 0.13)

@@ -105,5 +105,6 @@ def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
 
 def test_the_receipt_has_the_digits_of_fp32_and_the_ends_are_counted():
     assert _exact(torch.tensor(-0.1).item()) == "−0.1" and float(np.float32(_exact(0.2500001))) != 0.25
+    assert "1 of the levels holds none." in describe_level_counts("some", (5, 2), [3, 0, *[1] * 253], 127)
     counts = [3, *[0] * 253, 4]
     assert "what rounds to the same level: 7 in all" in describe_level_counts("some", (5, 2), counts, 127)

@@ -1,6 +1,7 @@
 """Routing, what experts learned, and breaking, without a browser: true numbers, clear sentences, nothing changed."""
 
 import asyncio
+import dataclasses
 import html
 import inspect
 import re
@@ -19,7 +20,7 @@ from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
 from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Left, Null
-from playground.inspection.routing import routing_of
+from playground.inspection.routing import Station, routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
 from playground.service import balance
@@ -233,6 +234,13 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     stored = next(e for e in tab.on_load[2].__closure__ if isinstance(e.cell_contents, Page)).cell_contents
     kept = stored.registry.get(tab.ids["dialects"], ANNA).model.state_dict()
     assert all(torch.equal(kept[name], tensor) for name, tensor in unchanged.items())
+
+
+def test_what_the_routers_margin_is_stands_under_its_table():
+    one = Station(0, (0, 2), (0.6, 0.4), (1.0, 0.7, 0.5, -1.0), (0.4, 0.3, 0.2, 0.1))
+    said = routing.scores_table([one])
+    assert "<td>−0.20</td>" in said and "lowest score of those visited minus" in said and "Below 0 the bias" in said
+    assert "Below 0" not in routing.scores_table([dataclasses.replace(one, experts=(0, 1))])
 
 
 def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):

@@ -191,7 +191,7 @@ def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
     heads = found.heads.numpy()
     figure = removal_figure(heads, found.attention.numpy(), found.feedforward.numpy())
     words = describe_removal(heads, found.heads_margin.numpy(), found.heads_first.numpy(), found.before)
-    return figure, f"{words} Measured on {found.tokens:,} tokens of {judged}."
+    return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
 
 
 def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:
