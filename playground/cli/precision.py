@@ -11,7 +11,7 @@ from ..figures.precision import describe_level_counts
 from ..figures.wire import bytes_text
 from ..inspection.precision import PrecisionCost
 from ..service.precision import cost_on
-from ..service.unseen import unseen
+from ..service.unseen import beside_the_run, unseen
 from ..storage.values import finite
 from ..training.verdict import loss_in_words
 from . import moments
@@ -37,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
             f"the last tenth of {options.text}",
         )
     elif (found := unseen(None, checkpoint)) is not None:
-        corpus, words = found.corpus, found.words
+        windows = max(2, options.tokens // checkpoint.config.context_length)
+        corpus, words = found.corpus, found.words + beside_the_run(found, checkpoint, windows)
     else:
         raise ValueError("the text this model was judged by is not here: give one with --text FILE")
     cost = cost_on(corpus, checkpoint, options.tokens)

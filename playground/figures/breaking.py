@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
+from .heads import on_one_level
 from .shapes import DASHES, Figure, axis, cells, counted, heatmap, layers_down, line, lines, rule
 from .wire import signed
 
@@ -92,18 +93,22 @@ def cost_map(costs: np.ndarray, margins: np.ndarray, layers: Sequence[int], plai
     )
 
 
-def describe_costs(costs: np.ndarray, margins: np.ndarray, layers: Sequence[int], plain: float, judged: str) -> str:
-    """The dearest expert with its interval, and how many make no difference that this text could tell."""
+def describe_costs(
+    costs: np.ndarray, margins: np.ndarray, layers: Sequence[int], plain: float, judged: str, first: np.ndarray
+) -> str:
+    """The dearest expert with its interval, or all that may be, and how many make no difference that can be told."""
     i, e = np.unravel_index(int(costs.argmax()), costs.shape)
-    missed = f"{signed(costs[i, e], 4)}"
-    if np.isfinite(margins[i, e]):
+    missed = f"expert {e} of layer {layers[i]}, whose absence costs {signed(costs[i, e], 4)}"
+    if np.isfinite(margins).all() and first.sum() > 1:
+        missed = on_one_level(costs, margins, first, layers, "expert")
+    elif np.isfinite(margins[i, e]):
         missed += f" ± {margins[i, e]:.4f}"
+    if np.isfinite(margins).all() and not (costs > margins).any():
+        return f"The loss is {plain:.4f} with all experts, on {judged}. No expert is missed that this text could tell."
     idle = int((np.abs(costs) <= margins).sum())
-    none = f" {idle} of {costs.size} make no difference that this text could tell (in brackets)." if idle else ""
-    return (
-        f"The loss is {plain:.4f} with all experts, on {judged}. Missed most: expert {e} of layer {layers[i]}, whose "
-        f"absence costs {missed} nats per token.{none}"
-    )
+    make = "makes" if idle == 1 else "make"
+    none = f" {idle} of {costs.size} {make} no difference that this text could tell (in brackets)." if idle else ""
+    return f"The loss is {plain:.4f} with all experts, on {judged}. Missed most: {missed} nats per token.{none}"
 
 
 def _within(cost: str, idle: bool) -> str:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .attention import framed, written
 from .shapes import UPSIDE_DOWN, Figure, axis, cells, heatmap
 from .wire import escaped, signed
+
+NAMED = 5
+"""Parts that are named at most where many share the first place."""
 
 
 def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> Figure:
@@ -45,13 +50,17 @@ def describe_head_map(values: np.ndarray, name: str) -> str:
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     many = int(np.nansum(values >= 0.4))
     return (
-        f"{many} of {values.size} heads {name} with a score of 0.40 or more; most of all layer {layer}, head {head} "
-        f"({values[layer, head]:.2f})."
+        f"Heads that {name} with a score of 0.40 or more: {many} of {values.size}; most of all layer {layer}, "
+        f"head {head} ({values[layer, head]:.2f})."
     )
 
 
-def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str) -> str:
-    """The head that is missed most, and how many are missed beyond the interval where there is one."""
+def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str, first: np.ndarray | None = None) -> str:
+    """The head that is missed most, and how many are missed beyond the interval where there is one.
+
+    Args:
+        first: (L, H) that head, and those that the text cannot tell from it.
+    """
     values = np.asarray(values, dtype=np.float64)
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
     if margins is None:
@@ -61,4 +70,36 @@ def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str) ->
     if not clear:
         return f"No head is missed by more than the interval; the largest difference is that of {size}."
     many = f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval."
+    if first is not None and np.sum(first) > 1 and np.isfinite(margins).all():
+        size = f"{on_one_level(values, margins, first)} {unit}"
     return f"Missed most: {size}. {many}"
+
+
+def on_one_level(
+    values: np.ndarray,
+    margins: np.ndarray,
+    first: np.ndarray,
+    layers: Sequence[int] | None = None,
+    kind: str = "head",
+) -> str:
+    """The parts that share the first place (L, H), the largest number first, and their numbers in the same order.
+
+    Args:
+        layers: their numbers, where the rows are not all layers.
+    """
+    at = sorted(zip(*np.nonzero(first)), key=lambda at: -values[at])
+    rows = {row: [each for each in at if each[0] == row] for row in dict.fromkeys(row for row, _ in at)}
+    named = [
+        f"{kind}{'s' * (len(own) > 1)} {_and([str(column) for _, column in own])} of layer "
+        f"{row if layers is None else layers[row]}"
+        for row, own in (rows if len(at) <= NAMED else {at[0][0]: at[:1]}).items()
+    ]
+    sizes = [f"{signed(values[each], 4)} ± {margins[each]:.4f}" for own in rows.values() for each in own]
+    if len(at) <= NAMED:
+        return f"{_and(named)}, which this text cannot tell apart: {_and(sizes)}"
+    return f"{named[0]}, from which this text cannot tell {len(at) - 1} others: {sizes[0]}"
+
+
+def _and(words: Sequence[str]) -> str:
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last

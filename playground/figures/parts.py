@@ -8,6 +8,7 @@ import numpy as np
 
 from . import palette
 from .attention import framed
+from .heads import on_one_level
 from .shapes import FIXED, Figure, cells, heatmap, layers_down, names, reach
 from .wire import numbers, signed
 
@@ -53,17 +54,19 @@ def removal_figure(heads: np.ndarray, attention: np.ndarray, feedforward: np.nda
     return part_map(values, columns, "without it: %{customdata:+.5f} nats per token")
 
 
-def describe_removal(heads: np.ndarray, margins: np.ndarray, before: float) -> str:
-    """The head that matters most, and how many make no difference: their 95 % interval holds zero."""
+def describe_removal(heads: np.ndarray, margins: np.ndarray, first: np.ndarray, before: float) -> str:
+    """The head that matters most, or all that may, and how many make no difference: their 95 % interval holds zero."""
     heads, margins = np.asarray(heads, dtype=np.float64), np.asarray(margins, dtype=np.float64)
     layer, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
+    words = f"The whole model loses {before:.4f} nats per token."
+    most = f"{words} Head {head} of layer {layer} is worth most: without it {signed(heads[layer, head], 4, plus=True)}"
+    if not np.isfinite(margins).all():
+        return f"{most} nats, here: this one window cannot tell what of it is luck."
     idle = int((np.abs(heads) <= margins).sum())
-    words = (
-        f"The whole model loses {before:.4f} nats per token. Head {head} of layer {layer} is worth most: without it "
-        f"{signed(heads[layer, head], 4, plus=True)} nats"
-    )
-    if np.isfinite(margins[layer, head]):
-        words += f" (± {margins[layer, head]:.4f})"
-    if idle:
-        words += f"; {idle} of {heads.size} heads make no difference that this text could tell"
-    return words.replace("-", "−") + "."
+    make = "makes" if idle == 1 else "make"
+    none = f"; {idle} of {heads.size} heads {make} no difference that this text could tell" if idle else ""
+    if not (heads > margins).any():
+        return f"{words} No head is worth anything that this text could tell."
+    if first.sum() > 1:
+        return f"{words} Worth most: {on_one_level(heads, margins, first)} nats{none}."
+    return f"{most} nats (± {margins[layer, head]:.4f}){none}."

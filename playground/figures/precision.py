@@ -42,6 +42,6 @@ def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int]
         f"{name}: {rows:,} × {columns:,} weights, each row with 255 levels of its own, from minus its largest weight "
         f"to plus. Half of all weights lie between levels −{middle_half} and {middle_half}"
     )
-    words += f"; {empty} of the levels hold none." if empty else "; no level is empty."
+    words += f"; {empty} of the levels hold{'s' * (empty == 1)} none." if empty else "; no level is empty."
     ends = int(counts[0] + counts[-1])
     return f"{words} At the two ends lie the rows' largest weights and what rounds to the same level: {ends:,} in all."

@@ -13,7 +13,7 @@ import torch
 from ..data.ladder import IGNORE
 from ..model import Transformer
 from ..training.losses import WindowLosses, summed_losses, window_losses
-from ..training.verdict import difference
+from ..training.verdict import CERTAINTY, difference, student_t
 from .edits import Edit, EditCell, SwitchOff, edits_tap
 
 ROWS_AT_ONCE = 4096
@@ -49,6 +49,8 @@ class RemovalMap:
     """(L,) of each feed-forward layer."""
     heads_margin: torch.Tensor
     """(L, H) half the widths of the 95 % intervals of the costs of heads."""
+    heads_first: torch.Tensor
+    """(L, H) the dearest head, and those that these windows cannot tell from it."""
     tokens: int
     """How many predictions were judged."""
 
@@ -92,8 +94,22 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
         attention=table[:, H],
         feedforward=table[:, H + 1],
         heads_margin=margins[:, :H],
+        heads_first=dearest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
         tokens=int(counted.sum()),
     )
+
+
+def dearest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
+    """(C,) which of these losses is the largest, and which cannot be told from it, on the same windows.
+
+    Each is held against the largest by the two's differences on every window; at 95 % for all of them together
+    (Bonferroni). On a single window nothing can be told.
+    """
+    first = max(lacking, key=lambda losses: losses.mean)
+    others, freedom = max(len(lacking) - 1, 1), len(first.total) - 1
+    wider = student_t(freedom, 1 - (1 - CERTAINTY / 100) / others) / student_t(freedom) if freedom else 1.0
+    found = (difference(each, first) for each in lacking)
+    return torch.tensor([each is first or behind <= wider * margin for each, (behind, margin) in zip(lacking, found)])
 
 
 def removed_part(layer: int, column: int, n_heads: int) -> SwitchOff:

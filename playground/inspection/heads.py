@@ -140,7 +140,7 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
 
 
 def lies_on(scores: dict[str, float]) -> str:
-    """Where a head's weight lies on this prompt, in a few plain words, from `HeadScores.of`."""
+    """Where a head's weight lies on a prompt as a whole, in a few plain words, from `HeadScores.of`."""
     if np.isnan(scores["previous"]):
         return "has one token only to look at"
     if scores["evenness"] >= EVEN:
@@ -151,7 +151,35 @@ def lies_on(scores: dict[str, float]) -> str:
     most = sorted(told, key=lambda name: -scores[name])[:2]
     if sum(scores[name] for name in most) > 1:
         most = most[:1]  # the two are the same tokens in some rows, or are known of different rows
-    return "puts " + ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
+    over = "the tokens that have one" if {"duplicate", "induction"} & {*most} else "the tokens"
+    words = ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
+    return f"puts {words} (mean{'s' * (len(most) > 1)} over {over})"
+
+
+def row_lies_on(look: Look, layer: int, head: int, query: int) -> str:
+    """Where a head's weight lies when one token asks, in the same words."""
+    row = look.pattern(layer)[head, query].float().cpu().numpy()  # (T,)
+    seen = query + 1 if look.config.causal else look.length
+    if seen == 1:
+        return "has one token only to look at"
+    if -np.sum(row[row > 0] * np.log(row[row > 0])) >= EVEN * np.log(seen):
+        return "spreads its weight evenly"
+    copies = _copies(np.array(look.ids))
+    places = {
+        "induction": np.flatnonzero(_followers(copies)[query]),
+        "duplicate": np.flatnonzero(copies[query]),
+        "previous": [query - 1] if query else [],
+        "first": [0],
+        "itself": [query],
+    }
+    told, named = set(), []
+    for name in sorted(places, key=lambda name: -row[places[name]].sum()):
+        share = float(row[places[name]].sum())
+        if share >= 0.25 and not told & {*places[name]} and len(named) < 2:  # one cell may go by several names
+            named.append(f"{share:.2f} of its weight on {TITLES[name]}")
+            told |= {*places[name]}
+    most = int(row.argmax())
+    return f"puts {', '.join(named) or f'{row[most]:.2f} of its weight, the most, on {most} “{look.tokens[most]}”'}"
 
 
 def sleeps(scores: dict[str, float]) -> bool:

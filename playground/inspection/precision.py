@@ -125,8 +125,8 @@ class PrecisionCost:
             size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
             if way.can_be_told:
                 digits = _digits(way.more_margin)
-                loss = f"loses {abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats "
-                loss += "more" if way.more > 0 else "less"
+                loss = f"predicts {'worse' if way.more > 0 else 'better'} by "
+                loss += f"{abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats a token"
                 loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
             elif math.isfinite(way.more_margin):
                 loss = f"what it costs in loss cannot be told from this text ({way.more_in_words})"

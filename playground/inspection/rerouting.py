@@ -15,6 +15,7 @@ from ..model import Tap, Transformer
 from ..model.moe import heaviest_first
 from ..training.losses import window_losses
 from ..training.verdict import difference
+from .cost import dearest
 from .routing import expert_layers
 
 
@@ -102,18 +103,22 @@ class Worth:
     """(L, E) by how much it rises where one expert is switched off and the router's next choice takes over."""
     margins: torch.Tensor
     """(L, E) half the widths of the costs' 95 % intervals, from their spread between windows."""
+    first: torch.Tensor
+    """(L, E) the dearest expert, and those that these windows cannot tell from it."""
 
 
 def cost_of_each_expert(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> Worth:
     """What the loss on windows (N, T) rises by where one expert is switched off."""
     plain = window_losses(model, inputs, targets)
-    found = [
-        [difference(plain, window_losses(model, inputs, targets, tap=without_experts(model, {layer: [e]})))
-         for e in range(model.config.n_experts)]
+    lacking = [
+        window_losses(model, inputs, targets, tap=without_experts(model, {layer: [e]}))
         for layer in expert_layers(model.config)
-    ]  # fmt: skip
-    costs, margins = torch.tensor(found).unbind(dim=-1)
-    return Worth(plain.mean, costs, margins)
+        for e in range(model.config.n_experts)
+    ]
+    costs, margins = torch.tensor([difference(plain, each) for each in lacking]).T.unflatten(
+        1, (-1, model.config.n_experts)
+    )
+    return Worth(plain.mean, costs, margins, dearest(lacking).view(costs.shape))
 
 
 def _checked(model: Transformer, named: Mapping[int, Sequence[int]]) -> tuple[int, int]:

@@ -77,8 +77,12 @@ class HeadTests:
     """Share of a row's weight that lies elsewhere in another text, at the same places (total variation)."""
     effect: Estimate
     """Nats per token lost without the head, on the same texts; negative where the model is better off."""
+    first: np.ndarray
+    """(L, H) the head that is missed most, and those that these texts cannot tell from it."""
     untrained: dict[str, float]
-    """The most that any head of the same model before training puts there; for induction and duplicate, gives up."""
+    """The most that any head of the same model before training puts on each of `WHERE`, and its most that moved."""
+    untrained_given_up: dict[str, float]
+    """For duplicate and induction: the most that any of those gives up."""
     texts: int
     """How many texts of the model's own kind were read."""
     tokens: int
@@ -99,7 +103,7 @@ class HeadTests:
         at = layer, head
         gone = {name: self.given_up[name].low[at] for name in REPEATS}
         name = max(gone, key=gone.__getitem__)
-        if gone[name] > max(GIVEN_UP, self.untrained[name]):
+        if gone[name] > max(GIVEN_UP, self.untrained_given_up[name]):
             return name
         name = max((*PLACES, "induction"), key=lambda place: np.nan_to_num(self.weights[place].mean[at]))
         if self.weights[name].low[at] > max(MOST, self.untrained[name]):
@@ -120,7 +124,7 @@ class HeadTests:
             return "nothing that could tell" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
 
         if name in REPEATS:
-            lost, before = measured(self.given_up[name]), self.untrained[name]
+            lost, before = measured(self.given_up[name]), self.untrained_given_up[name]
             return f"{lost} of its weight goes when the copy is replaced (untrained heads: at most {before:.2f})."
         if name == "followed":
             return (
@@ -164,15 +168,16 @@ def head_tests(
     if worth is None:
         device = next(model.parameters()).device
         worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
-    highest = {name: _highest(before[0][name].mean) for name in PLACES}
-    highest |= {name: _highest(before[1][name].mean) for name in REPEATS}
+    highest = {name: _highest(weights.mean) for name, weights in before[0].items()}
     return HeadTests(
         weights,
         given_up,
         evenness,
         moved,
         Estimate(worth.heads.double().numpy(), worth.heads_margin.double().numpy()),
+        worth.heads_first.numpy(),
         {**highest, "moved": _highest(before[3].mean)},
+        {name: _highest(lost.mean) for name, lost in before[1].items()},
         len(windows),
         worth.tokens,
         worth.before,

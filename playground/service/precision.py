@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 from ..data import Corpus
 from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
 from .kept import Kept
 from .limits import PRECISION_TOKENS, PRECISION_WRITTEN
 from .runs import RunSpec
-from .unseen import unseen
+from .unseen import beside_the_run, unseen
 
 _kept = Kept(entries=64, megabytes=4)
 
@@ -30,11 +28,8 @@ def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[P
         found = unseen(spec, checkpoint)
         if found is None:
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-        corpus, context = found.corpus, checkpoint.config.context_length
-        cost = cost_on(corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most))
-        # of a language, the windows are those of a part of the text that its runs are judged by
-        all_of_it = corpus.language is None and len(corpus.windows("val", context)[0]) <= _count(context)
-        return cost, found.words + ("" if all_of_it else _beside_the_run(checkpoint))
+        cost = cost_on(found.corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most))
+        return cost, found.words + beside_the_run(found, checkpoint, _count(checkpoint.config.context_length))
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
 
@@ -50,14 +45,6 @@ def cost_on(
 
 def _count(context: int, tokens: int = PRECISION_TOKENS) -> int:
     return max(2, tokens // context)
-
-
-def _beside_the_run(checkpoint: Checkpoint) -> str:
-    """That the validation loss of the model's run is another number, since it was measured on more of the text."""
-    loss = checkpoint.history.val_loss
-    if loss is None or not math.isfinite(loss):
-        return ""
-    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
 
 
 def _key(checkpoint: Checkpoint) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -43,6 +44,17 @@ def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
         if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
             return ours
     return None
+
+
+def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
+    """That its run's validation loss is another number than that of so many windows; empty where they are all."""
+    loss, corpus = checkpoint.history.val_loss, found.corpus
+    if loss is None or not math.isfinite(loss):
+        return ""
+    # of a language, the text is the beginning of the one that its runs are judged by
+    if corpus.language is None and len(corpus.windows("val", checkpoint.config.context_length)[0]) <= windows:
+        return ""
+    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
 
 
 @lru_cache(maxsize=8)

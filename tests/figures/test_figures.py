@@ -25,6 +25,7 @@ from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
 from playground.figures.heads import describe_worth
 from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
+from playground.figures.parts import describe_removal
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
 
@@ -187,6 +188,20 @@ def test_no_head_is_said_to_be_missed_where_none_is():
     assert describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats").startswith(
         "Missed most: layer 0, head 0, by 0.3"
     )
+
+
+def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
+    values, margins = np.array([[0.01, 0.3685, 0.372, 0.3471]]), np.array([[0.02, 0.0861, 0.0923, 0.0569]])
+    names = "heads 2, 1 and 3 of layer 0, which this text cannot tell apart: "
+    sizes = "0.3720 ± 0.0923, 0.3685 ± 0.0861 and 0.3471 ± 0.0569 nats"
+    assert describe_worth(values, margins, "nats", values > 0.1).startswith(f"Missed most: {names}{sizes}. 3 of 4")
+    said = describe_removal(values, margins, values > 0.1, 0.13)
+    assert f"Worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
+    many = describe_worth(np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True))
+    assert "most: head 0 of layer 0, from which this text cannot tell 15 others: 0.3000 ± 0.1000 nats." in many
+    said = describe_removal(values, margins, values > 0.37, 0.13)
+    assert "Head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
+    assert "this one window cannot tell" in describe_removal(values, margins + np.inf, values > 0, 0.13)
 
 
 def test_close_rungs_do_not_write_over_each_other():

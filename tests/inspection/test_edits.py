@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from playground.data.ladder import IGNORE
-from playground.inspection.cost import edit_cost, removal_map, removed_part
+from playground.inspection.cost import dearest, edit_cost, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,
     RemoveMask,
@@ -19,8 +19,8 @@ from playground.inspection.effect import effect
 from playground.model import Transformer
 from playground.model.trace import trace
 from playground.training import evaluate
-from playground.training.losses import window_losses
-from playground.training.verdict import student_t
+from playground.training.losses import WindowLosses, window_losses
+from playground.training.verdict import difference, student_t
 from tests.inspection.test_attribution import roughened
 from tests.model.configs import TINY, VARIANTS
 
@@ -246,6 +246,17 @@ def test_the_margin_is_that_of_a_mean_over_windows():
     cost = edit_cost(model, x, y, [SwitchOff(0, "layer")])
     assert cost.margin == pytest.approx(student_t(5) * differences.std(ddof=1) / np.sqrt(6), rel=1e-4)
     assert np.isinf(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).margin)
+
+
+def test_the_dearest_part_is_told_from_others_by_their_differences_on_each_window():
+    """Its own interval is wide, since windows differ; what lies below it in every one is told from it all the same."""
+    counted, luck = torch.full((20,), 10), torch.linspace(0, 40, 20)
+    beside = torch.linspace(-1, 1, 20).roll(7)
+    losses = [WindowLosses(total, counted) for total in (luck, luck + 5, luck + 4.9 + beside, luck + 3)]
+    assert dearest(losses).tolist() == [False, True, True, False]
+    assert difference(WindowLosses(0 * luck, counted), losses[1])[1] > 0.5
+    one = [WindowLosses(each.total[:1], counted[:1]) for each in losses]
+    assert dearest(one).all() and dearest(one[:1]).all(), "a single window tells nothing"
 
 
 def test_the_cost_of_a_cell_is_not_asked_of_other_texts():

@@ -10,7 +10,16 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look, look
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.effect import effect
-from playground.inspection.heads import head_scores, lies_on, moves, ranked, repeated_sequence, sleeps, wake
+from playground.inspection.heads import (
+    head_scores,
+    lies_on,
+    moves,
+    ranked,
+    repeated_sequence,
+    row_lies_on,
+    sleeps,
+    wake,
+)
 from playground.model import ModelConfig, Trace, Transformer
 from playground.storage import Checkpoint
 from playground.training import History
@@ -35,7 +44,7 @@ def one_hot(targets: list[int]) -> np.ndarray:
 
 def test_a_head_is_said_to_give_no_more_weight_than_it_has():
     seen, _ = drawn({"sink": one_hot([0, 0, 0])}, [1, 2, 3])  # half of the time the first is the token before
-    assert lies_on(head_scores(seen).of(0, 0)) == "puts 1.00 of its weight on the first token"
+    assert lies_on(head_scores(seen).of(0, 0)) == "puts 1.00 of its weight on the first token (mean over the tokens)"
     sharp, _ = drawn({"sharp": one_hot([0, 1, 0, 1, 1, 2, 2, 3, 3, 4])}, list(range(10)))
     assert lies_on(head_scores(sharp).of(0, 0)) == "looks where none of the rules tried here says"
 
@@ -62,6 +71,22 @@ def test_pure_heads_have_pure_scores_and_the_right_words():
     assert scores.entropy[0, 5] == pytest.approx(np.mean(np.log2(np.arange(2, T + 1))), rel=1e-5)
     assert [sleeps(scores.of(0, head)) for head in range(6)] == [False, True, False, False, False, True]
     assert scores.ranking()[0] == (0, 0) and {(0, 1), (0, 2), (0, 5)} == set(scores.ranking()[-3:])
+
+
+def test_what_a_head_does_for_one_token_is_that_tokens_own_row():
+    """Means over tokens that are far from it stand beside it by their own name."""
+    rows = one_hot([0, 0, 0, 0, 0, 0])
+    rows[4, :3] = 0.1, 0.2, 0.7  # “5 6 7 5” once more: the third followed last time
+    rows[5] = 0.1, 0.1, 0.7, 0.1, 0, 0
+    seen, _ = drawn({"copier": rows}, [5, 6, 7, 8, 6, 9])
+    assert row_lies_on(seen, 0, 0, 4) == "puts 0.70 of its weight on what followed last time"
+    assert row_lies_on(seen, 0, 0, 3) == "puts 1.00 of its weight on the first token"
+    assert row_lies_on(seen, 0, 0, 1) == "puts 1.00 of its weight on the token before", "one cell, one name"
+    assert "0.70 of its weight, the most, on 2 “x”" in row_lies_on(seen, 0, 0, 5)
+    assert "one token" in row_lies_on(seen, 0, 0, 0)
+    rows[4, :3] = 0.5, 0.2, 0.3
+    said = lies_on(head_scores(drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])[0]).of(0, 0))
+    assert said == "puts 0.72 of its weight on the first token (mean over the tokens)"
 
 
 @pytest.mark.parametrize("name", ["learned", "sees the future", "rmsnorm, swiglu, grouped"])

@@ -87,7 +87,9 @@ def test_the_sentence_says_no_more_than_the_numbers():
     said_of_close = replace(cost, ways=(plain, close)).in_words()
     assert "(+0.000030 ± 0.000034); yet its greedy text parts from fp32's at token 3" in said_of_close
     assert cost.prompt == tuple(ids[0, : len(cost.prompt)].tolist())
-    assert "3 times as fast here, and loses 0.30000 ± 0.10000 nats more" in said and "caches" not in said
+    better = replace(int8, more=-0.00012, more_margin=0.00011, loss=plain.loss - 0.00012)
+    assert "and predicts better by 0.00012 ± 0.00011 nats a token" in replace(cost, ways=(plain, better)).in_words()
+    assert "3 times as fast here, and predicts worse by 0.30000 ± 0.10000 nats a token" in said and "caches" not in said
     one = precision_cost(model, ids[:1], ids[:1].roll(-1, dims=1), 5)
     assert "one window cannot tell" in one.in_words()
     with pytest.raises(ValueError, match="no text to judge"):
@@ -103,5 +105,6 @@ def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
 
 def test_the_receipt_has_the_digits_of_fp32_and_the_ends_are_counted():
     assert _exact(torch.tensor(-0.1).item()) == "−0.1" and float(np.float32(_exact(0.2500001))) != 0.25
+    assert "1 of the levels holds none." in describe_level_counts("some", (5, 2), [3, 0, *[1] * 253], 127)
     counts = [3, *[0] * 253, 4]
     assert "what rounds to the same level: 7 in all" in describe_level_counts("some", (5, 2), counts, 127)

@@ -28,6 +28,17 @@ def test_heads_made_by_hand_are_named_for_their_jobs(tested):
     assert set(ROLES) == {job for row in JOBS for job in row}, "every role there is was made by hand"
 
 
+@torch.inference_mode()
+def test_the_untrained_are_measured_on_every_place_as_the_model_is(tested):
+    model = handmade()
+    windows = roles._windows(torch.tensor(text()), model.config.context_length)[: roles.UNTRAINED_TEXTS]
+    twin = watched.Watched(Transformer(model.config, seed=0), windows.numpy(), np.random.default_rng(0)).weights()
+    assert {*roles.WHERE} == {*twin} and {*tested.untrained} == {*twin, "moved"}
+    for name, estimate in twin.items():
+        assert tested.untrained[name] == pytest.approx(np.nanmax(estimate.mean)) and tested.untrained[name] > 0
+    assert {*tested.untrained_given_up} == {"induction", "duplicate"}
+
+
 def test_a_head_that_rests_on_the_first_token_until_something_repeats_is_induction(tested):
     weights = {name: estimate.at(1, 0)[0] for name, estimate in tested.weights.items()}
     assert weights["first"] > 0.3 and weights["induction"] > 0.6

@@ -1,6 +1,7 @@
 """Games of many visitors: what is no bet is refused in words, nothing is told before its time, all play at once."""
 
 import math
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -42,6 +43,11 @@ def test_a_game_on_ones_own_text(kind):
         assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
         assert len(games.bet(ANNA, "mine", made, SPEC, sent).game.rounds) == turn + 1, "sent twice, it counts once"
         assert "came" in result_table(at, made.tokenizer)
+    saved = result_table(at, made.tokenizer).partition("<details")[2]  # the table that its button saves
+    assert 'data-csv="bets"' in saved and "data-csv" not in result_table(at, made.tokenizer).partition("<details")[0]
+    rows = [re.findall('data-value="([^"]+)"', row) for row in saved.split("<tr>")[2:]]
+    mine, models = (np.array([float(row[i]) for row in rows]) for i in (0, 1))
+    assert mine.tolist() == at.game.bits(YOU).tolist() and models.tolist() == at.game.bits(MODEL).tolist()
     assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
     assert games.open(ANNA, "mine", made, SPEC).game is at.game, "a reload finds it again"
     assert games.open(ANNA, "mine", made, SPEC, anew=True).game is not at.game

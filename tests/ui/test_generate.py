@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.decoding import SAMPLING_PRESETS, SamplingConfig, generate
+from playground.decoding import SAMPLING_PRESETS, SamplingConfig, count_projections, generate
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PAGES, PUBLIC
 from playground.service.models import Registry
@@ -193,6 +193,14 @@ def test_the_arithmetic_is_right():
     text = arithmetic()
     for number in ("54 | 24", "381,750 | 1,515", "99.6 % saved", "1 GiB"):
         assert number in text
+    assert "as the measurement above while the text fits into the context" in text
+    room, T = CONFIG.context_length - len(PROMPT), CONFIG.context_length
+    steps = list(generate(CHECKPOINT.model, PROMPT, room + 4))
+    fits = steps[room - 1]
+    assert (fits.projections_without_cache, fits.projections) == count_projections(len(PROMPT), room)
+    for step, before in zip(steps[room + 1 :], steps[room:]):
+        assert step.projections - before.projections == 3 * T
+        assert step.projections_without_cache - before.projections_without_cache == 3 * T
 
 
 def test_a_preset_is_the_forms_only_while_its_numbers_are():

@@ -15,7 +15,7 @@ from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
-from playground.inspection.head_matrices import Matrix
+from playground.inspection.head_matrices import Matrix, head_matrix
 from playground.inspection.optimizer_step import optimizer_step
 from playground.model import Transformer
 from playground.service.limits import LOCAL
@@ -25,7 +25,8 @@ from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import Place
-from playground.ui.tabs.inspect.learn import muon_note
+from playground.ui.tabs.inspect.learn import muon_note, picture, weight_receipt
+from playground.ui.tabs.inspect.tested import survey_of
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
@@ -180,6 +181,9 @@ def test_a_shipped_model_is_judged_by_its_own_validation_text(tab):
     shipped = load(Path(__file__).resolve().parents[2] / "checkpoints" / "induction")
     judged = validation.held_out(tab.page, look(shipped, shipped.tokenizer.encode("cage c")))
     assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
+    assert f"run's validation loss, {shipped.history.val_loss:.4f}, is of another choice of windows" in judged.beside
+    said = survey_of(look(shipped, shipped.tokenizer.encode("cage c")), judged)[1]
+    assert said == judged.words + judged.beside, "where the whole model's loss is told, too"
     own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
     assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
 
@@ -218,6 +222,32 @@ def test_what_muon_does_is_measured_alike_on_gradient_and_step():
     of_second = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 7)
     assert of_second == note.replace("the whole matrix", "each expert's matrix")
     assert "gradient's 3 directions" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 5)
+
+
+def test_a_gradient_that_is_rounding_says_so_and_few_directions_are_worded_rightly():
+    """With one token to look at, every weight is 1 whatever queries and keys say."""
+    model = checkpoint(seed=1).model
+    report = optimizer_step(model, [1, 2], rule="muon")
+    q, v = (head_matrix(model.config, kind, 1, 2) for kind in "qv")
+    assert "nothing: those of all weights" in picture(q, report, "gradient", 0, 0)[1], "or 0, on another processor"
+    assert "of all weights" not in picture(v, report, "gradient", 0, 0)[1]
+    noise = dataclasses.replace(report, gradients={q.name: 1e-10 + 0 * report.gradients[q.name]})
+    assert "is rounding, nearly nothing: those of all weights" in picture(q, noise, "gradient", 0, 0)[1]
+    assert "made of a gradient that is rounding" in picture(q, noise, "step", 0, 0)[1]
+    seen = optimizer_step(model, [1, 2, 3, 1], rule="muon")
+    assert "of all weights" not in picture(q, seen, "gradient", 0, 0)[1]
+    for strengths, said in (
+        ([0, 0], "is nothing"),
+        ([2, 0], "a single direction (singular value), so there is nothing"),
+        ([8, 2], "2 directions (singular values), the strongest is 4.0 times as strong as the other; of the step's 2"),
+        ([1e-9, 2e-10], "is rounding, nearly nothing beside the others, and becomes a step of full size"),
+    ):
+        gradient = torch.diag(torch.tensor([*map(float, strengths), 0.0, 0.0]))
+        made = {"before": {"W.weight": torch.ones(4, 4)}, "gradients": {"W.weight": gradient}}
+        made |= {"after": {"W.weight": torch.ones(4, 4) - gradient}, "rules": {"W.weight": "muon"}}
+        assert said in muon_note(Matrix("W", "W.weight"), dataclasses.replace(seen, **made), 0)
+    tiny = optimizer_step(model, [1, 2], rule="adamw")
+    assert "This one does not: beside the 10⁻⁸" in weight_receipt(q, tiny, 0, 0)
 
 
 def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):

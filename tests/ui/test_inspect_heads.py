@@ -10,6 +10,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection.edits import EditCell, SwitchOff, edits_tap
 from playground.inspection.effect import effect
 from playground.inspection.heads import head_scores
+from playground.inspection.roles import WHERE
 from playground.model import Transformer
 from playground.service.models import SHIPPED_FOLDER
 from playground.storage import Checkpoint, load
@@ -40,8 +41,10 @@ def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrain
     mean, margin = tests.effect.at(*at)
     assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
     assert "rests on the first" not in card and "induction" not in card
-    table = roles.role_table(look, roles_of(copying.page, look))
-    assert table.index(f"{tests.effect.mean.max():.4f}\u00a0±") < table.index(f"{tests.effect.mean.min():.4f}\u00a0±")
+    for name, where in WHERE.items():  # the untrained reach something everywhere, and less than who follows
+        row = card.partition(f"weight on {where}</td>")[2].partition("</tr>")[0]
+        assert f">≤ {tests.untrained[name]:.2f}</td>" in row, name
+    assert 0 < tests.untrained["induction"] < tests.weights["induction"].low[at]
 
 
 def test_heads_are_tested_once_for_all_and_worth_the_same_wherever_they_are_shown(copying, monkeypatch):

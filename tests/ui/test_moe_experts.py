@@ -1,6 +1,7 @@
 """Routing, what experts learned, and breaking, without a browser: true numbers, clear sentences, nothing changed."""
 
 import asyncio
+import dataclasses
 import html
 import inspect
 import re
@@ -17,8 +18,9 @@ from playground.figures import breaking as breaking_figures
 from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
+from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Left, Null
-from playground.inspection.routing import routing_of
+from playground.inspection.routing import Station, routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
 from playground.service import balance
@@ -60,7 +62,7 @@ class Tab:
             tabs = gr.Tabs()
             page = self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, tabs, ("moe",))
             with tabs, gr.Tab("moe") as page.tab:
-                frame = self.frame = pick_two(page)
+                frame = self.frame = pick_two(page, gr.Textbox(visible=False))
                 for part, name in ((routing, "routing"), (experts, "experts"), (breaking, "breaking")):
                     with frame.part(part.TITLE, name, open=name == "routing"):
                         part.build(frame)
@@ -167,21 +169,15 @@ def test_bad_choices_are_answered_in_sentences(tab):
 def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
     answer = tab.named(tab.on_load[1](ANNA, tab.ids["plain"], "beyond"))
     assert "Nobody knows the true sources" in answer.experts_note
-    text = "abababab <cook> & sea. " * 20
+    text = "abababab <cook> & sea. " * 40
     table = tab.call("experts-text", "submit", ANNA, tab.ids["plain"], text, 1)
     (table,) = table.values()
     assert "<cook>" not in table and "&lt;" in table and "your text" in table
     ids = LETTERS.encode(text)[: 32 * ((len(LETTERS.encode(text)) - 1) // 32)]
-    first_lift = float(re.search(r"×([\d.]+)", table).group(1))
-    visits = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1).tolist()
-    expert = next(e for e in range(4) if any(e in row for row in visits))
-    base = sum(row.count(expert) for row in visits) / (2 * len(visits))
-    lifts = []
-    for token in set(ids):
-        own = [row for t, row in zip(ids, visits) if t == token]
-        if len(own) >= 5:
-            lifts.append(sum(row.count(expert) for row in own) / (2 * len(own)) / base)
-    assert first_lift == pytest.approx(max(lifts), abs=0.06)
+    routed = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1)
+    told = [[f"×{f.lift:.2f} (≥ {f.least:.2f})" for f in some] for some in favourites(routed.numpy(), ids, 4)[0]]
+    assert any(told) and re.findall(r"×[\d.]+ \(≥ [\d.]+\)", table) == [f for some in told for f in some]
+    assert table.count("nothing more often than luck explains") == told.count([])
 
 
 def test_what_is_shown_about_sources_is_what_was_measured(tab):
@@ -238,6 +234,13 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     stored = next(e for e in tab.on_load[2].__closure__ if isinstance(e.cell_contents, Page)).cell_contents
     kept = stored.registry.get(tab.ids["dialects"], ANNA).model.state_dict()
     assert all(torch.equal(kept[name], tensor) for name, tensor in unchanged.items())
+
+
+def test_what_the_routers_margin_is_stands_under_its_table():
+    one = Station(0, (0, 2), (0.6, 0.4), (1.0, 0.7, 0.5, -1.0), (0.4, 0.3, 0.2, 0.1))
+    said = routing.scores_table([one])
+    assert "<td>−0.20</td>" in said and "lowest score of those visited minus" in said and "Below 0 the bias" in said
+    assert "Below 0" not in routing.scores_table([dataclasses.replace(one, experts=(0, 1))])
 
 
 def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
@@ -350,8 +353,10 @@ def test_pictures_say_what_they_show():
     assert "no winner" in said and "hardly more than two runs that are asked the same" in said
     assert "no winner" in breaking_figures.describe_losses({"a": 0.7, "b": 0.9, "c": 0.901}, 0.001)
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
-    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text")
+    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs == 0.5)
     assert "expert 0 of layer 3, whose absence costs 0.5000 ± 0.1000" in said and "2 of 4 make no difference" in said
+    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs > 0)
+    assert "Missed most: expert 0 of layer 3 and expert 0 of layer 1, which this text cannot tell apart: 0.50" in said
     cells = breaking_figures.cost_map(costs, margins, (1, 3), 0.7)["data"][0]
     assert cells["text"] == [["0.10", "(−0.010)"], ["0.50", "(0.000)"]]
     assert "3 of 8 experts" in routing_figures.describe_routing(

@@ -123,8 +123,9 @@ def arithmetic() -> str:
         "| Q, K and V vectors per layer | without the cache | with it |\n|---|---|---|\n"
         f"| 3 tokens after a prompt of 5 | {small[0]:,} | {small[1]:,} |\n"
         f"| 500 tokens after a prompt of 5 | {long[0]:,} | {long[1]:,} ({saved:.1f} % saved) |\n\n"
-        "Counted as textbooks do: with the cache, the last new token has already put its own vectors away for the next "
-        "step; the measurement above stops one token earlier.\n\n"
+        "Counted as textbooks do, and as the measurement above while the text fits into the context: with the cache, "
+        "the last new token has already put its own vectors away for the next step. In a full context each further "
+        "token reads its whole window again, with the cache as without.\n\n"
         f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB)."
     )

@@ -140,7 +140,7 @@ def board_value(position: Position) -> dict[str, Any]:
 
 
 def result_table(position: Position, tokenizer: Tokenizer) -> str:
-    """What came last, and what it has cost whom."""
+    """What came last, and what it has cost whom; folded below, what every bet has."""
     game = position.game
     if not game.rounds:
         return theme.quiet("What comes, and what it costs you and the others, is told here after your first bet.")
@@ -156,7 +156,19 @@ def result_table(position: Position, tokenizer: Tokenizer) -> str:
     came = {True: "you chose it", False: "you chose another"}.get(latest.right, "")
     heading = theme.heading(f"“{_label(tokenizer, latest.token)}” came{f': {came}' if came else ''}")
     head = ("", "gave it", "bits", "favourite", "bits per token so far")
-    return heading + theme.table(head, rows, save="bets")
+    return f"{heading}{theme.table(head, rows)}{_all_bets(position, tokenizer)}"
+
+
+def _all_bets(position: Position, tokenizer: Tokenizer) -> str:
+    """All bits of this text so far, from which the comparison below can be made again."""
+    rounds, players = position.game.rounds, [player for player in _NAMES if player in position.game.players]
+    rows = []
+    for n, each in enumerate(rounds, start=1):
+        bits = [each.bets[player].bits for player in players]
+        rows.append([n, _label(tokenizer, each.token), *(theme.Cell(f"{cost:.2f}", cost) for cost in bits)])
+    head = ("bet", "came", *(f"{_NAMES[player]}, bits" for player in players))
+    told = f"All {len(rounds)} bets, in bits" if len(rounds) > 1 else "This bet, in bits"
+    return f'<details class="more-columns"><summary>{told}</summary>{theme.table(head, rows, save="bets")}</details>'
 
 
 def _summary(position: Position) -> str:

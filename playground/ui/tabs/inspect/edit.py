@@ -190,8 +190,8 @@ def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
     heads = found.heads.numpy()
     figure = removal_figure(heads, found.attention.numpy(), found.feedforward.numpy())
-    words = describe_removal(heads, found.heads_margin.numpy(), found.before)
-    return figure, f"{words} Measured on {found.tokens:,} tokens of {judged}."
+    words = describe_removal(heads, found.heads_margin.numpy(), found.heads_first.numpy(), found.before)
+    return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
 
 
 def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:
@@ -274,7 +274,7 @@ def cost_words(frame: Frame, look: Look, listed: list[Edit]) -> str:
     judged = held_out(frame.page, look)
 
     def measure() -> str:
-        return said_of(edit_cost(look.model, judged.inputs, judged.targets, listed), judged.words)
+        return said_of(edit_cost(look.model, judged.inputs, judged.targets, listed), judged.words + judged.beside)
 
     return _costs.get((*listed, look.ids if judged.stand_in else None), measure, owner=look.model)
 

@@ -8,7 +8,7 @@ import gradio as gr
 
 from ....figures.attention import describe_pattern, pattern_map
 from ....inspection import Look
-from ....inspection.heads import head_scores, lies_on
+from ....inspection.heads import head_scores, lies_on, row_lies_on
 from ....inspection.roles import ROLES
 from ... import theme
 from ...chart import Chart, show
@@ -92,10 +92,15 @@ def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
 def headline(look: Look, place: Place) -> str:
     """Which head of which model this is, where its weight lies on this prompt, and its role where it was tested."""
     named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
-    words = f"On this prompt it {lies_on(head_scores(look).of(*place.owner))}."
+    words = f"On this prompt it {lies_on(head_scores(look).of(*place.owner))}. {asked(look, place)}"
     if found := known(look):
         words += f" Tested on many texts, it {ROLES[found.tests.role(*place.owner)]}."
     return theme.heading(named, words)
+
+
+def asked(look: Look, place: Place) -> str:
+    """Where the head's weight lies when the chosen token asks, as the receipt has it."""
+    return f"When {place.query} “{look.tokens[place.query]}” asks, it {row_lies_on(look, *place.owner, place.query)}."
 
 
 def enlarged(look: Look, place: Place) -> tuple[dict[str, Any], str]:

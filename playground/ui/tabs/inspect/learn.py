@@ -31,6 +31,8 @@ HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of 
 MOST_DRAWN = 64
 """Rows and columns of a matrix that are drawn at most."""
 MOST_ROWS = 160
+ROUNDING = 1e-6
+"""A gradient this small beside those of all weights is what 32-bit numbers leave of a sum that comes to nothing."""
 
 
 def build(frame: Frame) -> None:
@@ -178,17 +180,29 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
     typical = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+    usual, pulled = rounding_beside(part, report), part.of(tensors["gradient"])
+    nearly = "rounding, nearly nothing" if pulled.any() else "nothing"
+    small = f" That is {nearly}: those of all weights are typically ±{usual:.2g}." if usual else ""
     words = {
         "before": f"{part.title} before: {values.shape[0]} × {values.shape[1]} weights, typically ±{typical:.3g}.",
         "gradient": f"Its gradient: none before the backward pass, one number for every weight after it, typically "
-        f"±{typical:.2g}.",
+        f"±{typical:.2g}." + small,
         "step": f"The difference, after − before: typically ±{typical:.2g}, "
-        f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight.",
+        f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight."
+        + (" It was made of a gradient that is rounding, and leads nowhere." if usual and pulled.any() else ""),
         "after": f"After the step, on the scale of the first picture: {_seen(part, report)}.",
     }[name]
     if drawn.shape != values.shape:
         words += f" Drawn: the first {drawn.shape[0]} × {drawn.shape[1]}."
     return figure, words
+
+
+def rounding_beside(part: Matrix, report: StepReport) -> float:
+    """The typical gradient of all weights, where that of this part is only rounding beside it; else 0."""
+    count = sum(tensor.numel() for tensor in report.before.values())
+    usual = report.gradient_norm * report.clipped / count**0.5
+    own = part.of(report.gradients[part.name])
+    return usual if own.double().square().mean().sqrt().item() < ROUNDING * usual else 0.0
 
 
 def _seen(part: Matrix, report: StepReport) -> str:
@@ -241,6 +255,8 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
         ]
         expected = hand["after"]
         note = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
+        if abs(hand["move"]) < rate / 2:
+            note += " This one does not: beside the 10⁻⁸ that is added, its gradient is small."
     elif rule == "sgd":
         expected = first_sgd_step(before, gradient, rate)
         lines.append((f"move = −{rate:g} · gradient", f"{-rate * gradient:.8g}"))
@@ -265,20 +281,34 @@ def muon_note(part: Matrix, report: StepReport, row: int) -> str:
     turned = "each head's matrix" if heads else "each expert's matrix" if experts else "the whole matrix"
     above = row - row % shape[-2]  # experts lie below one another
     shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
-    gradient, step, rule = report.gradients[part.name], report.step(part.name), report.rules[part.name]
-    decay = decay_of(part.name, report.before[part.name], report.config, rule) * report.learning_rates[rule]
+    gradient, step, by = report.gradients[part.name], report.step(part.name), report.rules[part.name]
+    decay = decay_of(part.name, report.before[part.name], report.config, by) * report.learning_rates[by]
     pulled = torch.linalg.svdvals(shown.of(gradient).float())
     moved = torch.linalg.svdvals(shown.of(step + decay * report.before[part.name]).float())
-    count = max(int((pulled > 1e-6 * pulled[0]).sum()), 1)  # the gradient has no more directions
+    count = int((pulled > 1e-6 * pulled[0]).sum())  # the gradient has no more directions
+    rule = (
+        f"Muon has no formula for one weight: it turns the gradient of {turned} into one whose directions are nearer "
+        "to equally strong."
+    )
+    if count == 0:
+        return f"{rule} This gradient is nothing, so there is no direction to go."
+    if rounding_beside(shown, report):
+        return (
+            f"{rule} It does not ask how strong they are together: this gradient is rounding, nearly nothing beside "
+            "the others, and becomes a step of full size."
+        )
+    if count == 1:
+        return f"{rule} This gradient has a single direction (singular value), so there is nothing to even out."
 
     def spread(strengths: torch.Tensor) -> str:
         middle, weakest = (float(strengths[0] / strengths[i].clamp(min=1e-12)) for i in (count // 2, count - 1))
         middle, weakest = (f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}" for factor in (middle, weakest))
+        if count == 2:
+            return f"{weakest} times as strong as the other"
         return f"{middle} times as strong as the middle one and {weakest} times as the weakest"
 
     return (
-        f"Muon has no formula for one weight: it turns the gradient of {turned} into one whose directions are nearer "
-        f"to equally strong. Of the gradient's {count} directions (singular values), the strongest is "
+        f"{rule} Of the gradient's {count} directions (singular values), the strongest is "
         f"{spread(pulled)}; of the step's {count} strongest, weight decay apart, it is {spread(moved)}."
     )
 

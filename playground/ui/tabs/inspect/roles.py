@@ -23,6 +23,7 @@ from ...prompts import suggestions
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
 from .frame import MODEL, Frame, Place
+from .heads import asked
 from .place import moved, ranking
 from .tested import Tested, roles_of
 
@@ -130,7 +131,7 @@ def head_picture(
     if which == "tested":
         tests = known.tests
         if name == "effect":
-            words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token")
+            words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token", tests.first)
             picture = worth_map(tests.effect.mean, place)
         else:
             values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
@@ -164,7 +165,7 @@ def census(tests: HeadTests) -> str:
 def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
     here, shift = head_scores(seen).of(*place.owner), moved(seen)
-    on_prompt = f"On this prompt it {lies_on(here)}."
+    on_prompt = f"On this prompt it {lies_on(here)}. {asked(seen, place)}"
     title = f"Layer {place.layer}, head {place.head}"
     if known is None:
         rows = [(f"weight on {WHERE[name]}", _number(here[name])) for name in HABITS]
@@ -173,11 +174,11 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     tests, at = known.tests, place.owner
     rows = []
     for name in HABITS:
-        before = "" if name in REPEATS else f"≤ {tests.untrained[name]:.2f}"
-        rows.append((f"weight on {WHERE[name]}", _interval(tests.weights[name], at), before, _number(here[name])))
+        before, told = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], at)
+        rows.append((f"weight on {WHERE[name]}", told, before, _number(here[name])))
         if name in REPEATS:
             gone = _interval(tests.given_up[name], at)
-            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained[name]:.2f}", ""))
+            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
     rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ....inspection import Look
-from ....service.unseen import unseen
+from ....service.unseen import beside_the_run, unseen
 from ...page import Page
 
 TOKENS = 2048
@@ -21,6 +21,8 @@ class Judged:
     inputs: torch.Tensor
     targets: torch.Tensor
     words: str
+    beside: str = ""
+    """What follows them where a loss is told: that its run's is another."""
     stand_in: bool = False
     """Whether it is only the prompt, for want of anything better."""
 
@@ -34,8 +36,9 @@ def held_out(page: Page, look: Look) -> Judged:
     found = unseen(page.board.spec_of(checkpoint), checkpoint)
     if found is not None:
         T = checkpoint.config.context_length
-        inputs, targets = found.corpus.windows("val", T, max(2, TOKENS // T))
-        return Judged(inputs, targets, found.words)
+        most = max(2, TOKENS // T)
+        inputs, targets = found.corpus.windows("val", T, most)
+        return Judged(inputs, targets, found.words, beside_the_run(found, checkpoint, most))
     if look.length < 2:
         raise ValueError("the text this model was judged by is not here, and one token predicts nothing: type more")
     ids = torch.tensor([look.ids])

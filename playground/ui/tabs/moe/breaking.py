@@ -164,7 +164,7 @@ def build(two: TwoModels) -> None:
             model, layers = checkpoint.model, expert_layers(checkpoint.config)
             found = _kept.get(what, lambda: cost_of_each_expert(model, x, y), owner=model)
             given, judged = (found.costs.numpy(), found.margins.numpy(), layers, found.before), f"{y.numel():,} tokens"
-            return show(cost_map(*given), describe_costs(*given, f"{judged} of {what}"))
+            return show(cost_map(*given), describe_costs(*given, f"{judged} of {what}", found.first.numpy()))
 
     each = quoting(each, page.registry)
     drawn = [cards, chances, visited]

@@ -71,7 +71,8 @@ def build(two: TwoModels) -> None:
     gr.HTML(
         heading(
             "Each expert’s favourite tokens",
-            "Lift ×3: the expert takes this token three times as often as it takes tokens in general.",
+            "Lift ×3: the expert takes this token three times as often as it takes tokens in general. Listed is only "
+            "what luck does not explain.",
         )
     )
     pasted = gr.Textbox(
@@ -159,16 +160,16 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
     layer = layer if layer in routing.layers else routing.layers[-1]
     i, rows = routing.layers.index(layer), []
     experts = routing.experts[i].flatten(0, 1).numpy()
-    for expert in range(routing.n_experts):
-        liked = favourites(experts, tokens, expert, most=8)
+    found, looked = favourites(experts, tokens, routing.n_experts, most=8)
+    for expert, liked in enumerate(found):
         words = "".join(
-            f'<span class="favourite" title="{100 * f.share:.0f} % of its {f.count:,} visits go here"><code>'
+            f'<span class="favourite" title="{f.taken:,} of its {f.count:,} occurrences visit this expert"><code>'
             f"{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code> "
-            f"<small>×{f.lift:.1f}</small></span>"
+            f"<small>×{f.lift:.2f} (≥ {f.least:.2f})</small></span>"
             for f in liked
         )
         share, heard = routing.load[i, expert], routing.weight[i, expert]
-        nothing = "nothing: this expert is not visited"
+        nothing = "nothing more often than luck explains" if share else "nothing: this expert is not visited"
         rows.append(
             (
                 Cell(str(expert), html=expert_badge(expert)),
@@ -177,9 +178,12 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
                 Cell(html=words or nothing, kind="words"),
             )
         )
-    takes = Cell("takes most, and how much more often than its share (lift)", kind="words")
+    takes = Cell("takes more often than luck explains: lift (at the least)", kind="words")
     shown = table(("expert", "share of visits", "of weight", takes), rows, save="favourite-tokens")
-    words = f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; tokens that occur at least five times."
+    words = (
+        f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; {looked:,} pairs of token and expert were "
+        "looked at, and the least lifts hold for all of them together (95 %)."
+    )
     return f"<p>{words}</p>{shown}"
 
 

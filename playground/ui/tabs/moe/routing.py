@@ -30,7 +30,7 @@ from ...links import linked_layer, linked_prompt
 from ...page import QUIETLY, Page, in_words, sentence
 from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import quoting
-from ...theme import Cell, heading, notice, table
+from ...theme import Cell, heading, notice, quiet, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns
 from .expert_text import ExpertText, expert_badge, expert_text
@@ -212,16 +212,15 @@ def scores_table(stations: list[Station]) -> str:
     rows = []
     for s in stations:
         visits = " ".join(f"{expert_badge(e)} {w:.2f}" for e, w in zip(s.experts, s.weights))
-        margin = "all" if s.margin == float("inf") else f"{s.margin:.2f}"
+        margin = "all" if s.margin == float("inf") else signed(s.margin)
         scores = [
             Cell(signed(x), x, title=repr(x).replace("-", "−"), kind="chosen" if e in s.experts else "")
             for e, x in enumerate(s.logits)
         ]
         rows.append((s.layer, Cell(html=visits), margin, *scores))
-    beat = Cell("margin", title="by how much the last one chosen beat the best one left out")
-    return table(
-        ("layer", "visits, weight", beat, *range(E)),
-        rows,
-        caption="The router’s scores (logits) of this token",
-        save="router-scores",
-    )
+    told = "Margin: the lowest score of those visited minus the highest of those left out; near 0, they were close."
+    if any(s.margin < 0 for s in stations):
+        told += " Below 0 the bias chose, which keeps the load even, and not the score alone."
+    caption = "The router’s scores (logits) of this token"
+    shown = table(("layer", "visits, weight", "margin", *range(E)), rows, caption=caption, save="router-scores")
+    return shown + quiet(told)
