@@ -334,6 +334,7 @@ EDITS = st.one_of(
         View,
         st.sampled_from(TABS),
         st.none() | st.sampled_from(["stories", "dialects-moe"]),
+        st.none() | st.sampled_from(["dialects-dense"]),
         st.none() | st.text(max_size=80),
         st.none() | st.integers(0, 9999),
         st.none() | st.integers(0, 9999),
@@ -342,12 +343,14 @@ EDITS = st.one_of(
         st.none() | st.sampled_from(["softmax", "turn"]),
         st.none() | st.sampled_from(["pronoun"]),
         st.none() | st.lists(EDITS, min_size=1, max_size=4).map(tuple),
+        st.lists(st.tuples(st.sampled_from(["seed", "top_p"]), st.floats(-1e9, 1e9)), max_size=3).map(tuple),
     )
 )
 def test_a_view_says_the_same_after_the_journey(view):
     asked = {name: str(value) for name, value in vars(view).items() if value is not None}
     asked |= {"cell": ",".join(map(str, view.cell))} if view.cell else {}
     asked |= {"edits": f"[{','.join(view.edits)}]"} if view.edits else {}
+    asked |= {"rules": ",".join(f"{name}:{value}" for name, value in view.rules)}
     assert View.from_query(asked, TABS) == view
 
 
