@@ -15,7 +15,7 @@ import torch
 
 from .errors import TextError
 from .guessers import Guesser, counted, tuned
-from .judging import Learned, without_divided_word
+from .judging import Learned
 from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
@@ -165,7 +165,11 @@ class Corpus:
         if "learned" not in self._cache:
             train, val = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
             apart = self.documents or self.language is not None or self.tokenizer.kind == "word"
-            self._cache["learned"] = Learned(*((train, val) if apart else without_divided_word(train, val)))
+            sentences, ends = [], ""
+            if len(self.ends) == 1:
+                ends = self.tokenizer.token_text(*self.ends)
+                sentences = train.split(ends)[:-1]
+            self._cache["learned"] = Learned(train, val, divided=not apart, sentences=sentences, ends=ends)
         return self._cache["learned"]
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:
