@@ -202,7 +202,7 @@ class Learned:
                 strange.append(word.span())
         named = tuple((_named(bounds), share) for bounds, share in by_length.items() if share.of)
         sentences = self._sentences(begun, text)
-        could = not self.sentences and LONG <= min(len(text), len(self.text))
+        could = not self.sentences and min(len(text), len(self.text)) >= LONG
         copied = Share(self._copied(text), len(text)) if could else Share(0, 0)
         return Compared(within, self.usual, named, copied, tuple(strange), sentences)
 

@@ -252,7 +252,9 @@ def samples(view: RunView | None) -> str:
             f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
             f"{speaking.verdict_line(found)}</li>"
         )
-    return f'{theme.quiet(beginnings) if beginnings else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
+    warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
+    said = " ".join(filter(None, (warm, beginnings)))
+    return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
