@@ -20,7 +20,7 @@ from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .left import Partition, partitions_of_text
-from .overlap import SNIPPET, overlap, overlap_in_words
+from .overlap import SNIPPET, other_kind_in_words, overlap, overlap_in_words
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -127,7 +127,8 @@ class Corpus:
         if self.documents or self.language is not None:
             return ""
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
-        return overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
+        again = overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
+        return f"{again} {other_kind_in_words(self.learned().text, self.tokenizer.decode(self.val.tolist()))}".strip()
 
     @property
     def ends(self) -> frozenset[int]:
