@@ -128,6 +128,10 @@ class Ladder:
             best = name
         return best
 
+    def named(self, loss: float) -> str:
+        """The name of the rung that a loss is told by: the last that it has passed, before that the first."""
+        return self.passed(loss) or "uniform"
+
     def clearly(self, name: str) -> float:
         """Nats below a rung, or above it, from which that may be said."""
         return max(CLEARLY, self.chance.get(name, 0.0))

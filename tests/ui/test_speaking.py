@@ -62,6 +62,22 @@ def test_what_is_left_names_its_step_where_the_loss_is_of_another():
     assert speaking.standing_line(view_of()) and "is left" not in speaking.standing_line(view_of())
 
 
+def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
+    """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
+    for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
+        view = replace(view_of(loss), ladder=Ladder(uniform=3.3, unigram=2.87, bigram=2.99))
+        titles = {title: value for title, value, _ in watch.cards(view)}
+        side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
+        assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
+        figure, words = watch.curve(view)
+        below = f"{gap} nats below the {name} line" if side == "Below" else "still above every line"
+        assert below in words and "bigram" in str(figure)
+        assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
+    few = replace(view_of(3.1), ladder=Ladder(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
+    assert ("Below uniform", "0.2000", "too little to tell: 29 tokens judge") in watch.cards(few)
+    assert "cannot be told from the 29" in speaking.standing_line(few)
+
+
 def test_how_much_is_learned_is_no_percentage_above_the_bigram():
     assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
     assert "from bigram to floor" in speaking.gap_words(0.3, LADDER)
