@@ -17,6 +17,8 @@ from .languages.grammar import Fault, grammar_of
 
 LONG = 30
 """Characters in a row that stand in the learned text word for word: from there on they are called copied."""
+FEW = 100
+"""Words below which their number stands beside a share of them."""
 MOST = 20_000
 """Characters of a text that are judged, from its beginning."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -134,7 +136,8 @@ class Compared:
         words = f"Words that occur in the text learned: {self.words.in_words()}"
         words += "".join(f"; with {name} letters {s.right:,} of {s.of:,}" for name, s in self.by_length)
         if self.usual.of:
-            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %"
+            few = f" ({self.usual.right} of {self.usual.of})" if self.usual.of < FEW else ""
+            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %{few}"
         return f"{words}. {self.copied_in_words()}".strip()
 
     def copied_in_words(self) -> str:
