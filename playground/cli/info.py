@@ -14,7 +14,7 @@ from ..storage.card import shape_in_words
 from ..storage.opening import open_model
 from ..storage.values import finite
 from ..training import History
-from ..training.events import changed_in_words
+from ..training.events import changed_in_words, in_steps
 from ..training.states import DIVERGED, UNMASKED, state_of
 from .moments import tell_best
 
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"
     )
     if history.val_loss is not None:
-        print(f"Validation loss {history.val_loss:.4f} after {history.last_step:,} steps.", end=" ")
+        print(f"Validation loss {history.val_loss:.4f} after {in_steps(history.last_step)}.", end=" ")
         print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history))
         print(state.in_words)
         share = [record for record in history.judged if record["of"]][-1:]

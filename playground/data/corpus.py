@@ -15,12 +15,12 @@ import torch
 
 from .errors import TextError
 from .guessers import Guesser, counted, tuned
-from .judging import Learned, without_divided_word
+from .judging import Learned
 from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .left import Partition, partitions_of_text
-from .overlap import SNIPPET, overlap, overlap_in_words
+from .overlap import SNIPPET, other_kind_in_words, overlap, overlap_in_words
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -127,7 +127,8 @@ class Corpus:
         if self.documents or self.language is not None:
             return ""
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
-        return overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
+        again = overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
+        return f"{again} {other_kind_in_words(self.learned().text, self.tokenizer.decode(self.val.tolist()))}".strip()
 
     @property
     def ends(self) -> frozenset[int]:
@@ -165,7 +166,11 @@ class Corpus:
         if "learned" not in self._cache:
             train, val = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
             apart = self.documents or self.language is not None or self.tokenizer.kind == "word"
-            self._cache["learned"] = Learned(*((train, val) if apart else without_divided_word(train, val)))
+            sentences, ends = [], ""
+            if len(self.ends) == 1:
+                ends = self.tokenizer.token_text(*self.ends)
+                sentences = train.split(ends)[:-1]
+            self._cache["learned"] = Learned(train, val, divided=not apart, sentences=sentences, ends=ends)
         return self._cache["learned"]
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .languages import Language
@@ -16,6 +17,8 @@ from .languages.grammar import Fault, grammar_of
 
 LONG = 30
 """Characters in a row that stand in the learned text word for word: from there on they are called copied."""
+FEW = 100
+"""Words below which their number stands beside a share of them."""
 MOST = 20_000
 """Characters of a text that are judged, from its beginning."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -120,9 +123,11 @@ class Compared:
     by_length: tuple[tuple[str, Share], ...]
     """The same for words of 1–3, 4–6 and 7 or more letters, where there are any."""
     copied: Share
-    """Characters that stand there word for word in a row of at least LONG."""
+    """Characters that stand there word for word in a row of at least LONG; none of none where no row can be as long."""
     strange: tuple[tuple[int, int], ...]
     """(start, end) of the words that do not occur there."""
+    sentences: Share = Share(0, 0)
+    """Of its whole sentences, those that stand there as they are, where the text learned is a list of sentences."""
 
     def in_words(self) -> str:
         """One or two sentences."""
@@ -131,13 +136,22 @@ class Compared:
         words = f"Words that occur in the text learned: {self.words.in_words()}"
         words += "".join(f"; with {name} letters {s.right:,} of {s.of:,}" for name, s in self.by_length)
         if self.usual.of:
-            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %"
-        return f"{words}. {self.copied_in_words()}"
+            few = f" ({self.usual.right} of {self.usual.of})" if self.usual.of < FEW else ""
+            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %{few}"
+        return f"{words}. {self.copied_in_words()}".strip()
 
     def copied_in_words(self) -> str:
-        """How much of it is no writing of its own."""
-        share = self.copied.right / max(self.copied.of, 1)
-        return f"{100 * share:.0f} % is copied word for word, {LONG} characters or more in a row."
+        """How much of it is no writing of its own; empty where that cannot be told."""
+        right, of = self.sentences.right, self.sentences.of
+        if of == 1:
+            return f"Its one whole sentence {'stands' if right else 'does not stand'} in the text learned as it is."
+        if of:
+            stand = "stands in the text learned as it is" if right == 1 else "stand in the text learned as they are"
+            return f"{right:,} of {of:,} sentences {stand}."
+        if not self.copied.of:
+            return ""
+        share = _percent(self.copied.right / self.copied.of)
+        return f"{share} % is copied word for word, {LONG} characters or more in a row."
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
@@ -154,11 +168,19 @@ def without_divided_word(before: str, after: str) -> tuple[str, str]:
 
 
 class Learned:
-    """A text that a model learned from, ready to hold others against. Words count in any case, as letters."""
+    """A text that a model learned from, ready to hold others against. Words count in any case, as letters.
 
-    def __init__(self, text: str, held_out: str = ""):
-        self.text = text
-        self.words = Counter(word.lower() for word in _WORD.findall(text))
+    `held_out` is by the same hand; `divided` says that it goes on where the text learned ends, perhaps within a word,
+    which is no word of either. A text of single `sentences` names them, and the mark that `ends` each.
+    """
+
+    def __init__(
+        self, text: str, held_out: str = "", *, divided: bool = False, sentences: Iterable[str] = (), ends: str = ""
+    ):
+        self.text, self.ends = text, ends
+        self.sentences = frozenset(map(_regular, sentences))
+        before, held_out = without_divided_word(text, held_out) if divided else (text, held_out)
+        self.words = Counter(word.lower() for word in _WORD.findall(before))
         known = [word.lower() in self.words for word in _WORD.findall(held_out)]
         self.usual = Share(sum(known), len(known))
 
@@ -182,7 +204,19 @@ class Learned:
             if not known:
                 strange.append(word.span())
         named = tuple((_named(bounds), share) for bounds, share in by_length.items() if share.of)
-        return Compared(within, self.usual, named, Share(self._copied(text), len(text)), tuple(strange))
+        sentences = self._sentences(begun, text)
+        could = not self.sentences and min(len(text), len(self.text)) >= LONG
+        copied = Share(self._copied(text), len(text)) if could else Share(0, 0)
+        return Compared(within, self.usual, named, copied, tuple(strange), sentences)
+
+    def _sentences(self, begun: str, text: str) -> Share:
+        """Of the sentences that end in a text, how many were learned as they are; none of none without sentences."""
+        if not self.sentences:
+            return Share(0, 0)
+        begun = begun[begun.rfind(self.ends) + len(self.ends) :]
+        whole = [_regular(sentence) for sentence in f"{begun}{text}".split(self.ends)[:-1]]
+        found = [sentence in self.sentences for sentence in whole if sentence]
+        return Share(sum(found), len(found))
 
     def _copied(self, text: str) -> int:
         """Characters within pieces of at least LONG that stand in the text learned."""
@@ -201,6 +235,10 @@ def _percent(share: float) -> str:
     """Whole percents, and tenths where they are not to be taken for all or nothing."""
     shown = f"{100 * share:.0f}"
     return f"{100 * share:.1f}" if shown in ("0", "100") and 1e-9 < share < 1 - 1e-9 else shown
+
+
+def _regular(sentence: str) -> str:
+    return " ".join(sentence.split())
 
 
 def _named(bounds: tuple[int, float]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from .guessers import Guesser, uniform
@@ -24,6 +25,8 @@ NOTHING_LEFT = 0.005
 """Nats above the floor, or below it, that no longer count."""
 CLEARLY = 0.01
 """Nats below a rung, or above it, from which that is said: less may be a matter of how its counts are smoothed."""
+SURE = 1.96
+"""Standard errors on either side of a mean that make a 95 % interval."""
 WRITTEN = {"character": 160, "word": 40, "token": 60}
 """Tokens that each guesser writes."""
 
@@ -64,6 +67,10 @@ class Ladder:
     at_best: dict[str, float] = field(default_factory=dict)
     """By the rung's name, what a guesser of its kind would lose with the smoothing that suits the judging text best:
     only below that has a model shown that it knows more."""
+    tokens: int = 0
+    """That judge; 0 where that was not recorded."""
+    chance: dict[str, float] = field(default_factory=dict)
+    """By the rung's name, nats by which chance may put a loss on so few tokens beside it; see `_chance`."""
 
     def rungs(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
@@ -116,10 +123,25 @@ class Ladder:
         """The name of the last rung, the floor apart, such that this loss lies clearly below it and all before it."""
         best = None
         for name, rung in self._steps():
-            if not loss < min(rung, self.at_best.get(name, rung)) - CLEARLY:
+            if not loss < min(rung, self.at_best.get(name, rung)) - self.clearly(name):
                 break
             best = name
         return best
+
+    def named(self, loss: float) -> str:
+        """The name of the rung that a loss is told by: the last that it has passed, before that the first."""
+        return self.passed(loss) or "uniform"
+
+    def clearly(self, name: str) -> float:
+        """Nats below a rung, or above it, from which that may be said."""
+        return max(CLEARLY, self.chance.get(name, 0.0))
+
+    def _by_so_few(self, name: str) -> str:
+        """From what a loss near a rung cannot be told from it; empty where enough tokens judge."""
+        if self.clearly(name) <= CLEARLY:
+            return ""
+        judge = f"{self.unit}s that judge" if self.tokens > 1 else f"{self.unit} that judges"
+        return f"cannot be told from the {self.tokens:,} {judge} (± {self.chance[name]:.2f})"
 
     def _steps(self) -> list[tuple[str, float]]:
         """The rungs that lie below all before them, the floor apart: one that does not says nothing of who passes it,
@@ -155,9 +177,12 @@ class Ladder:
         """Which rungs a loss has passed, and what the model must know to do so."""
         passed, known = self.passed(loss), dict(self.rungs())
         if passed is None:
+            alike, few = f"guessing all {self.unit}s alike ({self.uniform:.4f})", self._by_so_few("uniform")
+            if few and loss <= self.uniform + self.clearly("uniform"):
+                return f"Whether it is better than {alike} {few}."
             if loss > self.uniform:
-                return f"Worse than guessing all {self.unit}s alike ({self.uniform:.4f})."
-            return f"Not clearly better yet than guessing all {self.unit}s alike ({self.uniform:.4f})."
+                return f"Worse than {alike}."
+            return f"Not clearly better yet than {alike}."
         shows = {
             "uniform": f"so it knows that some {self.unit}s come more often",
             "unigram": "so it uses what stands before",
@@ -167,10 +192,11 @@ class Ladder:
         after = names[names.index(passed) + 1 :]
         not_yet = ""
         if after:
-            above = loss > known[after[0]] + CLEARLY
-            not_yet = (
-                f", and is {'still above' if above else 'not clearly below'} the {after[0]} ({known[after[0]]:.4f})"
-            )
+            few, above = self._by_so_few(after[0]), loss > known[after[0]] + self.clearly(after[0])
+            rung = f"the {after[0]} ({known[after[0]]:.4f})"
+            not_yet = f", and is {'still above' if above else 'not clearly below'} {rung}"
+            if few and not above:
+                not_yet = f"; whether it lies below {rung} {few}"
         return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,6 +232,12 @@ class Ladder:
             name in names and isinstance(loss, float) and math.isfinite(loss) for name, loss in ladder.at_best.items()
         ):
             raise ValueError("the best losses of a ladder's guessers belong to its rungs")
+        if type(ladder.tokens) is not int or ladder.tokens < 0 or (ladder.chance and not ladder.tokens):
+            raise ValueError("a ladder says how many tokens judge")
+        if not isinstance(ladder.chance, dict) or not all(
+            name in names and isinstance(nats, float) and 0 <= nats < math.inf for name, nats in ladder.chance.items()
+        ):
+            raise ValueError("what chance may do beside a ladder's rungs belongs to its rungs")
         return ladder
 
 
@@ -235,9 +267,10 @@ def measure(
     longest = f"{best.n}-gram"
     if best.n > 2:
         guessers[longest] = best
-    losses = {name: float(guesser.losses(x, y).sum() / (y >= 0).sum()) for name, guesser in guessers.items()}
+    surprise = {name: guesser.losses(x, y)[y >= 0] for name, guesser in guessers.items()}
+    losses = {name: float(each.sum() / (y >= 0).sum()) for name, each in surprise.items()}
     if best.n > 2 and losses[longest] >= losses["bigram"]:
-        del losses[longest], guessers[longest]
+        del losses[longest], guessers[longest], surprise[longest]
     at_best = {name: guesser.at_best(x, y) for name, guesser in guessers.items() if name != "uniform"}
     texts = {name: write(guesser) for name, guesser in guessers.items()}
     if floor is not None:
@@ -253,4 +286,22 @@ def measure(
         characters_per_token=characters_per_token,
         texts={name: text for name, text in texts.items() if text},
         at_best=at_best,
+        tokens=int((y >= 0).sum()),
+        chance=_chance(surprise),
     )
+
+
+def _chance(surprise: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """By name, how far below a guesser's mean loss, or above it, a model's has to lie to be told from it at 95 %, by
+    the surprise (tokens,) of each guesser at the same tokens, from worst to best.
+
+    How a model's surprise differs from the guesser's, token by token, is not known beforehand: it is taken to spread
+    like that of the guessers before and after it on the ladder. A model that guesses as well as it believes, g nats
+    below, has a spread of √(2g) at least (of small g; the variance of a log-likelihood ratio is twice its mean).
+    """
+    names, chance = list(surprise), {}
+    for i, name in enumerate(names):
+        beside = [surprise[other] for other in (*names[max(i - 1, 0) : i], *names[i + 1 : i + 2])]
+        spread, n = max(float(np.std(each - surprise[name])) for each in beside), len(surprise[name])
+        chance[name] = max(SURE * spread / math.sqrt(n), 2 * SURE**2 / n)
+    return chance

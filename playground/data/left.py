@@ -17,6 +17,8 @@ import numpy as np
 from .ladder import NOTHING_LEFT, Ladder
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+FEW = 100
+"""Tokens below which their number stands beside what they are divided into."""
 CUT = "beginnings of windows"
 FIRST, SECOND, LATER, BETWEEN = "first letters of words", "second letters", "later letters", "what stands between words"
 FREQUENT, RARER, UNSEEN = "frequent words", "rarer words", "words that it has never read"
@@ -64,11 +66,15 @@ class Left:
     """Whether this is the whole loss, because nobody knows what of it could be gained."""
     unit: str = "token"
     by: str = ""
+    tokens: int = 0
+    """On how many it was counted."""
 
     def in_words(self) -> str:
         """One clause that says where most of it is, if that is more than falls to so many tokens; else how it divides,
         or that this cannot be told."""
-        return f"{self.by}, {self._clause()}" if self.by else self._clause()
+        words = f"{self.by}, {self._clause()}" if self.by else self._clause()
+        few = 0 < self.tokens < FEW and "%" in words
+        return f"{words}, counted on {self.tokens} {self.unit}{'s' * (self.tokens != 1)} only" if few else words
 
     def _clause(self) -> str:
         if not self.parts or not np.isfinite(self.nats):
@@ -122,7 +128,8 @@ def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
             parts.append(Part(name, within.sum() / tokens, float(by_window.sum()), by_window))
     parts.sort(key=lambda part: -part.nats)
     error = _error(nats.sum(axis=1) / tokens)
-    return Left(float(nats.sum() / tokens), error, tuple(parts), partition.unavoidable is None, unit, partition.by)
+    known = partition.unavoidable is not None
+    return Left(float(nats.sum() / tokens), error, tuple(parts), not known, unit, partition.by, int(counted.sum()))
 
 
 def standing(ladder: Ladder, loss: float, clauses: str) -> str:

@@ -32,7 +32,7 @@ from .job import Job
 from .limits import Limits
 from .models import Registry
 from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec
-from .views import RunView
+from .views import RunView, sample_temperature
 
 logger = logging.getLogger(__name__)
 
@@ -126,6 +126,7 @@ class RunJob(Job):
                 corpus=self.spec.source.title,
                 corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
+                sample_temperature=sample_temperature(self._history, self.spec.training.sample_temperature),
                 language=(prepared.language or "") if prepared else "",
                 learned_text=self._learned,
                 before=self._before,

@@ -45,7 +45,7 @@ def verdict(
         return None
     found = learned.compare(text, begun)
     if kind == "word" or not learned.words:  # it knows no other words; there are none
-        return Verdict(found.copied_in_words())
+        return Verdict(words) if (words := found.copied_in_words()) else None
     why = "does not occur in the text it learned from"
     return Verdict(found.in_words(), tuple((start, end, why) for start, end in found.strange))
 

@@ -65,6 +65,8 @@ class RunView(View):
     corpus_key: str = ""
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
+    sample_temperature: float | None = None
+    """At which its samples were written; None where that is not known, or was changed on the way."""
     language: str = ""
     """Whose grammar judges what it writes; empty where none does."""
     learned_text: Learned | None = None
@@ -126,9 +128,17 @@ class RunView(View):
             corpus=str(about.get("corpus") or ""),
             paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
+            sample_temperature=sample_temperature(history, training.get("sample_temperature")),
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
         )
+
+
+def sample_temperature(history: History, last: object) -> float | None:
+    """At which the samples of a run were written whose settings name the `last`; None where there were several."""
+    if isinstance(last, bool) or not isinstance(last, (int, float)):
+        return None
+    return None if any("sample_temperature" in record["settings"] for record in history.changes) else float(last)
 
 
 # ---- two side by side ------------------------------------------------------------------------------------------------

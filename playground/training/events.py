@@ -186,18 +186,23 @@ class Finished(TrainEvent):
 
 def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:
     """How a run of so many planned steps ended after `step` of them."""
-    done, kept = f"after {step:,} of {steps:,} steps", "what was learned is kept"
+    done, kept = f"after {step:,} of {in_steps(steps)}", "what was learned is kept"
     return {
-        "done": f"All {step:,} steps are done.",
+        "done": "The one step is done." if step == 1 else f"All {step:,} steps are done.",
         "stopped": f"Stopped {done}; {kept}.",
         "time": f"Time is up {done}; {kept}.",
         "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept.",
         "diverged": (
-            f"The loss stopped being a number after {step:,} steps. The last good weights are back: "
+            f"The loss stopped being a number after {in_steps(step)}. The last good weights are back: "
             "try a lower learning rate, a longer warm-up or gradient clipping."
         ),
         "lost": f"One of the {processes} processes of this run was lost {done}; {kept}.",
     }[reason]
+
+
+def in_steps(n: int) -> str:
+    """As "1 step" or "1,000 steps"."""
+    return f"{n:,} step{'s' * (n != 1)}"
 
 
 def changed_in_words(step: int, settings: Mapping[str, Sequence[Any]]) -> str:

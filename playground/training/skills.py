@@ -25,6 +25,8 @@ MOST_TIME = 0.03
 """Share of the training's own time that judging may take."""
 WRITTEN, AT_THE_END = 16, 32
 """Units that are written at a time while it learns, and when it has."""
+TEMPERATURE = 1.0
+"""At which they are written: as often as the model itself thinks."""
 LONGEST = {"char": 320, "word": 80}
 """Tokens within which a unit has to end, by tokenizer. Of what the languages write, one in ten thousand is longer."""
 WINDOWS = 16
@@ -83,14 +85,14 @@ def judged_in_the_end(
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:
     """How many of `n` sums, stories or lines that the model writes are right; none of none without a grammar.
 
-    Each begins after a line break, at temperature 1: as often as the model itself thinks. One that is longer than any
-    should be counts where it is wrong by then. None are judged where the clock (`time.perf_counter`) passes `until`.
+    Each begins after a line break. One that is longer than any should be counts where it is wrong by then. None are
+    judged where the clock (`time.perf_counter`) passes `until`.
     """
     tokenizer = corpus.tokenizer
     if corpus.language is None or tokenizer.kind not in LONGEST or not model.config.causal:
         return Share(0, 0)
     length, forgets = LONGEST[tokenizer.kind], max(model.config.context_length // 8, 1)  # tokens at a time, when full
-    begun, sampling = tokenizer.encode("\n"), SamplingConfig(temperature=1.0, seed=seed)
+    begun, sampling = tokenizer.encode("\n"), SamplingConfig(temperature=TEMPERATURE, seed=seed)
     rows: list[list[int]] = [[] for _ in range(n)]
     over = [False] * n
 

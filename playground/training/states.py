@@ -30,6 +30,8 @@ RISEN = 0.02
 """Nats above its best at which a validation loss may be said to have risen."""
 GROSS = 0.5
 """Nats above its best that no jitter of these curves explains, where three evaluations have them."""
+COME_BACK = 1 / 4
+"""Of the height that it had risen by at most: a loss above no more than that has come back, however unsteadily."""
 LITTLE = 0.01
 """Nats between the two halves of a stretch of evaluations, below which nothing worth a wait is going on, unless more
 than SMALL_PART of what is left goes on."""
@@ -86,13 +88,19 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     step, lowest = best
     at, jitter, floor = steps.index(step), _jitter(validation), ladder.floor if ladder is not None else None
     after, beside = validation[at + 1 :][-3:], training[at + 1 :][-3:]
-    if len(after) > 1 and min(after) - lowest > max(GROSS, (validation[0] - lowest) / 2) and min(beside) > training[at]:
-        words = f"It diverged after step {step:,}: the loss rose from {lowest:.4f} to {validation[-1]:.4f}, on the "
-        return State(DIVERGED, f"{words}training text as well ({training[-1]:.4f}).", CALMER, since=step)
+    peak = max(loss for loss in validation[at:] if math.isfinite(loss))
+    far = len(after) > 1 and min(after) - lowest > max(GROSS, (validation[0] - lowest) / 2)
+    if far and min(beside) > training[at] and validation[-1] - lowest > COME_BACK * (peak - lowest):
+        here = f" at step {steps[validation.index(peak)]:,.0f} and is {validation[-1]:.4f} now"
+        here = here if validation[-1] < peak else ""
+        words = f"It diverged after step {step:,}: the validation loss rose from {lowest:.4f} to {peak:.4f}{here}; the "
+        words += f"training loss rose with it, from {training[at]:.4f} to {training[-1]:.4f}."
+        return State(DIVERGED, words, CALMER, since=step)
     risen = _has_risen(_past_warm_up(history, steps, validation, at), at)
     jump = _jump(history)
     if jump and jump[0] > step:
-        return State(UNSTEADY, f"Unsteady: {jump[1]} It is {validation[-1]:.4f} now.", CALMER, since=step)
+        now = f"It is {validation[-1]:.4f} now, still above the {lowest:.4f}."
+        return State(UNSTEADY, f"Unsteady: {jump[1]} {now}", CALMER, since=step)
     if risen and training[-1] > training[at]:
         words = (
             f"Unsteady: the validation loss was {lowest:.4f} after step {step:,} and is {validation[-1]:.4f} now, and "

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from playground.data import LANGUAGES, corpus_from_text
+from playground.data import LANGUAGES, corpus_from_sentences, corpus_from_text
 from playground.data.judging import LONG, Learned, Share, judge, without_divided_word
 from playground.data.languages.grammar import ENDS, SPELLING, grammar_of
 from playground.data.languages.made import addition, brackets, copy, dialects, stories
@@ -200,12 +200,28 @@ def test_texts_are_held_against_the_one_learned():
     assert dict(found.by_length)["7 or more"] == Share(0, 1) and dict(found.by_length)["4–6"] == Share(2, 3)
     shown = "the keeper zzyx slowly wombatting"
     assert [shown[a:b] for a, b in found.strange] == ["zzyx", "wombatting"]
-    assert found.copied.right == 0 and "of held-out text 75 %" in found.in_words()
+    assert found.copied.right == 0 and "of held-out text 75 % (3 of 4)" in found.in_words()
     piece = text[5000 : 5000 + 2 * LONG]
     copied = learned.compare(f"zzz {piece} zzz").copied
     assert copied == Share(2 * LONG, 2 * LONG + 8) or copied == Share(2 * LONG + 1, 2 * LONG + 8)
     assert learned.compare(text[5000 : 5000 + LONG - 1]).copied.right == 0
     assert learned.compare("eper walked ", begun="the ke").words == Share(1, 1)
+
+
+def test_what_is_said_to_be_copied_could_have_been_and_is_where_it_was():
+    """0 % of 120 a's out of a text of a's, and of sentences too short for any row of 30."""
+    letters = corpus_from_text("a" * 2000).learned()
+    assert letters.compare("a" * 120).copied_in_words().startswith("100 % is copied word for word")
+    assert Learned("the sea is near").compare("the sea is near and the hill is far away").copied_in_words() == ""
+    assert Learned("the sea " * 99).compare("the sea ").copied_in_words() == ""
+    sentences, both = corpus_from_sentences().learned(), "the dog. the cat sleeps on the mat. the"
+    assert sentences.compare(f" sees {both}", begun="a bird sings. the cat").copied_in_words() == (
+        "2 of 2 sentences stand in the text learned as they are."
+    )
+    assert sentences.compare(f" hears {both}", begun="the cat").sentences == Share(1, 2)
+    assert sentences.compare("the girl sees the bird.").copied_in_words() == (  # held out
+        "Its one whole sentence does not stand in the text learned as it is."
+    )
 
 
 def test_the_word_that_the_cut_divides_is_no_word_of_either_part():

@@ -123,6 +123,32 @@ def test_the_ladder_speaks_plainly():
     assert "not a number" in unknown.in_words(float("nan"))
 
 
+def test_few_tokens_tell_little_and_how_little_is_computed():
+    """“Worse than guessing all characters alike (3.3673)” was said of 3.4201 on 29 characters."""
+    few, many = (corpus_from_text((TEXT + "then it stood apart in the rain. ")[-n:]).ladder(16) for n in (300, 1800))
+    assert few.tokens == 29 and many.tokens == 179 and few.clearly("uniform") > 2 * many.clearly("uniform")
+    for loss in (few.uniform + 0.05, few.uniform - 0.2):
+        said = f"guessing all characters alike ({few.uniform:.4f}) cannot be told from the 29 characters that judge (±"
+        assert few.passed(loss) is None and said in few.in_words(loss)
+    assert "Worse than" in few.in_words(few.uniform + 2)
+    words = corpus_from_sentences().ladder(16)
+    near = words.in_words(words.bigram - 0.17)
+    assert near.startswith("Passed the uniform") and "Passed the bigram" in words.in_words(words.bigram - 1)
+    assert "whether it lies below the unigram (3.0418) cannot be told from the 21 words that judge" in near
+    # of two hundred short texts by one who knows no more than the frequencies, few are said to show that he does
+    rng, wrong = np.random.default_rng(0), 0
+    for _ in range(200):
+        drawn = rng.choice(6, 300, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+        ladder = corpus_from_text("".join("abcdef"[i] for i in drawn)).ladder(8)
+        known = -np.log(np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1]))[drawn[271:]].mean()
+        wrong += ladder.passed(float(known)) not in (None, "uniform")
+    assert wrong <= 10
+    assert Ladder.from_dict(few.to_dict()) == few
+    for false in ({"tokens": -1}, {"tokens": True}, {"chance": {"uniform": -0.1}}, {"chance": {"7-gram": 0.1}}):
+        with pytest.raises(ValueError, match="ladder"):
+            Ladder.from_dict(few.to_dict() | false)
+
+
 def test_how_much_is_learned_counts_from_the_bigram_to_the_floor_where_both_are_known():
     ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
     assert ladder.learned(2.0) == 0.0 and ladder.learned(1.25) == 0.75 and ladder.learned(0.99) == 1.0

@@ -1,11 +1,16 @@
 """Overlap: found where a text repeats itself, and by no other way of counting more or less."""
 
+import re
+from pathlib import Path
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import playground
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.overlap import overlap, overlap_in_words
+from playground.ui.forms.excerpts import contents_of
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
@@ -46,6 +51,26 @@ def test_a_refrain_is_no_reason_to_warn():
     ]
     corpus = corpus_from_text("".join(verses))
     assert corpus.warning() == ""
+
+
+def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
+    """Half English, half numbers: only the numbers judge, and nothing said so."""
+    prose = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
+    numbers = " ".join(str(n * n * n) for n in range(100, 2000))
+    for length in (600, 5_000, 20_000):
+        for share in (0.5, 0.8):
+            cut = round(share * length)
+            text = prose[:cut] + numbers[: length - cut]
+            said = corpus_from_text(text).warning()
+            assert "The last tenth of the text, which judges, is another kind of text than the rest: “" in said
+            named = {c for c in "0123456789" if f"“{c}”" in said}
+            here, there = re.search(r"are (\d+) % of it and (\d+) % of what", said).groups()
+            assert len(named | ({"␣"} if "“␣”" in said else set())) == 3 and int(here) > 1.5 * int(there)
+            assert said in contents_of(text)
+        for start in range(0, 80_000, 4_000):
+            assert "another kind" not in corpus_from_text(prose[start : start + length]).warning()
+    for kind in ("word", "bpe"):
+        assert "another kind" in corpus_from_text(prose[:4_000] + numbers[:6_000], kind).warning()
 
 
 def test_texts_of_the_house_are_not_asked():

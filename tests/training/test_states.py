@@ -85,6 +85,19 @@ def test_a_jump_is_told_of_even_where_the_run_came_back():
     assert "jumped" not in state_of(made_up(*memorised)).in_words  # training went on falling
 
 
+def test_diverged_is_who_did_not_come_back_and_start_and_peak_are_named():
+    """“It diverged after step 0” was said of a run that had peaked at 13.1 and fallen for its last eight steps."""
+    validation = [3.9611, 9.2, 12.4, 13.1, 9.6, 7.0, 6.1, 5.5, 5.094]
+    training = [4.1104, 8.8, 12.1, 12.8, 9.1, 6.4, 5.4, 4.7, 4.1742]
+    back = state_of(made_up(validation, training))
+    assert back.kind == UNSTEADY and "jumped from 3.9611 to 13.1000 by step 150" in back.says
+    assert "It is 5.0940 now, still above the 3.9611." in back.says
+    there = state_of(made_up(validation[:5], training[:5]))
+    assert there.kind == DIVERGED and "from 3.9611 to 13.1000 at step 150 and is 9.6000 now" in there.says
+    assert "training loss rose with it, from 4.1104 to 9.1000" in there.says
+    assert "to 13.1000; the training" in state_of(made_up(validation[:4], training[:4])).says
+
+
 def test_where_nothing_is_left_nothing_is_advised():
     at_the_floor = made_up([4.0, 1.0, 0.92, *[0.902] * 6], finished={"reason": "done"})
     assert state_of(at_the_floor, ladder=LADDER).do == "" != state_of(at_the_floor).do

@@ -8,7 +8,7 @@ from playground.data.judging import Learned
 from playground.decoding import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
-from playground.service.views import RunView
+from playground.service.views import RunView, sample_temperature
 from playground.training import Evaluated, History, Judged, Stepped
 from playground.ui.tabs.generate.tokens import finished
 from playground.ui.tabs.generate.written import Written
@@ -62,6 +62,22 @@ def test_what_is_left_names_its_step_where_the_loss_is_of_another():
     assert speaking.standing_line(view_of()) and "is left" not in speaking.standing_line(view_of())
 
 
+def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
+    """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
+    for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
+        view = replace(view_of(loss), ladder=Ladder(uniform=3.3, unigram=2.87, bigram=2.99))
+        titles = {title: value for title, value, _ in watch.cards(view)}
+        side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
+        assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
+        figure, words = watch.curve(view)
+        below = f"{gap} nats below the {name} line" if side == "Below" else "still above every line"
+        assert below in words and "bigram" in str(figure)
+        assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
+    few = replace(view_of(3.1), ladder=Ladder(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
+    assert ("Below uniform", "0.2000", "too little to tell: 29 tokens judge") in watch.cards(few)
+    assert "cannot be told from the 29" in speaking.standing_line(few)
+
+
 def test_how_much_is_learned_is_no_percentage_above_the_bigram():
     assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
     assert "from bigram to floor" in speaking.gap_words(0.3, LADDER)
@@ -82,6 +98,22 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
     assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
+
+
+def test_how_many_were_written_how_is_said_beside_what_became_of_them():
+    """“7 of 32 copied right … in truth 11 to 39 %” stood above “12 of 15 (55 to 93 %)” of the same step."""
+    judged = [Judged(step, 1.0, right, of, "") for step, right, of in ((50, 3, 16), (100, 4, 16), (100, 7, 32))]
+    view = view_of(judged=judged, sample_temperature=0.8)
+    note = speaking.skill_card(view)[2]
+    assert "at temperature 1 after a line break, at step 100; 95 % interval 11 to 39 %" in note and "truth" not in note
+    figure, words = speaking.skill_chart(view)
+    assert "of 16 (at the last step 32) that it wrote at temperature 1 after a line break." in words
+    assert len(figure["data"][0]["x"]) == 2 and "22 %" in words
+    view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "46\n"})
+    assert "Written at temperature 0.8." in watch.samples(view)
+    assert "temperature" not in watch.samples(replace(view, sample_temperature=None))
+    changed = History(changes=[{"step": 10, "settings": {"sample_temperature": [1.0, 0.8]}}])
+    assert sample_temperature(changed, 0.8) is None and sample_temperature(History(), 0.8) == 0.8
 
 
 def test_a_context_too_short_for_the_text_is_named_beside_the_floor():

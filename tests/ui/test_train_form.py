@@ -19,6 +19,7 @@ from playground.service.pace import Pace
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import RECIPES, History, Stepped, TrainConfig
+from playground.training.events import ended_in_words, in_steps
 from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
@@ -239,6 +240,13 @@ def test_a_text_of_ones_own_says_what_it_holds():
     assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello" * 20) and not contents_of(" \n")
     many = contents_of("".join(chr(0x4E00 + n) for n in range(200)))
     assert "200 different ones" in many and f"and {200 - ALPHABET} more" in many
+
+
+def test_one_of_a_kind_is_said_to_be_one():
+    assert "70 characters, 1 different one, in 1 line and about 1 word." in contents_of("a" * 70)
+    assert ended_in_words("done", 1, 1, 1) == "The one step is done."
+    assert ended_in_words("stopped", 0, 1, 1).startswith("Stopped after 0 of 1 step;")
+    assert in_steps(1) == "1 step" and in_steps(0) == "0 steps" and in_steps(1000) == "1,000 steps"
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():

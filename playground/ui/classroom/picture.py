@@ -13,6 +13,7 @@ from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS, Run
 from ...service.classes.speedrun import Entry
+from ...training.events import in_steps
 from .. import theme
 from ..chart import show
 from ..forms import run as form
@@ -79,7 +80,7 @@ def run_in_words(klass: Klass, number: int = 0) -> str:
     seed = f"seed {spec.training.seed}"
     if klass.changes == "seed" and not number:
         seed += " + the student’s number"
-    return f"{text}, {shape}, {spec.training.steps:,} steps, {seed}."
+    return f"{text}, {shape}, {in_steps(spec.training.steps)}, {seed}."
 
 
 def _values(spec: Any) -> dict[str, Any]:

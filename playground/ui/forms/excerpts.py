@@ -7,7 +7,8 @@ from collections import Counter
 from functools import lru_cache
 
 from ...data import LANGUAGES, visible
-from ...data.corpus import MIN_TOKENS
+from ...data.corpus import MIN_TOKENS, parted
+from ...data.overlap import other_kind_in_words
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
 from ..theme import quiet
@@ -39,13 +40,17 @@ def contents_of(text: str) -> str:
     counts = Counter(text)
     lines, words = text.strip().splitlines(), len(text.split())
     said = (
-        f"{len(text):,} characters, {len(counts):,} different ones, in {len(lines):,} "
-        f"line{'s' if len(lines) != 1 else ''} and about {words:,} word{'s' if words != 1 else ''}."
+        f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different "
+        f"one{'s' if len(counts) != 1 else ''}, in {len(lines):,} line{'s' if len(lines) != 1 else ''} and about "
+        f"{words:,} word{'s' if words != 1 else ''}."
     )
     if len(text.encode(errors="surrogatepass")) < MIN_TOKENS:  # no pieces are smaller than a byte
         said += f" That is too little to learn from: a model needs at least {MIN_TOKENS} tokens, better 5,000."
     elif len(text) < SHORT:
         said += " That is little: expect it to be learned by heart."
+    if len(text) >= MIN_TOKENS:
+        cut = parted(len(text))
+        said += f" {other_kind_in_words(text[:cut], text[cut:])}".rstrip()
     listed = "".join(visible(character) for character in sorted(counts)[:ALPHABET])
     more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""
     alphabet = f'<p class="quiet-line alphabet">{html.escape(listed)}{more}</p>'

@@ -16,6 +16,7 @@ from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
+from ....training.events import in_steps
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
@@ -191,7 +192,7 @@ def linked_html(
     """
     text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or PRESETS[base].title
-    parts = [f"Set up from a link: {text}, {shape}, {card.training.steps:,} steps, seed {card.training.seed}."]
+    parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
     differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")

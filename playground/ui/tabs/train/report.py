@@ -7,6 +7,7 @@ from typing import Any
 
 from ....figures.stills import colours_css, still
 from ....service.views import RunView
+from ....training.events import in_steps
 from ... import theme
 from ...forms.run import setting_name, setting_shown
 from . import watch
@@ -76,7 +77,7 @@ def report_html(view: RunView, *, letters: str = "") -> str:
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>{_STYLE}{colours_css()}</style></head><body><main>
-<h1>{title}</h1><p class="note">A run of Transformer Playground{on}: {view.history.last_step:,} steps.</p>
+<h1>{title}</h1><p class="note">A run of Transformer Playground{on}: {in_steps(view.history.last_step)}.</p>
 {message}{cards}{"".join(sections)}
 </main></body></html>
 """

@@ -13,6 +13,7 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
 from ....training import RECIPES
+from ....training.events import in_steps
 from ... import theme
 from ...chart import show
 from ...forms import run as form
@@ -199,12 +200,11 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     about = "" if known else "About "
     words = (
         f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
-        f"{training.steps:,} steps: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
+        f"{in_steps(training.steps)}: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
     if 0 < training.sample_every < training.steps:
         first = pace.seconds(config, training.replace(steps=training.sample_every))
-        after = "1 step" if training.sample_every == 1 else f"{training.sample_every:,} steps"
-        words += f" Its first text comes after {after}: {theme.duration(first)}."
+        words += f" Its first text comes after {in_steps(training.sample_every)}: {theme.duration(first)}."
     suits = form.suited(named.get("base"), own) if own.tokens else None
     if suits is not None and suits.training.steps == training.steps:
         words += f" Size and steps were chosen for about {own.tokens:,} tokens of text."

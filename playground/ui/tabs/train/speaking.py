@@ -16,9 +16,12 @@ from ....data.left import standing
 from ....figures import skill
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
+from ....training.skills import TEMPERATURE
 
 LINES = 8
 """Of a guesser's text, so many lines are shown; all of it is judged."""
+AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
+"""How the units are written that are judged along the run, unlike the samples."""
 NATS = (
     "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
     "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
@@ -86,31 +89,47 @@ def gap_words(gap: float, ladder: Ladder) -> str:
     return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
 
 
+def _shares(view: RunView) -> dict[int, Share]:
+    """By step, how much of what was written there to be judged is right; of a step judged twice, the more thorough."""
+    shares: dict[int, Share] = {}
+    for record in view.history.judged if view.language in LANGUAGES else ():
+        if record["of"] and record["of"] >= shares.get(record["step"], Share(0, 0)).of:
+            shares[record["step"]] = Share(record["right"], record["of"])
+    return shares
+
+
 def skill_card(view: RunView) -> tuple[str, str, str] | None:
     """The last share right, as a card; None without one."""
-    found = [record for record in view.history.judged if record["of"]]
-    if not found or view.language not in LANGUAGES:
+    if not (shares := _shares(view)):
         return None
-    share, language = Share(found[-1]["right"], found[-1]["of"]), LANGUAGES[view.language]
+    (step, share), language = [*shares.items()][-1], LANGUAGES[view.language]
     low, high = share.interval
     name = f"{language.units[1].capitalize()} right" if language.right == "right" else language.units[1].capitalize()
-    note = f"{language.right}, written at step {found[-1]['step']:,}; in truth {100 * low:.0f} to {100 * high:.0f} %"
+    note = f"{language.right}, {AS_WRITTEN}, at step {step:,}; 95 % interval {100 * low:.0f} to {100 * high:.0f} %"
     return name, f"{share.right} of {share.of}", note.removeprefix("right, ")
 
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     """The share right along the run, and its sentence; nothing where no grammar judges."""
-    found = [record for record in view.history.judged if record["of"]] if view is not None else []
-    if not found or view.language not in LANGUAGES:
+    if view is None or not (found := _shares(view)):
         return None, ""
-    shares = [Share(record["right"], record["of"]) for record in found]
-    steps, intervals = [record["step"] for record in found], [share.interval for share in shares]
-    values = [share.right / share.of for share in shares]
+    steps, shares = list(found), list(found.values())
+    intervals, values = [share.interval for share in shares], [share.right / share.of for share in shares]
     what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, of {shares[-1].of} that it wrote. {skill.describe_skill(steps, values, intervals)}"
-    return figure, words
+    words = f"{what.capitalize()}, of {_how_many([share.of for share in shares])} that it wrote {AS_WRITTEN}. "
+    return figure, words + skill.describe_skill(steps, values, intervals)
+
+
+def _how_many(judged: Sequence[int]) -> str:
+    """How many were judged at each point, and at the last where those are more."""
+    *before, last = judged
+    few, many = min(before, default=last), max(before, default=last)
+    said = f"{few} to {many}" if few < many else f"{many}"
+    if not before or few <= last <= many:
+        return said
+    return f"{said} (at the last step {last})"
 
 
 def _too_short(view: RunView) -> str:

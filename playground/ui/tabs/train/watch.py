@@ -15,6 +15,7 @@ from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....figures.wire import bytes_text
 from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
 from ....service.views import RunView
+from ....training.events import in_steps
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
@@ -48,6 +49,9 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
+    value = view.history.val_loss if view else None
+    if rungs and value is not None:  # said is what the loss has passed, drawn are all
+        rungs = [rung for rung in rungs if rung[0] in (view.ladder.named(value), "floor")]
     words = loss.describe_loss(run, rungs, view.standing.says if view else "")
     return figure, words + (_apart(view, beside) if view else "")
 
@@ -118,7 +122,7 @@ def _progress(view: RunView) -> str:
         took = f", {theme.duration(seconds)} of training" if seconds else ""
         whence = "was one of two that a comparison trained" if view.paired else "came with the model"
         words = f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else whence}"
-        words = f"{words}: {done:,} steps{took}." if done else "This model came without a record of its training."
+        words = f"{words}: {in_steps(done)}{took}." if done else "This model came without a record of its training."
         return (
             f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
             f'<p class="quiet-line">{words} Press Train to make one of your own.</p>'
@@ -174,9 +178,13 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         what = "Above the floor" if gap >= 0 else "Below the floor"
         cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, ladder)))
     elif ladder is not None:
-        gap = ladder.bigram - value
-        what = "Below bigram" if gap >= 0 else "Above bigram"
-        cards.append((what, loss_text(abs(gap)), "ordinary text has no known floor"))
+        named = ladder.named(value)
+        gap = dict(ladder.rungs())[named] - value
+        what = f"{'Below' if gap >= 0 else 'Above'} {named}"
+        note = "ordinary text has no known floor"
+        if ladder.tokens and abs(gap) <= ladder.clearly(named):
+            note = f"too little to tell: {ladder.tokens:,} {ladder.unit}s judge"
+        cards.append((what, loss_text(abs(gap)), note))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))
     if (skill := speaking.skill_card(view)) is not None:
@@ -187,7 +195,7 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     seconds = seconds_of(view)
     if seconds and not view.active:
         cards.append(
-            ("Time", theme.duration(seconds), f"{history.last_step:,} steps, evaluations and samples included")
+            ("Time", theme.duration(seconds), f"{in_steps(history.last_step)}, evaluations and samples included")
         )
     if view.config is not None and not view.active:
         n = view.config.n_parameters
@@ -252,7 +260,9 @@ def samples(view: RunView | None) -> str:
             f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
             f"{speaking.verdict_line(found)}</li>"
         )
-    return f'{theme.quiet(beginnings) if beginnings else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
+    warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
+    said = " ".join(filter(None, (warm, beginnings)))
+    return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
