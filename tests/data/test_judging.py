@@ -249,3 +249,13 @@ def test_every_character_has_a_kind_and_every_kind_a_reason(name):
     for kind in kinds:
         for possible in ((), ("x",), ("x", "y")):
             assert LANGUAGES[name].broken(kind, "word", possible)
+
+
+def test_copied_words_stand_beside_what_a_held_out_text_has():
+    rule = "the old keeper sees the small lamp by the sea and "  # whoever follows it copies
+    learned = Learned(
+        rule * 20 + "an end. ", rule * 3 + "nothing of this was ever there before, not one of these words"
+    )
+    assert learned.usual_copied.right == learned.compare(rule * 3).copied.right == len(rule) * 3
+    said = learned.compare(rule + "x" * len(rule)).copied_in_words()
+    assert said == "50 % is copied word for word, 30 characters or more in a row; of held-out text 71 %."

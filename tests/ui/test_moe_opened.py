@@ -111,3 +111,9 @@ def test_speeds_are_timed_once_and_never_two_at_a_time(monkeypatch):
     with ThreadPoolExecutor(12) as threads:
         assert list(threads.map(ask, range(12))) == [{"dense": 1.0, "moe": 2.0}] * 12
     assert len(timed) == 3 and max(most) == 1
+
+
+def test_what_one_pair_said_leaves_when_another_is_looked_at():
+    two = build_app().page.shared("moe.pair")[0].__self__.two
+    another = next(handler for handler in two.handlers if handler.__name__ == "another_pair")
+    assert another(None, "shipped-dialects-dense")[2:] == ("", None, "")

@@ -318,13 +318,14 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     assert (
         chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100 and chosen["suited"] == "2200 char 15 tiny"
     )
-    assert "2,200 tokens of text" in chosen["outlook"]
+    assert "2,200 tokens of text" in chosen["outlook"] and "It keeps its best weights." in chosen["outlook"]
     assert "All settings are those of Tiny for a text this long, whose length sets " in chosen["changes"]
     assert f"Patience: 0 → 5; Steps between samples: 30 → {chosen['sample_every']}." in chosen["changes"]
     spec = form.run_spec(filled() | chosen, Source("text", text=text), LOCAL)
     assert spec.training.eval_every == form.values_of(spec, LOCAL)["eval_every"] == 4  # a link repeats them
     mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = settings.suit(mine)
+    assert "stops sooner if validation rises" in after["outlook"]
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]
     deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
     assert settings.suit(mine | {"base": "medium", "n_layers": deep})["base"] == "medium"  # turned by hand

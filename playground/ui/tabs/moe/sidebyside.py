@@ -62,9 +62,9 @@ def build(two: TwoModels) -> None:
 
     def another_pair(visitor, dense_id):
         known = suggestions(page, dense_id, visitor)
-        return known[0], gr.Dataset(**chips(known))
+        return known[0], gr.Dataset(**chips(known)), "", None, ""  # what the pair before it said leaves
 
-    two.on_change(another_pair, [page.visitor, two.dense], [prompt, ideas])
+    two.on_change(another_pair, [page.visitor, two.dense], [prompt, ideas, *outputs])
     ideas.click(chip_text, ideas, prompt, **QUIETLY)
 
 

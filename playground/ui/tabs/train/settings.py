@@ -209,7 +209,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     if suits is not None and suits.training.steps == training.steps:
         words += f" Size and steps were chosen for about {own.tokens:,} tokens of text."
         if training.patience:
-            words += " It stops sooner if validation rises, and keeps its best weights."
+            stops = training.steps // training.eval_every > training.patience  # else there are too few evaluations
+            words += f" It {'stops sooner if validation rises, and ' if stops else ''}keeps its best weights."
     if seconds > limits.seconds:
         words += f" A run may take {theme.duration(limits.seconds)}; it will end there and keep what it has learned."
     return quiet(words)
