@@ -143,6 +143,8 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
         lines = "; the dashed lines show what a guesser of each kind would reach" if rungs else ""
         return f"No loss has been measured yet{lines}."
     step, last = measured[-1]
+    if course.startswith(said := f"The validation loss is {last:.4f}"):  # it says where already
+        return course.replace(said, f"{said} at step {step:,.0f}", 1)
     where = f"Validation loss {last:.4f} at step {step:,.0f}"
     known = dict(rungs)
     floor = known.get("floor")

@@ -221,6 +221,10 @@ def test_the_loss_in_words():
     assert "leak" in describe_loss(run(40), [("floor", 1.5)])
     assert "below the bigram line" in describe_loss(run(40), RUNGS[:3])
     assert "No loss" in describe_loss(None)
+    now = run(40).evaluations["val_loss"][-1]
+    once = f"The validation loss is {now:.4f}, 0.0800 nats above the floor: little is left."
+    said = describe_loss(run(40), [("floor", 1.03)], once)
+    assert said.count("above the floor") == 1 and " at step " in said and said.endswith("little is left.")
 
 
 def test_the_best_moment_is_marked_where_it_is_not_the_last():
