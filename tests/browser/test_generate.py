@@ -78,7 +78,7 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(address, chromiu
     texts = []
     for seed in (0, 1, 1):
         page.locator("#generate-start").click()
-        expect(by).to_have_text(f"Written by Tiny stories: seed {seed}, temperature 0.8.")
+        expect(by).to_have_text(f"Written by Tiny stories: seed {seed}, temperature 0.8, top-p 0.95.")
         page.wait_for_selector("#generate-stop[disabled]")
         texts.append(written(page))
         page.locator("#same-again input").set_checked(seed == 1)
@@ -104,7 +104,7 @@ def test_a_text_stands_under_its_writer_and_the_next_is_another(address, chromiu
     expect(page.locator(".by-temperature > div")).to_have_count(0)
     expect(page.locator("#precision-table tbody tr")).to_have_count(0)
     page.locator("#generate-start").click()
-    expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8.$"))
+    expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8, top-p 0.95.$"))
 
 
 def test_stop_is_there_from_the_first_moment(address, chromium_page):

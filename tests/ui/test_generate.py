@@ -77,6 +77,16 @@ def test_a_text_is_streamed_with_its_writer_and_ends_token_by_token():
     json.dumps(messages)
 
 
+def test_a_text_says_by_which_rules_it_was_written():
+    def by(**rules) -> str:
+        return Written("m", "Stories", [1], [[1]], [[0.5]], SamplingConfig(seed=12345678, **rules), 3).by
+
+    assert by() == "Written by Stories: seed 12345678, temperature 1."
+    assert by(temperature=0.3, top_k=5, min_p=0.02, repetition_penalty=1.2) == (
+        "Written by Stories: seed 12345678, temperature 0.3, top-k 5, min-p 0.02, repetition penalty 1.2."
+    )
+
+
 def test_stop_ends_a_text_at_its_next_token():
     presses = Presses()
     press = presses.begin("a-page-of-mine.1")

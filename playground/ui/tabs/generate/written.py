@@ -34,7 +34,12 @@ class Written:
         rules, name = self.sampling, self.name if self.precision == "fp32" else f"{self.name} in {self.precision}"
         if rules.greedy or not rules.temperature:
             return f"Written by {name}, greedily."
-        return f"Written by {name}: seed {rules.seed}, temperature {rules.temperature:g}."
+        neutral = SamplingConfig(seed=rules.seed, temperature=rules.temperature)
+        names = {name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in vars(rules)}
+        said = ["seed", "temperature", *(name for name in names if getattr(rules, name) != getattr(neutral, name))]
+        values = ((names[name], getattr(rules, name)) for name in said)
+        shown = ", ".join(f"{name} {value if isinstance(value, int) else f'{value:g}'}" for name, value in values)
+        return f"Written by {name}: {shown}."
 
     def pieces(self, tokenizer: Tokenizer) -> list[list[str]]:
         """The text of every token."""
