@@ -183,8 +183,16 @@ def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
 
 
 def test_no_head_is_said_to_be_missed_where_none_is():
-    words = describe_worth(np.array([[-0.0028, -0.06]]), np.array([[0.01, 0.01]]), "nats per token")
-    assert words.startswith("No head is missed by more than the interval") and "by −0.0028 ± 0.0100 nats" in words
+    values, margins = np.array([[0.0069, -0.0510], [-0.0060, -0.0450]]), np.array([[0.0182, 0.06], [0.01, 0.0128]])
+    assert describe_worth(values, margins, "nats") == (
+        "No head is missed by more than the interval; the largest difference is that of layer 0, head 1, by "
+        "−0.0510 ± 0.0600 nats. Without 1 of 4 the model predicts better by more than the interval: layer 1, "
+        "head 1, by 0.0450 ± 0.0128 nats."
+    )
+    values[0, 0] = 0.3
+    both = describe_worth(values, margins / 2, "nats")
+    assert both.startswith("Missed most: layer 0, head 0") and "Without 3 of 4, one at a time, the model" in both
+    assert "interval, most: layer 0, head 1, by 0.0510 ± 0.0300 nats." in both
     assert describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats").startswith(
         "Missed most: layer 0, head 0, by 0.3"
     )
