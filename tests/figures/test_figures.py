@@ -25,7 +25,7 @@ from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
 from playground.figures.heads import describe_worth
 from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
-from playground.figures.parts import describe_removal
+from playground.figures.parts import describe_removal, describe_sublayers
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
 
@@ -204,12 +204,22 @@ def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
     sizes = "0.3720 ± 0.0923, 0.3685 ± 0.0861 and 0.3471 ± 0.0569 nats"
     assert describe_worth(values, margins, "nats", values > 0.1).startswith(f"Missed most: {names}{sizes}. 3 of 4")
     said = describe_removal(values, margins, values > 0.1, 0.13)
-    assert f"Worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
+    assert f"Of the heads, worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
     many = describe_worth(np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True))
     assert "most: head 0 of layer 0, from which this text cannot tell 15 others: 0.3000 ± 0.1000 nats." in many
     said = describe_removal(values, margins, values > 0.37, 0.13)
-    assert "Head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
+    assert "Of the heads, head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
     assert "this one window cannot tell" in describe_removal(values, margins + np.inf, values > 0, 0.13)
+
+
+def test_the_largest_part_is_named_where_it_is_no_head():
+    heads, sublayers, margins = np.array([[1.2936, 0.1]]), np.array([[1.66, 2.13]]), np.array([[0.1, 0.2]])
+    said = describe_sublayers(heads, sublayers, margins)
+    assert said == (
+        " Of all parts, the feed-forward layer of layer 0 has the largest number: without it +2.1300 nats (± 0.2000)."
+    )
+    assert describe_sublayers(heads, sublayers, margins + np.inf).endswith("+2.1300 nats.")
+    assert describe_sublayers(heads + 2, sublayers, margins) == describe_sublayers(heads, sublayers, margins + 3) == ""
 
 
 def test_close_rungs_do_not_write_over_each_other():
