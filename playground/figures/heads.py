@@ -106,16 +106,17 @@ def on_one_level(
     at = sorted(zip(*np.nonzero(first)), key=lambda at: -values[at])
     rows = {row: [each for each in at if each[0] == row] for row in dict.fromkeys(row for row, _ in at)}
     named = [
-        f"{kind}{'s' * (len(own) > 1)} {_and([str(column) for _, column in own])} of layer "
+        f"{kind}{'s' * (len(own) > 1)} {all_of([str(column) for _, column in own])} of layer "
         f"{row if layers is None else layers[row]}"
         for row, own in (rows if len(at) <= NAMED else {at[0][0]: at[:1]}).items()
     ]
     sizes = [f"{signed(values[each], 4)} ± {margins[each]:.4f}" for own in rows.values() for each in own]
     if len(at) <= NAMED:
-        return f"{_and(named)}, which this text cannot tell apart: {_and(sizes)}"
+        return f"{all_of(named)}, which this text cannot tell apart: {all_of(sizes)}"
     return f"{named[0]}, from which this text cannot tell {len(at) - 1} others: {sizes[0]}"
 
 
-def _and(words: Sequence[str]) -> str:
+def all_of(words: Sequence[str]) -> str:
+    """As in "1, 2 and 3"."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last
