@@ -333,6 +333,8 @@ def test_patterns_in_words():
     assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
     even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
     assert "evenly" in attention.describe_pattern(even, TOKENS)
+    uneven = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))
+    assert "Spreads its weight widely" in attention.describe_pattern(uneven, TOKENS[:4])
     assert "(2.6 of at most 2.6 bits)" in attention.describe_pattern(np.full((6, 6), 1 / 6), TOKENS)  # without a mask
     assert "its weight is 1" in attention.describe_pattern(np.ones((1, 1)), ["a"])
 
