@@ -73,7 +73,16 @@ def pattern_map(
 
 
 EVEN = 0.9
-"""Entropy of rows, as a share of the most possible, from which a head is said to spread its weight evenly."""
+"""Entropy of rows, as a share of the most possible, from which a head is said to spread its weight."""
+ALIKE = 0.95
+"""Share of the tokens that would have the same entropy if all were looked at alike, from which that is even."""
+
+
+def spread(evenness: float, alike: float) -> str:
+    """How a head spreads its weight, by those two shares; empty where it does not."""
+    if evenness < EVEN:
+        return ""
+    return "evenly" if alike >= ALIKE else "widely"
 
 
 def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
@@ -107,8 +116,8 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
     )
     if weight >= 0.4:
         return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
-    if evenness >= EVEN:
-        return f"Spreads its weight evenly ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    if spreads := spread(evenness, np.exp2(entropies - possible).mean()):
+        return f"Spreads its weight {spreads} ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
     return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 

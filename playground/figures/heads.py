@@ -56,7 +56,7 @@ def describe_head_map(values: np.ndarray, name: str) -> str:
 
 
 def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str, first: np.ndarray | None = None) -> str:
-    """The head that is missed most, and how many are missed beyond the interval where there is one.
+    """The head that is missed most, and how many are missed, or better missing, beyond the interval if there is one.
 
     Args:
         first: (L, H) that head, and those that the text cannot tell from it.
@@ -66,13 +66,29 @@ def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str, fi
     if margins is None:
         return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
     clear = int((values > margins).sum())
-    size = f"layer {layer}, head {head}, by {signed(values[layer, head], 4)} ± {margins[layer, head]:.4f} {unit}"
     if not clear:
-        return f"No head is missed by more than the interval; the largest difference is that of {size}."
-    many = f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval."
+        layer, head = np.unravel_index(int(np.abs(values).argmax()), values.shape)
+    size = f"layer {layer}, head {head}, by {signed(values[layer, head], 4)} ± {margins[layer, head]:.4f} {unit}"
+    better = better_without(values, margins, unit)
+    if not clear:
+        return f"No head is missed by more than the interval; the largest difference is that of {size}.{better}"
+    many = f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval.{better}"
     if first is not None and np.sum(first) > 1 and np.isfinite(margins).all():
         size = f"{on_one_level(values, margins, first)} {unit}"
     return f"Missed most: {size}. {many}"
+
+
+def better_without(values: np.ndarray, margins: np.ndarray, unit: str) -> str:
+    """A further sentence where the model predicts better without some heads (L, H), beyond the interval; else ""."""
+    clear = values < -margins
+    if not clear.any():
+        return ""
+    layer, head = np.unravel_index(int(np.where(clear, values, np.inf).argmin()), values.shape)
+    each, most = (", one at a time,", ", most") if clear.sum() > 1 else ("", "")
+    return (
+        f" Without {clear.sum()} of {values.size}{each} the model predicts better by more than the interval{most}: "
+        f"layer {layer}, head {head}, by {-values[layer, head]:.4f} ± {margins[layer, head]:.4f} {unit}."
+    )
 
 
 def on_one_level(
@@ -90,16 +106,17 @@ def on_one_level(
     at = sorted(zip(*np.nonzero(first)), key=lambda at: -values[at])
     rows = {row: [each for each in at if each[0] == row] for row in dict.fromkeys(row for row, _ in at)}
     named = [
-        f"{kind}{'s' * (len(own) > 1)} {_and([str(column) for _, column in own])} of layer "
+        f"{kind}{'s' * (len(own) > 1)} {all_of([str(column) for _, column in own])} of layer "
         f"{row if layers is None else layers[row]}"
         for row, own in (rows if len(at) <= NAMED else {at[0][0]: at[:1]}).items()
     ]
     sizes = [f"{signed(values[each], 4)} ± {margins[each]:.4f}" for own in rows.values() for each in own]
     if len(at) <= NAMED:
-        return f"{_and(named)}, which this text cannot tell apart: {_and(sizes)}"
+        return f"{all_of(named)}, which this text cannot tell apart: {all_of(sizes)}"
     return f"{named[0]}, from which this text cannot tell {len(at) - 1} others: {sizes[0]}"
 
 
-def _and(words: Sequence[str]) -> str:
+def all_of(words: Sequence[str]) -> str:
+    """As in "1, 2 and 3"."""
     *most, last = words
     return f"{', '.join(most)} and {last}" if most else last

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import palette
 from .attention import framed
-from .heads import on_one_level
+from .heads import better_without, on_one_level
 from .shapes import FIXED, Figure, cells, heatmap, layers_down, names, reach
 from .wire import numbers, signed
 
@@ -59,14 +59,29 @@ def describe_removal(heads: np.ndarray, margins: np.ndarray, first: np.ndarray, 
     heads, margins = np.asarray(heads, dtype=np.float64), np.asarray(margins, dtype=np.float64)
     layer, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
     words = f"The whole model loses {before:.4f} nats per token."
-    most = f"{words} Head {head} of layer {layer} is worth most: without it {signed(heads[layer, head], 4, plus=True)}"
+    size = signed(heads[layer, head], 4, plus=True)
+    most = f"{words} Of the heads, head {head} of layer {layer} is worth most: without it {size}"
     if not np.isfinite(margins).all():
         return f"{most} nats, here: this one window cannot tell what of it is luck."
     idle = int((np.abs(heads) <= margins).sum())
     make = "makes" if idle == 1 else "make"
     none = f"; {idle} of {heads.size} heads {make} no difference that this text could tell" if idle else ""
+    better = better_without(heads, margins, "nats")
     if not (heads > margins).any():
-        return f"{words} No head is worth anything that this text could tell."
+        return f"{words} No head is worth anything that this text could tell.{better}"
     if first.sum() > 1:
-        return f"{words} Worth most: {on_one_level(heads, margins, first)} nats{none}."
-    return f"{most} nats (± {margins[layer, head]:.4f}){none}."
+        return f"{words} Of the heads, worth most: {on_one_level(heads, margins, first)} nats{none}.{better}"
+    return f"{most} nats (± {margins[layer, head]:.4f}){none}.{better}"
+
+
+def describe_sublayers(heads: np.ndarray, sublayers: np.ndarray, margins: np.ndarray) -> str:
+    """The attention or feed-forward layer (L, 2) that has the largest number, where no head's (L, H) is larger."""
+    sublayers = np.asarray(sublayers, dtype=np.float64)
+    layer, which = (int(i) for i in np.unravel_index(int(sublayers.argmax()), sublayers.shape))
+    most, margin = sublayers[layer, which], margins[layer, which]
+    if round(most - np.max(heads), 4) <= 0 or (np.isfinite(margin) and most <= margin):
+        return ""
+    name = ("the whole attention", "the feed-forward layer")[which]
+    interval = f" (± {margin:.4f})" if np.isfinite(margin) else ""
+    size = f"{signed(most, 4, plus=True)} nats{interval}"
+    return f" Of all parts, {name} of layer {layer} has the largest number: without it {size}."

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
+from .heads import NAMED, all_of
 from .shapes import DASHES, FIXED, Figure, axis, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped, numbers
@@ -81,10 +82,15 @@ def describe_appearance(name: str, found: Any, last: int) -> str:
     if found is None:
         return f"No head ends with much of this habit ({name}) on this prompt."
     began = "before any training" if found.first == 0 else f"at step {found.first:,}"
+    named = [f"head {head} of layer {layer} ({score:.2f})" for layer, head, score in found.near]
+    if len(named) >= NAMED:
+        named = [f"{len(named)} others"]
+    level = f", too close there to tell from {all_of(named)}" if named else ""
+    who = "The first" if named else "It"
     return (
-        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) in the end: {found.final:.2f}, "
-        f"where it had {found.score_first:.2f} {began}. It stays above halfway from step {found.after:,} "
-        f"of {last:,} on ({found.score_after:.2f}; {found.score_before:.2f} at step {found.before:,})."
+        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) on this prompt in the end: "
+        f"{found.final:.2f}{level}. {who} had {found.score_first:.2f} {began} and stays above halfway from step "
+        f"{found.after:,} of {last:,} on ({found.score_after:.2f}; {found.score_before:.2f} at step {found.before:,})."
     )
 
 

@@ -49,6 +49,8 @@ class RemovalMap:
     """(L,) of each feed-forward layer."""
     heads_margin: torch.Tensor
     """(L, H) half the widths of the 95 % intervals of the costs of heads."""
+    sublayers_margin: torch.Tensor
+    """(L, 2) the same of each layer's whole attention and feed-forward layer."""
     heads_first: torch.Tensor
     """(L, H) the dearest head, and those that these windows cannot tell from it."""
     tokens: int
@@ -94,6 +96,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
         attention=table[:, H],
         feedforward=table[:, H + 1],
         heads_margin=margins[:, :H],
+        sublayers_margin=margins[:, H:],
         heads_first=dearest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
         tokens=int(counted.sum()),
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..figures.attention import EVEN
+from ..figures.attention import EVEN, spread
 from ..model import ModelConfig
 from .cost import Variants
 from .look import Look
@@ -143,8 +143,9 @@ def lies_on(scores: dict[str, float]) -> str:
     """Where a head's weight lies on a prompt as a whole, in a few plain words, from `HeadScores.of`."""
     if np.isnan(scores["previous"]):
         return "has one token only to look at"
-    if scores["evenness"] >= EVEN:
-        return "spreads its weight evenly"
+    entropy, evenness = scores["entropy"], scores["evenness"]
+    if spreads := spread(evenness, 2 ** (entropy - entropy / evenness) if evenness else 0.0):
+        return f"spreads its weight {spreads}"
     told = [name for name in HABITS if scores[name] >= 0.25]
     if not told:
         return "looks where none of the rules tried here says"
@@ -162,8 +163,11 @@ def row_lies_on(look: Look, layer: int, head: int, query: int) -> str:
     seen = query + 1 if look.config.causal else look.length
     if seen == 1:
         return "has one token only to look at"
-    if -np.sum(row[row > 0] * np.log(row[row > 0])) >= EVEN * np.log(seen):
-        return "spreads its weight evenly"
+    most = int(row.argmax())
+    entropy = -np.sum(row[row > 0] * np.log2(row[row > 0]))
+    if spreads := spread(entropy / np.log2(seen), 2**entropy / seen):
+        strongest = f", the most, {row[most]:.2f}, on {most} “{look.tokens[most]}”" if spreads == "widely" else ""
+        return f"spreads its weight {spreads}{strongest}"
     copies = _copies(np.array(look.ids))
     places = {
         "induction": np.flatnonzero(_followers(copies)[query]),
@@ -178,7 +182,6 @@ def row_lies_on(look: Look, layer: int, head: int, query: int) -> str:
         if share >= 0.25 and not told & {*places[name]} and len(named) < 2:  # one cell may go by several names
             named.append(f"{share:.2f} of its weight on {TITLES[name]}")
             told |= {*places[name]}
-    most = int(row.argmax())
     return f"puts {', '.join(named) or f'{row[most]:.2f} of its weight, the most, on {most} “{look.tokens[most]}”'}"
 
 

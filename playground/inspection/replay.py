@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
-from .heads import HABITS, head_scores
+from .heads import HABITS, head_scores, ranked
 from .look import Look, look
 
 
@@ -43,6 +43,10 @@ class Replay:
         return appearance(self.steps, self.scores[habit], least=least)
 
 
+NEAR = 0.05
+"""Difference of scores on one prompt's few tokens that tells no head from another."""
+
+
 @dataclass(frozen=True)
 class Appearance:
     """The moment at which a head took up a habit."""
@@ -60,6 +64,8 @@ class Appearance:
     first: int
     """The first kept step."""
     score_first: float
+    near: tuple[tuple[int, int, float], ...] = ()
+    """(layer, head, final score) of the other heads that end within `NEAR` of it, the highest first."""
 
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
@@ -120,4 +126,5 @@ def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25)
         final=float(line[-1]),
         first=int(steps[0]),
         score_first=float(line[0]),
+        near=tuple((*at, float(final[at])) for at in ranked(final)[1:] if final[at] >= line[-1] - NEAR),
     )

@@ -25,7 +25,7 @@ from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
 from playground.figures.heads import describe_worth
 from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
-from playground.figures.parts import describe_removal
+from playground.figures.parts import describe_removal, describe_sublayers
 from playground.figures.side_by_side import both_expect
 from playground.figures.wire import signed
 
@@ -183,8 +183,16 @@ def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
 
 
 def test_no_head_is_said_to_be_missed_where_none_is():
-    words = describe_worth(np.array([[-0.0028, -0.06]]), np.array([[0.01, 0.01]]), "nats per token")
-    assert words.startswith("No head is missed by more than the interval") and "by −0.0028 ± 0.0100 nats" in words
+    values, margins = np.array([[0.0069, -0.0510], [-0.0060, -0.0450]]), np.array([[0.0182, 0.06], [0.01, 0.0128]])
+    assert describe_worth(values, margins, "nats") == (
+        "No head is missed by more than the interval; the largest difference is that of layer 0, head 1, by "
+        "−0.0510 ± 0.0600 nats. Without 1 of 4 the model predicts better by more than the interval: layer 1, "
+        "head 1, by 0.0450 ± 0.0128 nats."
+    )
+    values[0, 0] = 0.3
+    both = describe_worth(values, margins / 2, "nats")
+    assert both.startswith("Missed most: layer 0, head 0") and "Without 3 of 4, one at a time, the model" in both
+    assert "interval, most: layer 0, head 1, by 0.0510 ± 0.0300 nats." in both
     assert describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats").startswith(
         "Missed most: layer 0, head 0, by 0.3"
     )
@@ -196,12 +204,22 @@ def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
     sizes = "0.3720 ± 0.0923, 0.3685 ± 0.0861 and 0.3471 ± 0.0569 nats"
     assert describe_worth(values, margins, "nats", values > 0.1).startswith(f"Missed most: {names}{sizes}. 3 of 4")
     said = describe_removal(values, margins, values > 0.1, 0.13)
-    assert f"Worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
+    assert f"Of the heads, worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
     many = describe_worth(np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True))
     assert "most: head 0 of layer 0, from which this text cannot tell 15 others: 0.3000 ± 0.1000 nats." in many
     said = describe_removal(values, margins, values > 0.37, 0.13)
-    assert "Head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
+    assert "Of the heads, head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
     assert "this one window cannot tell" in describe_removal(values, margins + np.inf, values > 0, 0.13)
+
+
+def test_the_largest_part_is_named_where_it_is_no_head():
+    heads, sublayers, margins = np.array([[1.2936, 0.1]]), np.array([[1.66, 2.13]]), np.array([[0.1, 0.2]])
+    said = describe_sublayers(heads, sublayers, margins)
+    assert said == (
+        " Of all parts, the feed-forward layer of layer 0 has the largest number: without it +2.1300 nats (± 0.2000)."
+    )
+    assert describe_sublayers(heads, sublayers, margins + np.inf).endswith("+2.1300 nats.")
+    assert describe_sublayers(heads + 2, sublayers, margins) == describe_sublayers(heads, sublayers, margins + 3) == ""
 
 
 def test_close_rungs_do_not_write_over_each_other():
@@ -319,6 +337,8 @@ def test_patterns_in_words():
     assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
     even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
     assert "evenly" in attention.describe_pattern(even, TOKENS)
+    uneven = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))
+    assert "Spreads its weight widely" in attention.describe_pattern(uneven, TOKENS[:4])
     assert "(2.6 of at most 2.6 bits)" in attention.describe_pattern(np.full((6, 6), 1 / 6), TOKENS)  # without a mask
     assert "its weight is 1" in attention.describe_pattern(np.ones((1, 1)), ["a"])
 

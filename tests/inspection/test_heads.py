@@ -84,7 +84,13 @@ def test_what_a_head_does_for_one_token_is_that_tokens_own_row():
     assert row_lies_on(seen, 0, 0, 1) == "puts 1.00 of its weight on the token before", "one cell, one name"
     assert "0.70 of its weight, the most, on 2 “x”" in row_lies_on(seen, 0, 0, 5)
     assert "one token" in row_lies_on(seen, 0, 0, 0)
+    rows[3, :4] = 0.13, 0.14, 0.36, 0.37
+    rows[2, :3] = 0.3, 0.35, 0.35
+    seen, _ = drawn({"spread": rows}, [5, 6, 7, 8, 6, 9])
+    assert row_lies_on(seen, 0, 0, 3) == "spreads its weight widely, the most, 0.37, on 3 “x”"
+    assert row_lies_on(seen, 0, 0, 2) == "spreads its weight evenly"
     rows[4, :3] = 0.5, 0.2, 0.3
+    rows[2:4] = one_hot([0, 0, 0, 0, 0, 0])[2:4]
     said = lies_on(head_scores(drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])[0]).of(0, 0))
     assert said == "puts 0.72 of its weight on the first token (mean over the tokens)"
 

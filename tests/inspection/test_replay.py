@@ -70,7 +70,14 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     found = appearance(steps, scores)
     assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
     said = describe_appearance("what followed last time", found, 40)
-    assert "0.80, where it had 0.40 before any training. It stays above halfway from step 40 of 40 on (0.80;" in said
+    assert "on this prompt in the end: 0.80. It had 0.40 before any training and stays above halfway from step" in said
+    scores[-1] = [[0.77, 0.74], [0.8, 0.79]]
+    level = describe_appearance("what followed last time", appearance(steps, scores), 40)
+    assert "Head 0 of layer 1 has most" in level
+    assert (
+        "0.80, too close there to tell from head 1 of layer 1 (0.79) and head 0 of layer 0 (0.77). The first had"
+        in level
+    )
     assert appearance(steps, scores * 0.1) is None  # too little
     assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
 

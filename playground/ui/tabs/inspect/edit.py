@@ -13,7 +13,7 @@ import torch
 
 from ....figures.attention import pattern_map
 from ....figures.candidates import next_tokens
-from ....figures.parts import describe_removal, removal_figure
+from ....figures.parts import describe_removal, describe_sublayers, removal_figure
 from ....figures.wire import percent, signed
 from ....inspection import Look
 from ....inspection.cost import Cost, RemovalMap, edit_cost, removed_part
@@ -188,9 +188,10 @@ def build(frame: Frame) -> None:
 
 def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
-    heads = found.heads.numpy()
-    figure = removal_figure(heads, found.attention.numpy(), found.feedforward.numpy())
+    heads, sublayers = found.heads.numpy(), torch.stack([found.attention, found.feedforward], dim=1).numpy()
+    figure = removal_figure(heads, *sublayers.T)
     words = describe_removal(heads, found.heads_margin.numpy(), found.heads_first.numpy(), found.before)
+    words += describe_sublayers(heads, sublayers, found.sublayers_margin.numpy())
     return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
 
 
