@@ -110,12 +110,12 @@ def describe_information(
     else:
         words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
         # the stream tells it where routers that were never trained on it do, far beyond luck
-        knows = max(layer["beyond"].nulls["random"].bits for layer in told)
+        knows, most = max((each["beyond"].nulls["random"].bits, layer) for layer, each in zip(layers, told))
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
         if knows > 4 * luck + 0.02:
             words += (
-                f" The stream they read does know (any router would tell {knows:.2f} bits beyond the token): attention "
-                "has gathered it, and the routers do not need to."
+                f" The stream they read does know (random routers tell {knows:.2f} bits beyond the token on average in "
+                f"layer {most}): attention has gathered it, and the routers do not need to."
             )
     if below:
         one = len(set(below)) == 1

@@ -287,6 +287,7 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
 
     said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
     assert "unclear" in said and "attention has gathered it" in said and "layer 5, and 0.250 for random routers" in said
+    assert "random routers tell 0.25 bits beyond the token on average in layer 5" in said and "any router" not in said
     assert "look away" not in said
     said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
     assert "In layer 3 the routers tell clearly less than random ones" in said
