@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import html
 import inspect
+import math
 import re
 from types import SimpleNamespace
 
@@ -306,6 +307,15 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         and "in layer 3" in said
         and "unclear" not in said
     )
+    assert "; left +0.300 ± 0.100" in said and "for all layers at once" in said
+    for left, words in (
+        (told(0.242, 0.25, 0.112), "; nothing clear is left (−0.008 ± 0.112)"),
+        (told(0.1, 0.25, 0.1), "; clearly less (−0.150 ± 0.100)"),
+        (told(0.3, 0.25, math.inf), "cannot be told from so short a text"),
+    ):
+        said = figures.describe_information((3,), layers(left), 0.1, 1.7)
+        assert words in said and "most is left" not in said
+        assert ("The ± is a 95 % interval" in said) == math.isfinite(left.margin)
     records = [{"step": 0, "beyond": [0.0]}, {"step": 9, "beyond": [0.3]}]
     for left, words in (
         (told(0.3, 0.25, 0.1), "cannot be told from random routers on the same stream (0.250)"),
