@@ -53,8 +53,10 @@ def _apart(entropy: Mapping[str, float], worst: str) -> bool:
 def describe_losses(loss: Mapping[str, float], noise: float) -> str:
     """The runs' losses, and why one seed makes no winner: two of them are asked the same and differ all the same."""
     found = ", ".join(f"“{name}” {value:.4f}" for name, value in loss.items())
-    spread = max(loss.values()) - min(loss.values())
+    spread = round(max(loss.values()), 4) - round(min(loss.values()), 4)
     words = f"Nats per token: {found}. One seed each, so no winner."
+    if not spread:
+        return f"{words} They are alike to four decimals."
     if spread <= 3 * noise:
         return f"{words} They differ by {spread:.4f}, hardly more than two runs that are asked the same ({noise:.4f})."
     return f"{words} They differ by {spread:.4f}; another seed could land elsewhere."

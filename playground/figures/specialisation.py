@@ -100,7 +100,7 @@ def describe_information(
         left = found[i]
         parts.append(
             f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.strongest].bits:.3f} for "
-            f"{NULL_NAMES[left.strongest]}; left {signed(left.left, 3, plus=True)} ± {left.margin:.3f}"
+            f"{NULL_NAMES[left.strongest]}; {_rest(left)}"
         )
         clear += [(layers[i], measure)] if left.is_clear else []
         below += [layer for layer, each in zip(layers, found) if each.left < -each.margin]
@@ -110,12 +110,12 @@ def describe_information(
     else:
         words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
         # the stream tells it where routers that were never trained on it do, far beyond luck
-        knows = max(layer["beyond"].nulls["random"].bits for layer in told)
+        knows, most = max((each["beyond"].nulls["random"].bits, layer) for layer, each in zip(layers, told))
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
         if knows > 4 * luck + 0.02:
             words += (
-                f" The stream they read does know (any router would tell {knows:.2f} bits beyond the token): attention "
-                "has gathered it, and the routers do not need to."
+                f" The stream they read does know (random routers tell {knows:.2f} bits beyond the token on average in "
+                f"layer {most}): attention has gathered it, and the routers do not need to."
             )
     if below:
         one = len(set(below)) == 1
@@ -123,10 +123,23 @@ def describe_information(
             f" In {'layer' if one else 'layers'} {_listed(sorted(set(below)))} the routers tell clearly less than "
             "random ones: they look away from the speaker."
         )
+    words += f" By measure, in the layer that does best – {'; '.join(parts)}."
+    if any("±" in part for part in parts):
+        words += " The ± is a 95 % interval for all layers at once, from the luck of the text and of untaught routers."
     return (
-        f"{words} Where most is left – {'; '.join(parts)}. The token alone gives away {token_bits:.2f} bits, and a "
-        f"perfect reader of the text would know {reader_bits:.2f}."
+        f"{words} The token alone gives away {token_bits:.2f} bits, and a perfect reader of the text would know "
+        f"{reader_bits:.2f}."
     )
+
+
+def _rest(left: Left) -> str:
+    """What is left above the strongest null, if anything is."""
+    if not np.isfinite(left.margin):
+        return "what is left cannot be told from so short a text"
+    size = f"{signed(left.left, 3, plus=True)} ± {left.margin:.3f}"
+    if left.is_clear:
+        return f"left {size}"
+    return f"clearly less ({size})" if left.left < -left.margin else f"nothing clear is left ({size})"
 
 
 def _listed(numbers: Sequence[int]) -> str:

@@ -20,7 +20,8 @@ POWER = 0.8416
 """Standard errors beyond the interval's end at which a difference is found four times in five."""
 MOST_SEEDS = 1000
 ON_ITS_WAY = 0.01
-"""Part of all it has learned that a model learns in the last fifth of its steps, from which it had not come to rest."""
+"""Part of all it has learned that a model learns from its last evaluation before the last fifth of its steps to its
+end, from which it had not come to rest."""
 
 
 @dataclass(frozen=True)
@@ -87,30 +88,35 @@ def _detectable(seeds: int) -> float:
     return student_t(seeds - 1) / math.sqrt(seeds)
 
 
-def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[float]], verdict: Verdict) -> str:
+def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict) -> str:
     """Whether both models had come to rest, in words; empty where they had, or nobody can tell.
 
-    A model that in the last fifth of its steps still falls by more than the two differ by, and by more than
-    `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of speed, and says
-    little of where the two would end.
+    A model that from its last evaluation before the last fifth of its steps still falls by more than the two differ by,
+    and by more than `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of
+    speed, and says little of where the two would end.
 
     Args:
-        steps, losses: of the evaluations of the dense model and of the mixture, in their order.
+        steps: of the evaluations of the dense model and of the mixture, in their order; the same with every seed.
+        losses: of the dense model and of the mixture, of every seed at those steps. Means over seeds are judged.
     """
-    fell, learned = [], []
-    for at, values in zip(steps, losses):
-        since = [value for step, value in zip(at, values) if step <= 0.8 * at[-1]] if at else []
-        if len(since) < 1 or len(values) < 3:
+    spans, fell, learned = [], [], []
+    for at, by_seed in zip(steps, losses):
+        before = [i for i, step in enumerate(at) if step <= 0.8 * at[-1]]
+        if not before or len(at) < 3:
             return ""
-        fell.append(since[-1] - values[-1])
+        values = np.mean(by_seed, axis=0)
+        spans.append(f"from step {at[before[-1]]:,} to step {at[-1]:,}")
+        fell.append(values[before[-1]] - values[-1])
         learned.append(values[0] - values[-1])
     if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= max(
         abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0
     ):
         return ""
+    seeds = len(losses[0])
     return (
-        f"Both were still learning: in the last fifth of {max(at[-1] for at in steps):,} steps the dense model fell by "
-        f"{fell[0]:.4f} and the mixture by {fell[1]:.4f} nats. This compares how fast they learn at first, not what "
+        f"Both were still learning: {spans[0]} the dense model fell by {fell[0]:.4f} and "
+        f"{'' if spans[0] == spans[1] else f'{spans[1]} '}the mixture by {fell[1]:.4f} nats"
+        f"{f' (means over {seeds} seeds)' if seeds > 1 else ''}. This compares how fast they learn at first, not what "
         "they come to."
     )
 

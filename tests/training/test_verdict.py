@@ -137,12 +137,22 @@ def test_a_comparison_of_models_that_still_fall_is_one_of_speed():
     steps = [10, 20, 30, 40, 50, 60, 70, 80]
     falling = [3.0 - 0.02 * step for step in steps]
     rested = [*falling[:3], *[falling[3]] * 5]
-    words = early([steps, steps], [falling, falling], verdict)
-    assert words.startswith("Both were still learning: in the last fifth of 80 steps the dense model fell by 0.4000")
-    assert early([steps, steps], [falling, rested], verdict) == early([steps, steps], [rested, rested], verdict) == ""
+    words = early([steps, steps], [[falling], [falling]], verdict)
+    assert "still learning: from step 60 to step 80 the dense model fell by 0.4000 and the mixture by 0.4000" in words
+    assert early([steps, steps], [[falling], [rested]], verdict) == ""
+    assert early([steps, steps], [[rested], [rested]], verdict) == ""
     nearly = [*falling[:6], falling[5], falling[5] - 0.005]  # still falls, and by more than they differ, but hardly
-    assert early([steps, steps], [nearly, nearly], Verdict(0.001, 0.001, 3, 0.001)) == ""
-    assert early([[], []], [[], []], verdict) == early([[80], [80]], [[1.0], [1.0]], verdict) == ""
+    assert early([steps, steps], [[nearly], [nearly]], Verdict(0.001, 0.001, 3, 0.001)) == ""
+    assert early([[], []], [[[]], [[]]], verdict) == early([[80], [80]], [[[1.0]], [[1.0]]], verdict) == ""
+
+
+def test_how_far_both_still_fell_is_a_mean_over_seeds_between_steps_that_were_evaluated():
+    dense, moe = [[3.0, 2.5, 2.4], [3.0, 2.6, 2.3]], [[3.0, 2.5, 2.3], [3.0, 2.5, 2.1]]
+    words = early([[0, 10, 20], [0, 10, 20]], [dense, moe], Verdict(-0.01, 0.02, 2, 0.005))
+    assert "from step 10 to step 20 the dense model fell by 0.2000 and the mixture by 0.3000 nats (means over" in words
+    words = early([[0, 20, 40], [0, 10, 20]], [dense[:1], moe[:1]], Verdict(-0.01, 0.02, 1))
+    assert "from step 20 to step 40 the dense model fell by 0.1000 and from step 10 to step 20 the mixture" in words
+    assert "means" not in words
 
 
 def test_equal_models_make_no_difference():

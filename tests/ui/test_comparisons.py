@@ -203,15 +203,18 @@ def test_a_short_comparison_says_that_it_measured_early_speed(finished):
     falling = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.5, 2.2, 2.0]}
     rested = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.0, 2.0, 2.0]}
 
-    def said(evaluations: dict) -> str:
-        history = History()
-        history.evaluations.update(evaluations)
-        sides = {side: dataclasses.replace(part, histories=(history,)) for side, part in view.sides.items()}
-        verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02)
+    def said(*evaluations: dict, seeds: int = 1) -> str:
+        histories = tuple(History() for _ in evaluations)
+        for history, given in zip(histories, evaluations):
+            history.evaluations.update(given)
+        sides = {side: dataclasses.replace(part, histories=histories) for side, part in view.sides.items()}
+        verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02, seeds=seeds)
         return pair_picture.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
 
-    assert "how fast they learn at first" in said(falling) and "last fifth of 40 steps" in said(falling)
+    assert "how fast they learn at first" in said(falling) and "from step 30 to step 40" in said(falling)
     assert "still learning" not in said(rested)
+    assert "the dense model fell by 0.1000" in said(falling, rested, seeds=2), "the mean of 0.2 and 0"
+    assert "the dense model fell by 0.2000" in said(falling, rested), "the second pair was not complete"
     under_way = dataclasses.replace(view, state="training")
     assert "still learning" not in pair_picture.verdict(under_way)
 

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import html
 import inspect
+import math
 import re
 from types import SimpleNamespace
 
@@ -24,7 +25,7 @@ from playground.inspection.routing import Station, routing_of
 from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
 from playground.service import balance
-from playground.service.balance import KINDS, balance_runs
+from playground.service.balance import KINDS, BalanceRun, balance_runs
 from playground.service.board import Board
 from playground.service.limits import LOCAL
 from playground.service.models import SHIPPED_FOLDER, Registry
@@ -269,11 +270,18 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf
     # a gradient of rounding size is all that the constant adds
     assert constant.losses == pytest.approx(none.losses, abs=1e-4)
     assert "of 3.00 bits" in unbalanced.summary(runs, config)
-    gap = abs(constant.losses[-1] - none.losses[-1])
-    assert f"differ by {gap:.4f}, which is rounding" in unbalanced.losses_so_far(runs)
     for bad in ((1.5, 100), (1, 0), (True, 60), (1, 10**6), (9, 60)):
         with pytest.raises(ValueError):
             balance.planned(*bad)
+
+
+def test_two_runs_that_are_alike_as_written_are_not_said_to_differ():
+    def said(*losses: float) -> str:
+        return unbalanced.losses_so_far({name: BalanceRun(losses=[loss]) for name, loss in zip(KINDS, losses)})
+
+    assert said(2.0, 2.10004, 2.09996).endswith("those two are alike to four decimals.")
+    assert said(2.0, 2.1, 2.1003).endswith("those two differ by 0.0003, which is rounding that grew.")
+    assert "They are alike to four decimals" in said(2.1, 2.1, 2.1) and "0.0000" not in said(2.1, 2.1, 2.1)
 
 
 def told(bits: float, random: float, margin: float) -> Left:
@@ -287,6 +295,7 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
 
     said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
     assert "unclear" in said and "attention has gathered it" in said and "layer 5, and 0.250 for random routers" in said
+    assert "random routers tell 0.25 bits beyond the token on average in layer 5" in said and "any router" not in said
     assert "look away" not in said
     said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
     assert "In layer 3 the routers tell clearly less than random ones" in said
@@ -298,6 +307,15 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         and "in layer 3" in said
         and "unclear" not in said
     )
+    assert "; left +0.300 ± 0.100" in said and "for all layers at once" in said
+    for left, words in (
+        (told(0.242, 0.25, 0.112), "; nothing clear is left (−0.008 ± 0.112)"),
+        (told(0.1, 0.25, 0.1), "; clearly less (−0.150 ± 0.100)"),
+        (told(0.3, 0.25, math.inf), "cannot be told from so short a text"),
+    ):
+        said = figures.describe_information((3,), layers(left), 0.1, 1.7)
+        assert words in said and "most is left" not in said
+        assert ("The ± is a 95 % interval" in said) == math.isfinite(left.margin)
     records = [{"step": 0, "beyond": [0.0]}, {"step": 9, "beyond": [0.3]}]
     for left, words in (
         (told(0.3, 0.25, 0.1), "cannot be told from random routers on the same stream (0.250)"),

@@ -94,11 +94,11 @@ def verdict(view: PairView | None) -> str:
 
 
 def _still_learning(view: PairView) -> str:
-    """Whether the last pair was stopped on its way, in words."""
-    curves = [view.sides[side].histories[-1].evaluations for side in SIDES if view.sides[side].histories]
-    if len(curves) < len(SIDES):
+    """Whether the pairs that were judged were stopped on their way, in words."""
+    judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
+    if not all(judged):
         return ""
-    return early([curve["step"] for curve in curves], [curve["val_loss"] for curve in curves], view.verdict)
+    return early([x[0]["step"] for x in judged], [[each["val_loss"] for each in x] for x in judged], view.verdict)
 
 
 def _beside_the_gap(view: PairView) -> str:

@@ -135,8 +135,10 @@ def losses_so_far(runs: dict[str, BalanceRun]) -> str:
     known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
     if len(known) < len(runs):
         return ""
-    _, none, constant = known.values()
+    _, none, constant = (round(loss, 4) for loss in known.values())  # as they are written
+    apart = abs(constant - none)
+    alike = f"differ by {apart:.4f}, which is rounding that grew" if apart else "are alike to four decimals"
     return (
-        f"{describe_losses(known, abs(constant - none))} Without a loss and with the constant, routers are asked the "
-        f"same: those two differ by {abs(constant - none):.4f}, which is rounding that grew."
+        f"{describe_losses(known, apart)} Without a loss and with the constant, routers are asked the same: those two "
+        f"{alike}."
     )
