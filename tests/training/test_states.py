@@ -205,7 +205,8 @@ def test_a_run_that_learns(brackets):
 
 def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets):
     wild = SHORT.replace(optimizer="adamw", learning_rate=1.0, gradient_clip=0.0, warmup_steps=0, schedule="constant")
-    state, history = state_after(brackets, wild.replace(steps=18, eval_every=3))
+    # nine steps: whether it has come back after eighteen is chance, another one with each processor's rounding
+    state, history = state_after(brackets, wild.replace(steps=9, eval_every=3))
     assert state.kind == DIVERGED and state.tone == "error" and "by heart" not in state.in_words
     assert history.val_loss > history.best[1]
 
