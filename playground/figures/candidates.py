@@ -66,7 +66,9 @@ def describe_next_tokens(
         moved = "up from" if probabilities[best] > before[best] else "down from"
         words += ", as before" if now == then else f", {moved} {then}"
         if first != best:
-            words += f"; before, “{labels[first]}” was ahead of it"
+            ahead = sum(p > before[best] for p in before) - 1
+            others = f" and {ahead} other{'s' * (ahead > 1)}" if ahead else ""
+            words += f"; before, “{labels[first]}”{others} {'were' if ahead else 'was'} ahead of it"
     return words + "."
 
 

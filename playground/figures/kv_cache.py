@@ -69,10 +69,9 @@ def describe_token_times(
         lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]
     part = max(1, len(with_cache) // 5)
     first, last = float(np.median(with_cache[:part])), float(np.median(with_cache[-part:]))
-    words = f"With the cache a token takes {last:.2f} ms at length {int(lengths[-1]):,}"
-    if len(with_cache) >= 10 and first > 0:
-        ratio = last / first
-        words += " and the time stays flat" if ratio < 1.25 else f", {ratio:.1f} times the time at the start"
+    words = f"With the cache a token took {last:.2f} ms at length {int(lengths[-1]):,}"
+    if len(with_cache) >= 10:
+        words += f" ({first:.2f} ms at length {int(lengths[0]):,})"
     if len(without_cache):
         other = float(np.median(without_cache[-max(1, len(without_cache) // 5) :]))
         if last > 0:

@@ -101,6 +101,17 @@ def test_another_model_is_another_one(copying):
     assert "could not" not in str(copying.frame.update(values))
 
 
+def test_beside_a_head_stands_another_one(copying):
+    """The view opened on a head beside itself, wherever that was the second of the first layer."""
+    look = copying.frame.look(VISITOR, copying.model_id, "abc")
+    chosen, beside = (copying.component(f"inspect-{which}-name") for which in ("head", "other"))
+    for head in range(look.config.n_heads):
+        updates = copying.frame.update(copying.at("abc", view="heads", place=(0, head, 1, 0)))
+        assert f"layer 0, head {head}" in updates[chosen] and f"layer 0, head {head}" not in updates[beside]
+    last = Place(look.config.n_layers - 1, look.config.n_heads - 1)
+    assert heads.next_head(last, look).owner == (0, 0) and heads.next_head(Place(0, 0), look).owner == (0, 1)
+
+
 def test_the_lens_has_a_word_in_every_cell_of_a_long_prompt_too(copying):
     look = copying.frame.look(VISITOR, copying.model_id, "abea abea\nhbfc hbfc\nccd ccd\nhbdd hb")
     assert look.length > 32

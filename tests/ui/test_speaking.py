@@ -97,6 +97,12 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "cannot be told" in unsure
     _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
     assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
+    assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
+    stories = replace(view_of(judged=[Judged(50, 0.2, right=0, of=16, left="")]), language="stories")
+    tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
+    assert "A story counts where none of its tokens, about 19" in speaking.skill_chart(
+        replace(stories, tokenizer=tokenizer)
+    )[1]
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
@@ -117,15 +123,15 @@ def test_how_many_were_written_how_is_said_beside_what_became_of_them():
 
 
 def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
-    assert "its beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
+    assert "the beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
     stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
     config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
     long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
     short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
     line = speaking.standing_line(short_sighted)
-    assert "A story is about 19" in line and "its beginning is out of sight" in line
+    assert "A story is about 19" in line and "the beginning is out of sight" in line
     whole = replace(short_sighted, config=config.replace(context_length=256))
-    assert "its beginning is out of sight" not in speaking.standing_line(whole)
+    assert "the beginning is out of sight" not in speaking.standing_line(whole)
 
 
 def test_the_tokens_of_a_wrong_word_are_found():

@@ -154,7 +154,8 @@
     for (const trace of traces) {
       const axis = (which) => (trace[which + "axis"] ?? which).replace(which, which + "axis");
       const name = (which, given, i) => placeName(figure.layout, axis(which), given, i);
-      const x = decode(trace.meta?.x ?? trace.x), y = decode(trace.y), more = trace.error_x?.array;
+      const x = decode(trace.meta?.x ?? trace.x), y = decode(trace.y), error = trace.error_x ?? trace.error_y;
+      const more = error && [decode(error.array), decode(error.arrayminus ?? error.array)]; // how far up, how far down
       if (trace.type === "heatmap") {
         for (const [title, numbers] of Object.entries(trace.meta?.saved ?? { [trace.name ?? ""]: trace.z })) {
           const z = grid(numbers);
@@ -162,9 +163,9 @@
           z.forEach((row, i) => rows.push([name("y", y, i), ...row]));
         }
       } else if (x || y) {
-        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x) ? ["±"] : [])]);
+        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x ?? t.error_y) ? ["+", "-"] : [])]);
         const length = (x ?? y).length, series = bare(trace.name ?? "");
-        for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? [more[i]] : [])]);
+        for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? more.map((side) => side[i]) : [])]);
       }
     }
     return rows;

@@ -41,10 +41,10 @@ def build(frame: Frame) -> None:
             head = LenientDropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
     with gr.Row(equal_height=False):
         with gr.Column(min_width=320, elem_classes="card"):
-            name = gr.HTML(padding=False)
+            name = gr.HTML(padding=False, elem_id="inspect-head-name")
             chart = Chart(height=420, save_name="head", clickable=True, elem_id="inspect-head-chart")
         with gr.Column(min_width=320, elem_classes="card"):
-            other_name = gr.HTML(padding=False)
+            other_name = gr.HTML(padding=False, elem_id="inspect-other-name")
             other = Chart(height=420, save_name="other-head", elem_id="inspect-other-chart")
     receipt.build(frame)
 
@@ -60,6 +60,8 @@ def build(frame: Frame) -> None:
         except ValueError as problem:
             return {**shown, other_name: theme.notice(sentence(str(problem)), "warning"), other: None}
         there = place.at(layer=whole(other_layer), head=whole(other_head)).within(compared)
+        if kind == SAME and there.owner == place.owner:
+            there = next_head(there, compared)
         config = compared.config
         return {
             **shown,
@@ -80,6 +82,13 @@ def another(page: Page, visitor: str | None, first: str | None, chosen: str | No
     """The model to compare with: the one that was chosen, unless that is the first one itself and there are others."""
     others = [model_id for _, model_id in page.registry.choices(visitor) if model_id != first]
     return others[0] if chosen == first and others else chosen
+
+
+def next_head(place: Place, look: Look) -> Place:
+    """The head after this one, in the next layer after a layer's last: no head is another one than itself."""
+    heads, layers = look.config.n_heads, look.config.n_layers
+    at = (place.layer * heads + place.head + 1) % (heads * layers)
+    return place.at(layer=at // heads, head=at % heads)
 
 
 def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:

@@ -25,7 +25,13 @@ def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dic
     """The figure of both curves and its sentence."""
     rungs = view.ladder.rungs() if view and view.ladder else []
     drawn = [
-        Curve(NAMES[side], side, _along(view.sides[side], history, x), history.evaluations["val_loss"], i == 0)
+        Curve(
+            f"{NAMES[side]}, seed no. {i + 1}" if i else NAMES[side],
+            side,
+            _along(view.sides[side], history, x),
+            history.evaluations["val_loss"],
+            i == 0,
+        )
         for side in SIDES
         for i, history in enumerate(view.sides[side].histories if view and view.sides else ())
         if history.evaluations["step"]

@@ -20,6 +20,8 @@ from ....training.skills import TEMPERATURE
 
 LINES = 8
 """Of a guesser's text, so many lines are shown; all of it is judged."""
+LONG = 30
+"""Tokens of a unit from which on a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
 """How the units are written that are judged along the run, unlike the samples."""
 NATS = (
@@ -85,7 +87,7 @@ def gap_words(gap: float, ladder: Ladder) -> str:
     if gap < -NOTHING_LEFT:
         return "too few validation tokens to judge by, or a leak"
     if gap < NOTHING_LEFT:
-        return "as good as windows of this length allow"
+        return "nearly as good as knowing every rule"
     return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
 
 
@@ -119,7 +121,11 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
     words = f"{what.capitalize()}, of {_how_many([share.of for share in shares])} that it wrote {AS_WRITTEN}. "
-    return figure, words + skill.describe_skill(steps, values, intervals)
+    words += skill.describe_skill(steps, values, intervals)
+    if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
+        unit = LANGUAGES[view.language].units[0]
+        words += f" A {unit} counts where none of its tokens, about {mean:.0f}, breaks a rule: rare slips spoil many."
+    return figure, words
 
 
 def _how_many(judged: Sequence[int]) -> str:
@@ -141,8 +147,8 @@ def _too_short(view: RunView) -> str:
     if mean <= context:
         return ""
     return (
-        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: at its end "
-        "its beginning is out of sight, which the floor, that sees no more, does not show."
+        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: when it writes "
+        "the end, the beginning is out of sight. The floor is that of a reader who knows the rules and sees no more."
     )
 
 
