@@ -110,6 +110,7 @@ class Corpus:
                 floor,
                 unit=self.unit,
                 characters_per_token=self._characters_per_token(),
+                occur=len({*self.train.unique().tolist(), *self.val.unique().tolist()} - {-1}),
                 write=self._written,
             )
         return self._cache[key]

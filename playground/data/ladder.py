@@ -66,7 +66,7 @@ class Ladder:
     """What the guesser of each rung wrote, by the rung's name."""
     at_best: dict[str, float] = field(default_factory=dict)
     """By the rung's name, what a guesser of its kind would lose with the smoothing that suits the judging text best:
-    only below that has a model shown that it knows more."""
+    only below that has a model shown that it knows more. That of uniform leaves out the tokens that never occur."""
     tokens: int = 0
     """That judge; 0 where that was not recorded."""
     chance: dict[str, float] = field(default_factory=dict)
@@ -87,19 +87,21 @@ class Ladder:
 
     def _knows(self, name: str) -> str:
         if name == "uniform":
-            return f"Knows which {self.unit}s there are, and guesses them all alike"
+            vocabulary, occur = round(math.exp(self.uniform)), round(math.exp(self._alike[1]))
+            few = f", though {occur:,} {self.unit}{'s occur' if occur > 1 else ' occurs'}" if occur < vocabulary else ""
+            return f"Guesses all {vocabulary:,} tokens of the vocabulary alike{few}"
         if name == "unigram":
             return f"Knows how often each {self.unit} comes, whatever stands before it"
         if name == "bigram":
             return f"Knows which {self.unit} comes how often after which"
         if name == "floor":
-            return "Knows the rules that wrote this text; what it loses is chance, and nobody can guess better"
+            return "Knows the rules that wrote this text; what it loses is chance, which nobody who sees no more can guess"
         return f"Knows what came how often after the last {self.order - 1} {self.unit}s"
 
     def choices(self, loss: float) -> str:
         """A loss in words: as unsure as one who has to choose among so many, or worse than any who is unsure."""
         if loss > self.uniform + NOTHING_LEFT:
-            return f"more surprised than one who finds all {math.exp(self.uniform):,.0f} {self.unit}s equally likely"
+            return f"more surprised than one who finds all {math.exp(self.uniform):,.0f} tokens equally likely"
         return f"as unsure as between {equally_likely(loss)} equally likely {self.unit}s"
 
     def size_in_words(self, loss: float) -> str:
@@ -135,6 +137,13 @@ class Ladder:
     def clearly(self, name: str) -> float:
         """Nats below a rung, or above it, from which that may be said."""
         return max(CLEARLY, self.chance.get(name, 0.0))
+
+    @property
+    def _alike(self) -> tuple[str, float]:
+        """What one does who knows nothing but what occurs, and loses; older records do not know what does."""
+        if (occurs := self.at_best.get("uniform")) is None:
+            return f"guessing all {math.exp(self.uniform):,.0f} tokens alike ({self.uniform:.4f})", self.uniform
+        return f"guessing all {math.exp(occurs):,.0f} {self.unit}s that occur alike ({occurs:.4f})", occurs
 
     def _by_so_few(self, name: str) -> str:
         """From what a loss near a rung cannot be told from it; empty where enough tokens judge."""
@@ -173,16 +182,21 @@ class Ladder:
         share = f"; of the nats between the bigram and the floor it has gained {100 * learned:.1f} %" if learned else ""
         return f"{words} It is {gap:.4f} nats above the floor{share}."
 
+    def _at_best(self, name: str) -> str:
+        """What such a guesser can do, where that lies below the rung by more than a model must."""
+        best = self.at_best.get(name, math.inf)
+        return f"; {best:.4f} if smoothed to suit this text best" if best < dict(self.rungs())[name] - CLEARLY else ""
+
     def passed_in_words(self, loss: float) -> str:
         """Which rungs a loss has passed, and what the model must know to do so."""
         passed, known = self.passed(loss), dict(self.rungs())
         if passed is None:
-            alike, few = f"guessing all {self.unit}s alike ({self.uniform:.4f})", self._by_so_few("uniform")
-            if few and loss <= self.uniform + self.clearly("uniform"):
+            (alike, nats), few = self._alike, self._by_so_few("uniform")
+            if nats == 0:
+                return f"There is but one {self.unit} in this text: nothing to guess."
+            if few and loss <= nats + self.clearly("uniform"):
                 return f"Whether it is better than {alike} {few}."
-            if loss > self.uniform:
-                return f"Worse than {alike}."
-            return f"Not clearly better yet than {alike}."
+            return f"{'Worse' if loss > nats else 'Not clearly better yet'} than {alike}."
         shows = {
             "uniform": f"so it knows that some {self.unit}s come more often",
             "unigram": "so it uses what stands before",
@@ -192,11 +206,14 @@ class Ladder:
         after = names[names.index(passed) + 1 :]
         not_yet = ""
         if after:
-            few, above = self._by_so_few(after[0]), loss > known[after[0]] + self.clearly(after[0])
-            rung = f"the {after[0]} ({known[after[0]]:.4f})"
-            not_yet = f", and is {'still above' if above else 'not clearly below'} {rung}"
+            name = after[0]
+            few, above, best = self._by_so_few(name), loss > known[name] + self.clearly(name), self._at_best(name)
+            rung = f"the {name} ({known[name]:.4f}{best})"
+            not_yet = f", and is {'above' if above else 'not clearly below'} {rung}"
             if few and not above:
                 not_yet = f"; whether it lies below {rung} {few}"
+            if min(known[name], self.at_best.get(name, math.inf)) <= self.clearly(name):
+                not_yet = f"; {rung} leaves too little to tell more"
         return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,11 +272,13 @@ def measure(
     *,
     unit: str = "token",
     characters_per_token: float = 1.0,
+    occur: int | None = None,
     write: Callable[[Guesser | None], str] = lambda guesser: "",
 ) -> Ladder:
     """The ladder of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    `write` makes a text of a guesser; None is the text's own generator.
+    `occur` is how many of the tokens are in the text at all. `write` makes a text of a guesser; None is the text's own
+    generator.
     """
     vocab_size = len(best.unigram)
     x, y = inputs.numpy(), targets.numpy()
@@ -272,6 +291,7 @@ def measure(
     if best.n > 2 and losses[longest] >= losses["bigram"]:
         del losses[longest], guessers[longest], surprise[longest]
     at_best = {name: guesser.at_best(x, y) for name, guesser in guessers.items() if name != "uniform"}
+    at_best["uniform"] = math.log(occur or vocab_size)
     texts = {name: write(guesser) for name, guesser in guessers.items()}
     if floor is not None:
         texts["floor"] = write(None)

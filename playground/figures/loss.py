@@ -157,7 +157,7 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
     elif beaten:
         where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
     elif known:
-        where += ", still above every line of the ladder"
+        where += ", above every line of the ladder"
     return f"{where}.{course and ' '}{course}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import playground
 from playground.data import IGNORE, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
@@ -101,7 +102,8 @@ def test_every_rung_has_a_sentence_and_a_text():
     assert len({rung.text for rung in rungs}) == 5 and all(len(rung.text) == 160 for rung in rungs)
     assert all("�" not in rung.text for rung in rungs)
     assert "41.0 equally likely characters" in rungs[0].sentence
-    assert "last 4 characters" in rungs[3].sentence and "nobody can guess better" in rungs[4].sentence
+    assert "Guesses all 41 tokens of the vocabulary alike, though 40 characters occur" in rungs[0].sentence
+    assert "last 4 characters" in rungs[3].sentence and "nobody who sees no more" in rungs[4].sentence
     sentences = corpus_from_sentences().ladder(16)
     assert all(rung.text for rung in sentences.speaking()) and sentences.unit == "word"
 
@@ -113,14 +115,41 @@ def test_the_ladder_speaks_plainly():
     assert "leaked into the training" in ladder.in_words(0.9)
     assert "next to nothing is left" in ladder.in_words(1.002)
     between = ladder.in_words(1.7)
-    assert "Passed the bigram (2.0000)" in between and "is still above the 4-gram (1.5000)" in between
+    assert "Passed the bigram (2.0000)" in between and "is above the 4-gram (1.5000)" in between
     for close in (1.505, 1.5, 1.495):
         assert "is not clearly below the 4-gram (1.5000)" in ladder.in_words(close)
     unknown = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
     assert "no known floor" in unknown.in_words(1.5) and "%" not in unknown.in_words(1.5)
-    assert "Passed the unigram" in unknown.in_words(2.5) and "is still above the bigram" in unknown.in_words(2.5)
+    assert "Passed the unigram" in unknown.in_words(2.5) and "is above the bigram" in unknown.in_words(2.5)
     assert "Worse than guessing" in unknown.in_words(5.0)
     assert "not a number" in unknown.in_words(float("nan"))
+
+
+def test_who_only_knows_what_occurs_has_passed_nothing():
+    """“so it knows that some characters come more often” was said of ten digits that come alike: an eleventh token, for
+    what is unknown, never comes."""
+    digits = torch.randperm(20_000, generator=torch.Generator().manual_seed(0)) % 10
+    ladder = corpus_from_text("".join(map(str, digits.tolist()))).ladder(32)
+    assert ladder.uniform == pytest.approx(math.log(11)) and ladder.at_best["uniform"] == pytest.approx(math.log(10))
+    said = ladder.in_words(2.3143)
+    assert ladder.passed(2.3143) is None and "guessing all 10 characters that occur alike (2.3026)" in said
+    assert ladder.passed(2.1) == "bigram"
+    older = Ladder(uniform=ladder.uniform, unigram=2.29, bigram=2.28, unit="character")
+    assert "Worse than guessing all 11 tokens alike (2.3979)" in older.in_words(2.5)
+    assert "all 11 tokens of the vocabulary alike: as" in older.speaking()[0].sentence
+    alone = corpus_from_text("a" * 3000).ladder(32)
+    assert alone.in_words(0.0004).startswith("There is but one character in this text: nothing to guess.")
+    assert "though 1 character occurs" in alone.speaking()[0].sentence
+
+
+def test_a_rung_that_could_lie_lower_says_how_low_and_one_near_nothing_tells_no_more():
+    """“below the unigram (5.53) cannot be told (± 0.24)” was said 0.27 below it: a better smoothed one reached 5.26."""
+    rungs = dict(uniform=6.0, unigram=5.53, bigram=5.2, tokens=119, chance={"unigram": 0.24, "uniform": 0.1}, unit="word")
+    near = Ladder(**rungs, at_best={"unigram": 5.3}).in_words(5.26)
+    assert "the unigram (5.5300; 5.3000 if smoothed to suit this text best) cannot be told from the 119 words" in near
+    assert "smoothed" not in Ladder(**rungs, at_best={"unigram": 5.525}).in_words(5.4)
+    little = Ladder(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09}).in_words(0.0036)
+    assert "; the unigram (0.0300) leaves too little to tell more." in little
 
 
 def test_few_tokens_tell_little_and_how_little_is_computed():
@@ -128,7 +157,7 @@ def test_few_tokens_tell_little_and_how_little_is_computed():
     few, many = (corpus_from_text((TEXT + "then it stood apart in the rain. ")[-n:]).ladder(16) for n in (300, 1800))
     assert few.tokens == 29 and many.tokens == 179 and few.clearly("uniform") > 2 * many.clearly("uniform")
     for loss in (few.uniform + 0.05, few.uniform - 0.2):
-        said = f"guessing all characters alike ({few.uniform:.4f}) cannot be told from the 29 characters that judge (±"
+        said = f"guessing all 14 characters that occur alike ({math.log(14):.4f}) cannot be told from the 29 characters"
         assert few.passed(loss) is None and said in few.in_words(loss)
     assert "Worse than" in few.in_words(few.uniform + 2)
     words = corpus_from_sentences().ladder(16)
@@ -185,7 +214,7 @@ def test_a_loss_is_told_in_choices_and_in_bits():
     )  # unknown ones cost no letters
     assert Ladder(4.0, 3.0, 2.0, unit="character").size_in_words(math.log(2)).endswith("; 1.00 bits per character.")
     # nobody is as unsure as between more than there are: who loses more is sure of what is wrong
-    assert ladder.choices(26.0) == "more surprised than one who finds all 55 words equally likely"
+    assert ladder.choices(26.0) == "more surprised than one who finds all 55 tokens equally likely"
     words, letters = (
         corpus_from_language("stories", n_characters=40_000, n_validation=8_000, unit=u) for u in ("word", "char")
     )

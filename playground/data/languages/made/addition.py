@@ -42,7 +42,7 @@ def _shown(word: str) -> str:
 LANGUAGE = Language(
     name="addition",
     title="Addition",
-    note="Sums of two numbers below 100: everything before = is chance, everything after it is certain.",
+    note="Sums of two numbers below 100: the digits before = are chance, what comes after it is certain.",
     prompt="12+34=",
     build=lambda: Graph("sum", choices),
     units=("sum", "sums"),

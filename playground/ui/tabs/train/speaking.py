@@ -38,7 +38,7 @@ def panel(view: RunView | None) -> str:
         return ""
     ladder = view.ladder
     rungs = "".join(_rung(view, rung) for rung in ladder.speaking())
-    example = f"{ladder.uniform:.2f} of all {math.exp(ladder.uniform):,.0f} that there are"
+    example = f"{ladder.uniform:.2f} of the vocabulary's {math.exp(ladder.uniform):,.0f}"
     explained = NATS.format(unit=ladder.unit, example=example)
     return (
         f'<div class="rungs" role="group" aria-label="The rungs of the ladder"><p class="quiet-line">'
