@@ -325,7 +325,7 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     assert spec.training.eval_every == form.values_of(spec, LOCAL)["eval_every"] == 4  # a link repeats them
     mine = filled(source=texts.OWN_TEXT) | own | chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = settings.suit(mine)
-    assert "stops sooner if validation rises" in after["outlook"]
+    assert "stops sooner where validation rises for 5 evaluations" in after["outlook"]
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]
     deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
     assert settings.suit(mine | {"base": "medium", "n_layers": deep})["base"] == "medium"  # turned by hand

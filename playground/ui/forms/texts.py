@@ -27,7 +27,7 @@ SOURCES = {
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
     SENTENCES: "Twenty short sentences in words. Sixteen are learned, by heart before long; four judge.",
-    OWN_TEXT: "A page is enough to see something, 100,000 characters make it good; ordinary text has no known floor.",
+    OWN_TEXT: "With a page it learns a little, with 100,000 characters much more; ordinary text has no known floor.",
 }
 PROMPTS = {
     **{name: language.prompt for name, language in LANGUAGES.items()},

@@ -210,7 +210,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         words += f" Size and steps were chosen for about {own.tokens:,} tokens of text."
         if training.patience:
             stops = training.steps // training.eval_every > training.patience  # else there are too few evaluations
-            words += f" It {'stops sooner if validation rises, and ' if stops else ''}keeps its best weights."
+            sooner = f"stops sooner where validation rises for {training.patience} evaluations, and " if stops else ""
+            words += f" It {sooner}keeps its best weights."
     if seconds > limits.seconds:
         words += f" A run may take {theme.duration(limits.seconds)}; it will end there and keep what it has learned."
     return quiet(words)
