@@ -16,6 +16,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
+from playground.service.run_job import settings_of
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import RECIPES, History, Stepped, TrainConfig
@@ -24,11 +25,14 @@ from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, contents_of
+from playground.ui.forms.fields import FOLLOWS
 from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
+from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import Settings, outlook_text
 
+STORIES = Source("stories")
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
 
@@ -177,6 +181,16 @@ def test_the_runs_table_shows_only_settings_that_differ():
     assert table.index("Run 2 (shown)") < table.index("Run 1")
     assert table.index(">Layers<") < table.index(">validation loss<"), "what differs first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
+
+
+def test_a_setting_that_follows_from_others_is_said_as_its_control_says_it():
+    title = form.BY_NAME["init_std"].shown(FOLLOWS)
+    one, other = (
+        RunView(id=str(n), name="Run", state="finished", settings=settings_of(form.run_spec(values, STORIES, LOCAL)))
+        for n, values in enumerate((filled(), filled(init_std=0.02, n_kv_heads=2, d_ff=100)))
+    )
+    for shown in (runs_table([one, other], "0"), report_html(one)):
+        assert all(f">{said}</td>" in shown for said in (title, "as many as heads", "from the width"))
 
 
 def test_the_runs_table_has_five_columns_until_more_are_asked_for():

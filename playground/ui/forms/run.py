@@ -104,7 +104,7 @@ GROUPS = {
     "learning": "Learning",
 }
 _MODEL_NAMES = tuple(f.name for f in FIELDS if f.name in ModelConfig.__dataclass_fields__ and f.name != "vocab_size")
-_MAY_FOLLOW = ("n_kv_heads", "d_ff", "init_std")
+_MAY_FOLLOW = {"n_kv_heads": "as many as heads", "d_ff": "from the width", "init_std": "1/√inputs"}
 _TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass_fields__)
 
 FIRST_SIZE = "small"
@@ -132,7 +132,7 @@ def setting_name(name: str) -> str:
 def setting_shown(name: str, value: Any) -> str:
     """A setting's value as the page writes it."""
     if value is None:
-        return "–"
+        return _MAY_FOLLOW.get(name, "–")
     if name in BY_NAME and BY_NAME[name].choices:
         return BY_NAME[name].shown(value)
     return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
