@@ -308,7 +308,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
         own = texts.own_of(text, tokenizer)
         suits = form.suited(None, own)
         values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, own)
-        named = values | {"source": texts.OWN_TEXT, "suited": form.written(own)}
+        named = values | {"source": texts.OWN_TEXT, "tokenizer": tokenizer, "suited": form.written(own)}
         spec = form.run_spec(named, Source("text", text=text), PUBLIC)
         PUBLIC.check_training(spec.model, spec.training)
         corpus = corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size)
@@ -347,7 +347,37 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     # read otherwise, it is another length, and nothing else was set by hand
     words = settings.suit(filled(source=texts.OWN_TEXT) | own | chosen | {"tokenizer": "word"})
     assert words["suited"] == "600 word 7 tiny" and words["steps"] < chosen["steps"]
-    assert "All settings are those of Tiny" in words["changes"] and "About" not in words["outlook"]
+    assert "Changed from Tiny for a text this long" in words["changes"] and "About" not in words["outlook"]
+    assert "characters → words" in words["changes"] and words["changes"].count("<li>") == 1
+
+
+def test_pieces_are_a_setting_of_an_own_text_too():
+    """They are named, a reset takes them back and counts the text again, and a size chosen by hand outlives them."""
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes", "own", "source_note")
+    c = {name: name for name in (*form.BY_NAME, *texts.OWN, *others)}
+    settings = Settings(LOCAL, c, Pace())
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": LIGHTHOUSE[:8000], "source": texts.OWN_TEXT}
+    start = filled(source=texts.OWN_TEXT) | own | {"suited": ""}
+    start |= settings.suit(start)
+    tiny = start | settings.choose_size(start | {"size": "tiny"})
+    read = tiny | {"tokenizer": "bpe"}
+    read |= settings.suit(read)
+    assert (read["base"], read["size"], read["tokenizer"]) == ("tiny", "tiny", "bpe") and read["steps"] < tiny["steps"]
+    assert "Changed from Tiny for a text this long" in read["changes"] and "Steps were chosen for" in read["outlook"]
+    assert read["changes"].count("<li>") == 1 and "characters → byte pairs" in read["changes"]
+    assert "<em>about 1.5× the parameters</em>" in read["changes"], "what other pieces there are was not counted"
+    for reset in (settings.reset, settings._resetter("text")):
+        again = read | reset(read)
+        assert again == tiny and "All settings are those of Tiny" in again["changes"]
+    medium = read | settings.choose_size(read | {"size": "medium"})
+    assert (medium["tokenizer"], medium["base"]) == ("bpe", "medium")
+    # back from a language, which is not read so, the text is counted again
+    copy = read | settings.choose_source(read | {"source": "copy"}) | {"tokenizer": "char", "source": "copy"}
+    back = copy | settings.choose_source(copy | {"source": texts.OWN_TEXT})
+    assert {name: back[name] for name in ("suited", "steps", "base")} == {n: tiny[n] for n in ("suited", "steps", "base")}
+    # a size that followed from the text follows it on
+    auto = start | {"tokenizer": "bpe"}
+    assert start["base"] == "tiny" and settings.suit(auto)["base"] == "small"
 
 
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():
