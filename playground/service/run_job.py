@@ -31,7 +31,7 @@ from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, predict
 from .views import RunView, sample_temperature
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,7 @@ class RunJob(Job):
         self.checkpoint: Checkpoint | None = None
         self.used: int | None = None
         """The step whose weights are the model, where that is not the last."""
+        self._of_used: torch.Tensor | None = None  # what these predict after the prompt
 
     @property
     def spec(self) -> RunSpec:
@@ -115,6 +116,7 @@ class RunJob(Job):
         """A consistent copy of what is known."""
         with self._lock:
             prepared = self._prepared
+            used = None if self.active else self.used  # a run that goes on has left those weights behind
             return RunView(
                 **self.seen_as(),
                 history=self._history.copied(),
@@ -130,14 +132,14 @@ class RunJob(Job):
                 language=(prepared.language or "") if prepared else "",
                 learned_text=self._learned,
                 before=self._before,
-                now=self._now,
+                now=self._now if used is None else self._of_used,
                 settings=self.settings,
                 notices=tuple(self._notices),
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
-                used=self.used,
+                used=used,
                 kept=self._better_step,
             )
 
@@ -277,8 +279,10 @@ class RunJob(Job):
         if best is None:
             raise ValueError("No better weights than the last are kept of this run.")
         checkpoint = self.checkpoint.at("best")
+        asked = list(self._prepared.asked)
+        now = predict(checkpoint.model, asked) if asked else None
         with self._lock:
-            self.checkpoint, self.used = checkpoint, best[0]
+            self.checkpoint, self.used, self._of_used = checkpoint, best[0], now
             self._version += 1
         self._remember_text(checkpoint.model)
         registry.add(self.visitor, checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))

@@ -101,10 +101,13 @@ class Prepared:
     language: str | None
     unknown: tuple[str, ...]
     """Parts of the prompt that the tokenizer does not know."""
+    asked: tuple[int, ...] = ()
+    """The tokens after which predictions are made: the prompt's, or the first that judges."""
 
     @classmethod
     def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:
         """What is known of a corpus and the model that is to learn it."""
+        asked = corpus.tokenizer.encode(prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
         return cls(
             config=config,
             tokenizer=corpus.tokenizer,
@@ -114,6 +117,7 @@ class Prepared:
             val_tokens=len(corpus.val),
             language=corpus.language.name if corpus.language else None,
             unknown=tuple(corpus.tokenizer.unknown_parts(prompt))[:8],
+            asked=tuple(asked),
         )
 
 
@@ -166,10 +170,10 @@ def run_training(
     limits.check_training(config, spec.training)
     corpus.check_context(config.context_length)
     model = Transformer(config, seed=spec.training.seed)
-    yield Prepared.of(corpus, config, spec.prompt)
+    yield (prepared := Prepared.of(corpus, config, spec.prompt))
     if should_stop():
         return
-    prompt = corpus.tokenizer.encode(spec.prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
+    prompt = list(prepared.asked)
     if not resume:
         yield Predicted(0, predict(model, prompt))
     ladder = Background(lambda: laddered(corpus, config.context_length, spec.training))

@@ -13,13 +13,14 @@ from playground.data.ladder import equally_likely
 from playground.model import PRESETS
 from playground.service.board import Board
 from playground.service.models import Registry
-from playground.service.runs import RunSpec, Source
+from playground.service.runs import RunSpec, Source, predict
 from playground.storage import load, save
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
 from playground.ui.tabs.train import speaking, watch
+from playground.ui.tabs.train.report import report_html
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
@@ -80,6 +81,15 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert f"At step {step}: " in (standing := speaking.standing_line(view))
     assert equally_likely(lowest) in standing and equally_likely(whole.history.val_loss) not in standing
     assert f"Validation loss {whole.history.val_loss:.4f} at step 120" in watch.curve(view)[1]
+    first = corpus_from_text(TEXT, used.tokenizer).val[:1].tolist()
+    assert torch.equal(view.now, predict(used.model, first)) and not torch.allclose(view.now, whole.now)
+    assert f"at step {step}" in str(watch.predictions(view)[0])
+    report = report_html(view)
+    assert f"<td>this model, that of step {step}</td><td>{lowest:.4f}</td>" in report
+    assert f"<td>the last step, 120</td><td>{whole.history.val_loss:.4f}</td>" in report
+    job._state = "training"
+    assert job.view().used is None and torch.equal(job.view().now, whole.now), "what goes on is the run"
+    job._state = "finished"
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
     again = load(save(tmp_path / "folder", used.model, used.tokenizer, used.history, about=used.about))

@@ -6,9 +6,11 @@ import dataclasses
 import json
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
+import playground
 from playground.service.balance import BalanceJob
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
@@ -154,6 +156,25 @@ def test_a_second_tab_says_what_the_first_did(served):
     assert one.press("delete", sure="sure") == 200 and board.of(EMIL) == []
     two.tick()
     assert "The best one" not in two.status() and two.model == "shipped-stories"
+
+
+def test_both_tabs_predict_with_the_weights_that_are_used(served):
+    board, address = served
+    one, two = Visit(address, "flora-" + "f" * 20, "one"), Visit(address, "flora-" + "f" * 20, "two")
+    page_of_text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
+    shape = {"Width (d_model)": 64, "Layers": 2, "Context": 32}
+    one.train(text=page_of_text, Steps=120, **shape, **{"Steps between evaluations": 5})
+    one.until_over(board)
+    (job,) = board.of(one.visitor)
+    two.model = job.id
+    two.press("model", "change")
+    step, before = job.view().kept, [page.stands["predictions"]["summary"] for page in (one, two)]
+    assert before[0] == before[1] and one.press("use-best") == 200
+    two.tick()
+    for page in (one, two):
+        shown = page.stands["predictions"]
+        assert f"at step {step}" in str(shown["figure"]) and shown["summary"] != before[0]
+        assert f"step {step}" in shown["about"]["line"]
 
 
 def test_two_visitors_and_one_place(served):

@@ -16,6 +16,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
+from playground.service.run_job import settings_of
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import RECIPES, History, Stepped, TrainConfig
@@ -24,11 +25,14 @@ from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, contents_of
+from playground.ui.forms.fields import FOLLOWS
 from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
+from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import Settings, outlook_text
 
+STORIES = Source("stories")
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
 
@@ -179,6 +183,16 @@ def test_the_runs_table_shows_only_settings_that_differ():
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
 
 
+def test_a_setting_that_follows_from_others_is_said_as_its_control_says_it():
+    title = form.BY_NAME["init_std"].shown(FOLLOWS)
+    one, other = (
+        RunView(id=str(n), name="Run", state="finished", settings=settings_of(form.run_spec(values, STORIES, LOCAL)))
+        for n, values in enumerate((filled(), filled(init_std=0.02, n_kv_heads=2, d_ff=100)))
+    )
+    for shown in (runs_table([one, other], "0"), report_html(one)):
+        assert all(f">{said}</td>" in shown for said in (title, "as many as heads", "from the width"))
+
+
 def test_the_runs_table_has_five_columns_until_more_are_asked_for():
     names = ["text", "n_layers", "d_model", "n_heads", "positions", "steps", "seed"]
     runs = [
@@ -294,7 +308,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
         own = texts.own_of(text, tokenizer)
         suits = form.suited(None, own)
         values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, own)
-        named = values | {"source": texts.OWN_TEXT, "suited": form.written(own)}
+        named = values | {"source": texts.OWN_TEXT, "tokenizer": tokenizer, "suited": form.written(own)}
         spec = form.run_spec(named, Source("text", text=text), PUBLIC)
         PUBLIC.check_training(spec.model, spec.training)
         corpus = corpus_from_text(text, tokenizer, vocab_size=spec.vocab_size)
@@ -333,7 +347,37 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     # read otherwise, it is another length, and nothing else was set by hand
     words = settings.suit(filled(source=texts.OWN_TEXT) | own | chosen | {"tokenizer": "word"})
     assert words["suited"] == "600 word 7 tiny" and words["steps"] < chosen["steps"]
-    assert "All settings are those of Tiny" in words["changes"] and "About" not in words["outlook"]
+    assert "Changed from Tiny for a text this long" in words["changes"] and "About" not in words["outlook"]
+    assert "characters → words" in words["changes"] and words["changes"].count("<li>") == 1
+
+
+def test_pieces_are_a_setting_of_an_own_text_too():
+    """They are named, a reset takes them back and counts the text again, and a size chosen by hand outlives them."""
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes", "own", "source_note")
+    c = {name: name for name in (*form.BY_NAME, *texts.OWN, *others)}
+    settings = Settings(LOCAL, c, Pace())
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": LIGHTHOUSE[:8000], "source": texts.OWN_TEXT}
+    start = filled(source=texts.OWN_TEXT) | own | {"suited": ""}
+    start |= settings.suit(start)
+    tiny = start | settings.choose_size(start | {"size": "tiny"})
+    read = tiny | {"tokenizer": "bpe"}
+    read |= settings.suit(read)
+    assert (read["base"], read["size"], read["tokenizer"]) == ("tiny", "tiny", "bpe") and read["steps"] < tiny["steps"]
+    assert "Changed from Tiny for a text this long" in read["changes"] and "Steps were chosen for" in read["outlook"]
+    assert read["changes"].count("<li>") == 1 and "characters → byte pairs" in read["changes"]
+    assert "<em>about 1.5× the parameters</em>" in read["changes"], "what other pieces there are was not counted"
+    for reset in (settings.reset, settings._resetter("text")):
+        again = read | reset(read)
+        assert again == tiny and "All settings are those of Tiny" in again["changes"]
+    medium = read | settings.choose_size(read | {"size": "medium"})
+    assert (medium["tokenizer"], medium["base"]) == ("bpe", "medium")
+    # back from a language, which is not read so, the text is counted again
+    copy = read | settings.choose_source(read | {"source": "copy"}) | {"tokenizer": "char", "source": "copy"}
+    back = copy | settings.choose_source(copy | {"source": texts.OWN_TEXT})
+    assert all(back[name] == tiny[name] for name in ("suited", "steps", "base"))
+    # a size that followed from the text follows it on
+    auto = start | {"tokenizer": "bpe"}
+    assert start["base"] == "tiny" and settings.suit(auto)["base"] == "small"
 
 
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():

@@ -104,10 +104,12 @@ GROUPS = {
     "learning": "Learning",
 }
 _MODEL_NAMES = tuple(f.name for f in FIELDS if f.name in ModelConfig.__dataclass_fields__ and f.name != "vocab_size")
-_MAY_FOLLOW = ("n_kv_heads", "d_ff", "init_std")
+_MAY_FOLLOW = {"n_kv_heads": "as many as heads", "d_ff": "from the width", "init_std": "1/√inputs"}
 _TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass_fields__)
 
 FIRST_SIZE = "small"
+BY_HAND = "chosen"
+"""Stands for the best size where the visitor has chosen one, which stays whatever the text."""
 SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
 SYSTEMS = ("s1", "s2", "s3", "s4", "s5", "gpt2-small", "nanogpt-cpu")
 _TWIN = {"n_layers": 4, "d_model": 128, "n_heads": 4, "context_length": 64, "d_ff": None}
@@ -132,7 +134,7 @@ def setting_name(name: str) -> str:
 def setting_shown(name: str, value: Any) -> str:
     """A setting's value as the page writes it."""
     if value is None:
-        return "–"
+        return _MAY_FOLLOW.get(name, "–")
     if name in BY_NAME and BY_NAME[name].choices:
         return BY_NAME[name].shown(value)
     return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
@@ -196,7 +198,7 @@ def base_values(base: Any, source: str, limits: Limits, own: Own = UNKNOWN) -> d
         suits = suited(base if base in SIZES else "small", own)
         values = size_values(suits.size, source) | {name: getattr(suits.training, name) for name in _TRAIN_NAMES}
         sampled = max(suits.training.steps // SAMPLES, 1)
-        return values | {"context_length": suits.context_length, "sample_every": sampled, "tokenizer": own.tokenizer}
+        return values | {"context_length": suits.context_length, "sample_every": sampled}
     if base in SYSTEMS:
         return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
     return size_values(base if base in SIZES else "small", source)
@@ -285,9 +287,10 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
     return values | {"base": base, "size": size_of(values), "suited": written(own)}
 
 
-def written(own: Own) -> str:
-    """What the form remembers of the text that its settings were chosen for last: it, and the size that was best."""
-    return f"{own.tokens} {own.tokenizer} {own.vocabulary} {best_size(own)}"
+def written(own: Own, size: str = "") -> str:
+    """What the form remembers of the text that its settings were chosen for last: it, and the size that was best, or
+    BY_HAND."""
+    return f"{own.tokens} {own.tokenizer} {own.vocabulary} {size or best_size(own)}"
 
 
 def remembered(values: Mapping[str, Any]) -> tuple[Own, str]:
@@ -326,7 +329,10 @@ def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[tuple[st
 
 def _effect(field: Field, values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     """What this one change does to the base's size and speed."""
-    now, was = values[field.name], base[field.name]
+    now, was, own = values[field.name], base[field.name], base.get("source") == OWN_TEXT
+    if own:  # of which one kind of pieces was counted
+        base = {**base, "suited": values.get("suited")}
+        base["tokenizer"] = base["tokenizer"] if field.name == "tokenizer" else values["tokenizer"]
     if field.name in ("steps", "batch_size"):
         if not is_number(now) or now <= 0:
             return ""
@@ -339,6 +345,8 @@ def _effect(field: Field, values: Mapping[str, Any], base: Mapping[str, Any]) ->
         before, after = model_config(base), model_config({**base, field.name: now})
     except ValueError as problem:
         return f"not possible: {problem}"
+    if own and field.name == "tokenizer":
+        return f"about {times(after.n_parameters / before.n_parameters)} the parameters"
     more = after.n_parameters - before.n_parameters
     work = after.flops_per_token() / before.flops_per_token()
     parts = [f"{more:+,} parameters"] if more else []

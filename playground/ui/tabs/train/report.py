@@ -107,7 +107,11 @@ def _ladder(view: RunView) -> str:
         return ""
     rows = [(name, f"{value:.4f}") for name, value in view.ladder.rungs()]
     if view.history.val_loss is not None:
-        rows.append(("this model", f"{view.history.val_loss:.4f}"))
+        of_step = ""
+        if view.used is not None:
+            rows.append((f"the last step, {view.history.last_step:,}", f"{view.history.val_loss:.4f}"))
+            of_step = f", that of step {view.used:,}"
+        rows.append((f"this model{of_step}", f"{view.of_model.val_loss:.4f}"))
     return theme.table(("rung", "nats per token"), rows, total=True)
 
 

@@ -186,6 +186,7 @@ class Running(Following):
         own = view.learned and not view.id.startswith("shipped-") and self.page.registry.has(view.id, visitor)
         key, above = self.above(visitor, view)
         r, c = self.r, self.c
+        of_model = {} if view.used is None else {"step": view.used}
         # component → (what it depends on, how to make it)
         parts = {
             r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
@@ -194,13 +195,16 @@ class Running(Following):
             r["samples"]: ((state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),
             r["predictions"]: (
-                (state, len(history.samples)),
-                lambda: show(*watch.predictions(view), prompt=view.prompt),
+                (state, len(history.samples), view.used, view.prompt),
+                lambda: show(*watch.predictions(view), prompt=view.prompt, **of_model),
             ),
             r["parameters"]: (view.config, lambda: show(*watch.parameter_chart(view.config))),
             r["parameter_table"]: (view.config, lambda: watch.parameter_table(view.config)),
             r["gradients"]: (len(history.gradients), lambda: show(*watch.gradient_chart(view))),
-            r["similarity"]: (state, lambda: show(*watch.similarity_chart(*self._words_of(view, visitor)))),
+            r["similarity"]: (
+                (state, view.used),
+                lambda: show(*watch.similarity_chart(*self._words_of(view, visitor)), **of_model),
+            ),
             r["similarity_note"]: (state, lambda: watch.similarity_note(view)),
             r["runs"]: (runs, lambda: runs_table([job.view() for job in jobs], view.id, departed)),
             r["beside"]: (

@@ -45,13 +45,13 @@ class Settings:
     def connect(self) -> None:
         """Bind them."""
         c, inputs, words = self.c, self.inputs, self.words
-        touched = [field.input for field in self.fields]
+        touched = [field.input for field in self.fields if field is not c["tokenizer"]]
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
-        of_source = [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
-        c["source"].input(self.choose_source, inputs, [*self.fields, *words, *of_source], **QUIETLY)
+        own, of_source = [c[name] for name in texts.OWN], [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
+        read, suited = {*inputs, *own}, [*self.fields, *words, c["base"], c["suited"]]
+        c["source"].input(self.choose_source, read, [*suited, *of_source], **QUIETLY)
         begun = [c["text"].change, c["text"].blur]
         gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
-        own = [c[name] for name in texts.OWN]
         for listen in (
             c["text"].change,  # `input` says nothing of a pasted text
             c["upload"].upload,
@@ -59,12 +59,11 @@ class Settings:
             c["own_kind"].input,
             c["tokenizer"].input,
         ):
-            suited = [*self.fields, *words, c["base"], c["suited"]]
-            listen(self.suit, {*inputs, *own}, suited, **QUIETLY)
-        c["size"].input(self.choose_size, inputs, [*self.fields, *words, c["base"]], **QUIETLY)
-        c["reset"].click(self.reset, inputs, [*self.fields, *words], **QUIETLY)
+            listen(self.suit, read, suited, **QUIETLY)
+        c["size"].input(self.choose_size, inputs, suited, **QUIETLY)
+        c["reset"].click(self.reset, read, suited, **QUIETLY)
         for group in form.GROUPS:
-            c[f"reset_{group}"].click(self._resetter(group), inputs, [*self.fields, *words], **QUIETLY)
+            c[f"reset_{group}"].click(self._resetter(group), read, suited, **QUIETLY)
         shown = [c["base"], c["preset_note"], c["preset_chart"], c["preset_table"]]
         for name in form.SYSTEMS:
             c[f"preset_{name}"].click(self._presetter(name), inputs, [*self.fields, *words, *shown], **QUIETLY)
@@ -85,15 +84,18 @@ class Settings:
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES:
             return []
-        usual = form.size_values(size, OWN_TEXT) | {"tokenizer": named.get("tokenizer") or "char"}
-        return form.changes(self._base(named), usual)
+        return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
     def suit(self, values: dict) -> dict:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(self.named(values))
         if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
-            return gr.skip()
-        return self._set(named, {}) | {self.c[name]: named[name] for name in (*form.BY_NAME, "base", "suited")}
+            return self._outlook(named)
+        return self._all(named)
+
+    def _all(self, named: dict[str, Any]) -> dict:
+        """Outputs that put all of these into the form."""
+        return self._outlook(named) | {self.c[name]: named.get(name) for name in (*form.BY_NAME, "base", "suited")}
 
     def suited(self, named: dict[str, Any]) -> dict[str, Any]:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
@@ -103,7 +105,7 @@ class Settings:
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
         by_hand = {field.name for field in form.changed(named, self._base(named))}
         size = form.best_size(own) if named["base"] == last else named["base"]
-        suited = named | {"base": size, "suited": form.written(own)}
+        suited = named | {"base": size, "suited": form.written(own, last if last == form.BY_HAND else "")}
         base = self._base(suited)
         return suited | {name: base[name] for name in form.BY_NAME if name not in by_hand}
 
@@ -133,7 +135,7 @@ class Settings:
             return gr.skip()
         prompt = texts.PROMPTS[source]
         new = form.for_another_text(named, source, self.limits, form.remembered(named)[0])
-        out = self._set(named | {"prompt": prompt}, new)
+        out = self._all(self.suited(named | {"prompt": prompt} | new))
         return out | texts.chosen(self.c, source, new["tokenizer"]) | {self.c["prompt"]: prompt}
 
     def load(self, named: dict[str, Any]) -> dict:
@@ -143,20 +145,22 @@ class Settings:
         return out | {self.c[name]: named[name] for name in ("base", "prompt")} | texts.put_back(self.c, named)
 
     def choose_size(self, values: dict) -> dict:
-        """Another position of the dial."""
-        named = self.named(values) | {"base": self.named(values)["size"]}
-        return self._set(named, self._base(named)) | {self.c["base"]: named["size"]}
+        """Another position of the dial; one's own text is still read in the same pieces."""
+        named = self.named(values)
+        named |= {"base": named["size"], "suited": form.written(form.remembered(named)[0], form.BY_HAND)}
+        pieces = {"tokenizer": named["tokenizer"]} if named["source"] == OWN_TEXT else {}
+        return self._all(named | self._base(named) | pieces)
 
     def reset(self, values: dict) -> dict:
         """All settings back to the size's own."""
         named = self.named(values)
-        return self._set(named, self._base(named))
+        return self._all(self.suited(named | self._base(named)))
 
     def _resetter(self, group: str):
         def reset_group(values: dict) -> dict:
             named = self.named(values)
             base = self._base(named)
-            return self._set(named, {f.name: base[f.name] for f in form.FIELDS if f.group == group})
+            return self._all(self.suited(named | {f.name: base[f.name] for f in form.FIELDS if f.group == group}))
 
         return reset_group
 
@@ -207,7 +211,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         words += f" Its first text comes after {in_steps(training.sample_every)}: {theme.duration(first)}."
     suits = form.suited(named.get("base"), own) if own.tokens else None
     if suits is not None and suits.training.steps == training.steps:
-        words += f" Size and steps were chosen for about {own.tokens:,} tokens of text."
+        what = "Size and steps" if form.remembered(named)[1] == suits.size else "Steps"
+        words += f" {what} were chosen for about {own.tokens:,} tokens of text."
         if training.patience:
             stops = training.steps // training.eval_every > training.patience  # else there are too few evaluations
             sooner = f"stops sooner where validation rises for {training.patience} evaluations, and " if stops else ""

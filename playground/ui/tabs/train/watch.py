@@ -290,7 +290,8 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     now = [view.now[token].item() for token in likeliest]
     before = None if untrained else [view.before[token].item() for token in likeliest]
     step = view.history.samples[-1]["step"] if view.history.samples else 0
-    names = ("before training", f"at step {step:,}" if view.active else "after training")
+    of_step = step if view.active else view.used
+    names = ("before training", "after training" if of_step is None else f"at step {of_step:,}")
     when = "before training" if view.active and not step else "now"
     return (
         candidates.next_tokens(labels, now, before, names=names),
