@@ -36,6 +36,8 @@ class Curve:
     """Nats per token."""
     is_first: bool = True
     """Whether it is the first seed's; the others are drawn thin behind it."""
+    floor: float | None = None
+    """The least that its own windows can cost; None where nobody knows it."""
 
 
 def pair_curves(
@@ -54,16 +56,15 @@ def pair_curves(
         rungs: (name, nats per token) from worst to best, as `Ladder.rungs()` gives them.
         x: step, tokens, flops or seconds: what the curves' x values are.
         end: where the axis ends, so that a growing run only ever appends points.
-        above_floor: draw losses minus the floor on a log axis, which spreads out what happens at the end.
+        above_floor: draw losses minus each curve's floor on a log axis, which spreads out what happens at the end.
         recorded: says that these runs ship with the project.
     """
-    floor = dict(rungs).get("floor")
-    above_floor = above_floor and floor is not None
+    above_floor = above_floor and bool(curves) and all(curve.floor is not None for curve in curves)
     traces = []
     for curve in sorted(curves, key=lambda c: c.is_first):  # the first seed's on top
         y = np.asarray(curve.y, dtype=np.float64)
         if above_floor:
-            y = np.where(y > floor, y - floor, np.nan)
+            y = np.where(y > curve.floor, y - curve.floor, np.nan)
         traces.append(_trace(curve, y))
     x_axis = axis(X_TITLES[x], **({"tickformat": "~s"} if x in ("tokens", "flops") else {}))
     if end:
@@ -88,16 +89,23 @@ def pair_curves(
     )
 
 
-def describe_pair(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = ()) -> str:
-    """Where both first curves stand, in a sentence."""
+def describe_pair(curves: Sequence[Curve], alike: bool = True) -> str:
+    """Where both first curves stand, in a sentence; nothing side by side where their windows are not the same."""
     firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
     if len(firsts) < 2:
         return "Both curves appear here: dense with a solid line and discs, the mixture dashed with diamonds."
-    dense, moe = firsts["dense"].y[-1], firsts["moe"].y[-1]
-    floor = dict(rungs).get("floor")
+    both = [firsts["dense"], firsts["moe"]]
+    dense, moe = (c.y[-1] for c in both)
+    gaps = [signed(c.y[-1] - c.floor, 4) if c.floor is not None else "" for c in both]
+    if not alike:
+        each = [f"{loss:.4f}" + (f" ({gap} above its floor)" if gap else "") for loss, gap in zip((dense, moe), gaps)]
+        return (
+            f"Dense {each[0]}, MoE {each[1]} nats per token, each recorded on its own validation windows: these two "
+            "cannot be held against each other."
+        )
     words = f"First seed: dense {dense:.4f}, MoE {moe:.4f} nats per token"
-    if floor is not None:
-        words += f", {dense - floor:.4f} and {moe - floor:.4f} above the floor"
+    if all(gaps):
+        words += f", {gaps[0]} and {gaps[1]} above the floor"
     others = sum(not c.is_first for c in curves) // 2
     if others:
         words += "; thin lines are the other seed" + (f"s, {others} of them" if others > 1 else "")

@@ -138,10 +138,10 @@ def describe_weights(
         pairs, by_loads: (E, E) how many tokens visit both of two experts, and how many would by their loads alone.
     """
     (many, different), (visits, dead), (heard, unheard) = tokens, load, weight
-    words = (
-        f"By visits this text uses its experts like {visits:.1f} evenly used ones, by weight like {heard:.1f}: a visit "
-        "may count next to nothing."
-    )
+    like = f"{visits:.1f}", f"{heard:.1f}"
+    words = f"By visits this text uses its experts like {like[0]} evenly used ones"
+    # with one expert per token every visit counts fully
+    words += "." if like[0] == like[1] else f", by weight like {like[1]}: a visit may count next to nothing."
     if dead:
         words += f" Not visited by any of its {many:,} token{'s' * (many != 1)}: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]

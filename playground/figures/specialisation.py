@@ -74,7 +74,9 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) 
             "type": "data", "array": numbers([left.margin for left in found]), "thickness": 1, "width": 3,
             "color": palette.INK,
         }  # fmt: skip
-        marks.append({**mark, "error_y": error, "showlegend": i == 0, "legendgroup": "nulls", "hoverinfo": "skip"})
+        saved = {"meta": {"series": f"{MEASURE_NAMES[measure]}: {mark['name'].removesuffix(', ±')}"}}
+        look = {"showlegend": i == 0, "legendgroup": "nulls", "hoverinfo": "skip"}
+        marks.append({**mark, "error_y": error, **look, **saved})
     return figure(
         [*bars, *marks],
         320,
@@ -103,12 +105,15 @@ def describe_information(
             f"{NULL_NAMES[left.strongest]}; {_rest(left)}"
         )
         clear += [(layers[i], measure)] if left.is_clear else []
-        below += [layer for layer, each in zip(layers, found) if each.left < -each.margin]
+        below += [(each.strongest, name, layer) for layer, each in zip(layers, found) if each.left < -each.margin]
     if clear:
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
         words = f"These routers tell more of who speaks than any that was taught nothing would: {named}."
+    elif below:
+        words = "Nothing shows that these routers have learned who speaks: none tells clearly more than untaught ones."
     else:
         words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
+    if not clear:
         # the stream tells it where routers that were never trained on it do, far beyond luck
         knows, most = max((each["beyond"].nulls["random"].bits, layer) for layer, each in zip(layers, told))
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
@@ -117,13 +122,13 @@ def describe_information(
                 f" The stream they read does know (random routers tell {knows:.2f} bits beyond the token on average in "
                 f"layer {most}): attention has gathered it, and the routers do not need to."
             )
-    if below:
-        one = len(set(below)) == 1
-        words += (
-            f" In {'layer' if one else 'layers'} {_listed(sorted(set(below)))} the routers tell clearly less than "
-            "random ones: they look away from the speaker."
-        )
-    words += f" By measure, in the layer that does best – {'; '.join(parts)}."
+    for null in NULL_NAMES:  # of each layer and measure the one that tells most
+        places = {name: [x for other, n, x in below if (other, n) == (null, name)] for name in MEASURE_NAMES.values()}
+        if any(places.values()):
+            away = " There they look away from the speaker." if null == "random" else ""
+            those = "; ".join(f"{name} in layer{'s' * (len(x) > 1)} {_listed(x)}" for name, x in places.items() if x)
+            words += f" They tell clearly less than {NULL_NAMES[null]}: {those}.{away}"
+    words += f" By measure, in the layer that stands best against what tells most untaught – {'; '.join(parts)}."
     if any("±" in part for part in parts):
         words += " The ± is a 95 % interval for all layers at once, from the luck of the text and of untaught routers."
     return (
@@ -161,7 +166,7 @@ def information_lines(
     ]  # fmt: skip
     left = told[_best(records, measure)][measure]
     null = left.nulls[left.strongest].bits
-    known = NULL_NAMES[left.strongest].replace(" on the ", "<br>on the ")  # a phone is narrow
+    known = NULL_NAMES[left.strongest].replace(" on the ", " <br>on the ")  # a phone is narrow
     words = f"layer {layers[_best(records, measure)]}, {known}: {null:.3f}"
     return lines(
         curves,

@@ -30,6 +30,11 @@ def without_experts(model: Transformer, off: Mapping[int, Sequence[int]]) -> Tap
     E, K = _checked(model, off)
     gone = {layer: torch.tensor(sorted(set(experts)), dtype=torch.long) for layer, experts in off.items() if experts}
     for layer, experts in gone.items():
+        if E == K:
+            raise ValueError(
+                f"Every token visits all {E} experts, so none can be switched off: there is no next choice that could "
+                "take over. Silence them instead"
+            )
         if E - len(experts) < K:
             raise ValueError(
                 f"Every token visits {K} of the {E} experts, so at most {E - K} can be switched off in a layer; "

@@ -187,6 +187,7 @@ class ComparisonJob(Job):
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
             model_id=self.model_ids[side] if side in self.checkpoints else None,
             tokens_per_second=latest.tokens_per_second if latest else None,
+            ladder=self._ladder,
             reasons=tuple(self._reasons[side]),
         )
 
@@ -321,7 +322,7 @@ class ComparisonJob(Job):
         steps = [f"{NAMES[s]} {self._histories[s][0].last_step:,}" for s in SIDES if self._histories[s]]
         complete = self._verdict.seeds if self._verdict else 0
         if complete == self.spec.seeds:
-            pairs = f"All {complete} pairs are" if complete > 1 else "The pair is"
+            pairs = "The pair is" if complete == 1 else f"{'Both' if complete == 2 else f'All {complete}'} pairs are"
             return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
         return self._withheld() or "Stopped; what was learned is kept."
 

@@ -174,6 +174,13 @@ class SideView:
     """While training, the last that was measured."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
+    ladder: Ladder | None = None
+    """Of the windows that its own losses were recorded on."""
+
+    @property
+    def floor(self) -> float | None:
+        """The least that those windows can cost; None where nobody knows it."""
+        return self.ladder.floor if self.ladder else None
 
     @property
     def val_losses(self) -> list[float]:
@@ -192,7 +199,10 @@ class PairView(View):
     equal: str | None = None
     """What was made equal; None where nothing was."""
     twins: Twins | None = None
+    alike: bool = True
+    """Whether the losses of both were recorded on the same windows, so that they may be held against each other."""
     ladder: Ladder | None = None
+    """Of those windows; None where they are not the same."""
     verdict: Verdict | None = None
     withheld: str = ""
     """Why there is no verdict, or not on all seeds, as a sentence."""
@@ -220,7 +230,11 @@ def pair_of(
     `judged`: False leaves them unjudged, since that takes a moment, unless it was done before.
     """
     sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
-    ladder = moe.about.get("ladder") or dense.about.get("ladder")
+    windows = _windows(dense)
+    alike = windows is not None and windows == _windows(moe)
+    ladder = (sides["moe"].ladder or sides["dense"].ladder) if alike else None
+    if alike:
+        sides = {side: replace(part, ladder=ladder) for side, part in sides.items()}
     known = _verdicts.setdefault(moe.model, weakref.WeakKeyDictionary())
     if judged and dense.model not in known:
         known[dense.model] = _judged(dense, moe)
@@ -231,7 +245,8 @@ def pair_of(
         state="recorded" if recorded else "finished",
         sides=sides,
         equal=_equal(dense.config, moe.config),
-        ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
+        alike=alike,
+        ladder=ladder,
         verdict=verdict,
         withheld=withheld,
         corpus=str(moe.about.get("corpus") or ""),
@@ -242,9 +257,22 @@ def pair_of(
 _verdicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
+def _windows(checkpoint: Checkpoint) -> tuple | None:
+    """What names the windows that a model's losses were recorded on; None where that is not known."""
+    about, training = checkpoint.about, _training(checkpoint)
+    if not about.get("text_sha256"):
+        return None
+    cut = checkpoint.config.context_length, training.get("eval_windows")
+    return about["text_sha256"], checkpoint.tokenizer.to_dict(), *cut
+
+
+def _training(checkpoint: Checkpoint) -> dict:
     training = checkpoint.about.get("training")
-    training = training if isinstance(training, dict) else {}
+    return training if isinstance(training, dict) else {}
+
+
+def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
+    training, ladder = _training(checkpoint), checkpoint.about.get("ladder")
     windows = int(training.get("batch_size") or 1) * int(training.get("accumulation") or 1)
     return SideView(
         name=NAMES[kind],
@@ -255,6 +283,7 @@ def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
         tokens_per_step=windows * checkpoint.config.context_length,
         model_id=model_id,
         reasons=(str((checkpoint.history.finished or {}).get("reason") or "done"),),
+        ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
     )
 
 

@@ -63,7 +63,7 @@ class Verdict:
         sign = "lower" if self.difference < 0 else "higher"
         if self.seeds == 1:
             return (
-                f"One pair, so no winner: MoE {size} {sign} at {equal} with this seed. The ± is a {CERTAINTY} % "
+                f"One pair, so no winner: with this seed MoE {size} {sign} at {equal}. The ± is a {CERTAINTY} % "
                 "interval from the spread between validation windows alone (Student's t): it does not know how far "
                 f"another seed would land. Train more: with three seeds a difference has to be {_detectable(3):.1f} "
                 f"times their spread to be told from chance, with five {_detectable(5):.1f} times."

@@ -109,7 +109,8 @@ def test_one_seed_never_names_a_winner():
     alone = judge([losses(torch.ones(5))], [losses(torch.linspace(0.50, 0.51, 5))])
     words = alone.in_words()
     assert abs(alone.difference) > 20 * alone.margin and not alone.is_clear
-    assert "One pair, so no winner" in words and "predicts better" not in words
+    assert "One pair, so no winner: with this seed MoE" in words and "predicts better" not in words
+    assert "with this seed." not in words, "the sizes are those of every seed"
     assert (
         "with three seeds" in words
         and "2.5 times their spread" in words

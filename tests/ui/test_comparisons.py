@@ -9,6 +9,8 @@ import math
 import pytest
 import torch
 
+from playground.data import Ladder
+from playground.figures.wire import numbers_of
 from playground.links import letters, text_hash
 from playground.model import Transformer
 from playground.service.runs import OWN_TEXT, Source
@@ -20,7 +22,7 @@ from playground.ui.forms import texts
 from playground.ui.tabs.moe import pair_picture
 from playground.ui.tabs.moe.linked import pair_letters
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
-from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds
+from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
 from playground.ui.tabs.train import watch as run_watch
 from tests.service.test_comparisons import TRAINING, house, spec, whole
 
@@ -104,7 +106,10 @@ def test_the_table_has_each_models_own_numbers(finished):
     timed = training_speeds(*models)
     assert timed["dense"] > 0 and timed["moe"] > 0 and training_speeds(*models) is timed
     assert all(p.grad is None for model in models for p in model.parameters())
-    assert f"{timed['moe']:,.0f}" in pair_table(view, speeds, timed)
+    assert two_digits(timed["moe"]) in pair_table(view, speeds, timed)
+    assert "training, tokens/s, timed here" in pair_table(view, speeds, timed)
+    assert "training, tokens/s, recorded while they trained" in html and "decoding, tokens/s, timed here" in html
+    assert [two_digits(speed) for speed in (19737.4, 994, 9.94, 3.14159)] == ["20,000", "990", "9.9", "3.1"]
     assert "not comparable" in pair_table(view, speeds, timed) and "not comparable" not in html
 
 
@@ -117,6 +122,47 @@ def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finish
     assert "did not learn from the same text" in _fresh(other, moe).withheld
     words = form.comparison_spec({**form.first_values(), "equal": "active"}, Source("dialects"), small_limits())
     assert words.tokenizer == "word"
+
+
+def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_difference(finished):
+    jobs, _, view = finished
+    dense, moe = (jobs.registry.get(view.sides[side].model_id, ANNA) for side in ("dense", "moe"))
+    ladder = Ladder(uniform=3.0, unigram=2.5, bigram=2.0, floor=0.5).to_dict()
+    one = dataclasses.replace(dense, about={**dense.about, "text_sha256": "x", "ladder": {**ladder, "floor": 0.3}})
+    two = dataclasses.replace(moe, about={**moe.about, "ladder": ladder})
+    pair = _fresh(one, two)
+    gaps = [f"{one.history.val_loss - 0.3:.4f}", f"{two.history.val_loss - 0.5:.4f}"]
+    figure, words = pair_picture.curves(pair, y="gap")
+    assert f"({gaps[0]} above its floor)" in words and f"({gaps[1]} above its floor)" in words
+    assert "cannot be held against each other" in words and not figure["layout"].get("shapes")
+    drawn = {trace["name"]: numbers_of(trace["y"])[-1] for trace in figure["data"]}
+    assert [drawn["Dense"], drawn["MoE"]] == pytest.approx([float(gap) for gap in gaps], abs=1e-4)
+    html = pair_table(pair)
+    assert f"<td>{gaps[0]}</td><td>{gaps[1]}</td>" in html and html.count("not comparable") == 3
+    assert "One of the two texts has no known floor" in pair_picture.curves(_fresh(one, moe), y="gap")[1]
+    # of the same text, cut alike, both stand against the one floor
+    alike = _fresh(dataclasses.replace(dense, about={**dense.about, "ladder": ladder}), two)
+    assert alike.ladder.floor == 0.5 and pair_table(alike).count("not comparable") == 1
+    assert "above the floor" in pair_picture.curves(alike)[1]
+    below = dataclasses.replace(two, about={**moe.about, "ladder": {**ladder, "uniform": 99.0, "floor": 90.0}})
+    assert ", −8" in pair_picture.curves(_fresh(below, below))[1], "a minus sign, no hyphen"
+
+
+def test_times_that_are_not_equal_are_not_called_so(finished):
+    view = dataclasses.replace(finished[2], equal="seconds")
+
+    def said(*seconds: float, **steps: int) -> str:
+        sides = {}
+        for (side, part), taken in zip(view.sides.items(), seconds):
+            history = part.histories[0].copied()
+            history.steps["seconds"][-1] = taken
+            sides[side] = dataclasses.replace(part, histories=(history, part.histories[1]), planned_steps=steps[side])
+        return pair_picture.verdict(dataclasses.replace(view, sides=sides))
+
+    assert "at equal training time over 2 seeds" in said(10.0, 9.5, dense=20, moe=10)
+    words = said(10.0, 5.7, dense=2, moe=1)
+    assert "equal training time" not in words and "MoE 0.57× the dense model" in words
+    assert "in whole steps, 2 for the mixture&#x27;s 1" in words
 
 
 def _fresh(dense: Checkpoint, moe: Checkpoint):

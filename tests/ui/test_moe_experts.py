@@ -19,6 +19,7 @@ from playground.figures import breaking as breaking_figures
 from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
+from playground.inspection.balance import Pull
 from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Left, Null
 from playground.inspection.routing import Station, routing_of
@@ -133,6 +134,7 @@ def test_the_routing_shown_is_the_models(tab):
     assert scores == pytest.approx(found.logits[:, 0, 6].flatten().tolist())
     assert numbers_of(load["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())
     assert "Experts 1, 2, 3 get next to nothing" in over["summary"] and "0.00 of at most 2.00 bits" in over["summary"]
+    assert over["summary"].count("step 5") == 1 and "At step" not in over["summary"], "it has one record"
 
 
 @pytest.mark.parametrize("position, followed", [(-4, 0), (None, 0), (10_000, 7)])
@@ -164,7 +166,7 @@ def test_bad_choices_are_answered_in_sentences(tab):
         )
         assert words in said and chart is None, "no numbers of another choice beside the complaint"
     said, *_ = tab.call("breaking-prompt", "submit", ANNA, tab.ids["all_experts"], "the ", "off", 0, [1], False)
-    assert "at most 0 can be switched off" in said
+    assert "none can be switched off" in said and "Silence them" in said
 
 
 def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
@@ -249,7 +251,12 @@ def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     rows = {row[0]: [float(x) for x in row[1:]] for row in
             (re.findall(r"<td.*?>(.*?)</td>", line) for line in re.findall(r"<tr>(<td.*?)</tr>", shown))}  # fmt: skip
     assert rows["the constant"][0] == 1.0 and max(rows["the constant"][1:]) < 1e-6
-    assert min(rows["Switch loss"][1:]) > 1e-4
+    assert min(rows["Switch loss"][1:]) > 1e-4 and "so it can move load" in shown
+    fixed = tab.named(tab.on_load[2](ANNA, tab.ids["all_experts"]))
+    assert "no load can move" in fixed.breaking_pulls and "so it can move load" not in fixed.breaking_pulls
+    assert "silenced" in fixed.breaking_note
+    rounding = {name: Pull(1.0, (4e-9, 3e-9)) for name in ("loss", "switch", "constant")}
+    assert "it moves no load here" in breaking.pulls_table(rounding, (0, 1))
 
 
 @pytest.mark.parametrize("bf16", [True, False])
@@ -298,7 +305,15 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
     assert "random routers tell 0.25 bits beyond the token on average in layer 5" in said and "any router" not in said
     assert "look away" not in said
     said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
-    assert "In layer 3 the routers tell clearly less than random ones" in said
+    assert "clearly less than random routers on the same stream: the expert alone in layer 3" in said
+    assert "look away" in said and "unclear" not in said, "one statement"
+    before = dataclasses.replace(told(0.02, 0.0, 0.01), left=-0.032)
+    before.nulls["before"] = Null(0.052, 0.0)
+    said = figures.describe_information((0, 1), layers(told(0.2, 0.21, 0.1), before), 0.1, 1.7)
+    assert "less than the routers before training: the expert alone in layer 1" in said
+    assert "look away" not in said and "less than random" not in said and "unclear" not in said
+    said = figures.describe_information((0, 1), layers(told(0.125, 0.12, 0.1), told(0.14, 0.15, 0.1)), 0.1, 1.7)
+    assert "does best" not in said and "stands best against what tells most untaught – the expert alone: 0.125" in said
     said = figures.describe_information((3, 5), layers(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1)), 0.1, 1.7)
     assert "unclear" in said and "attention" not in said, "here the stream does not know, either"
     said = figures.describe_information((3, 5), layers(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
@@ -323,7 +338,12 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         (told(0.3, 0.6, 0.1), "less than random routers"),
     ):
         assert words in figures.describe_information_lines(records, "beyond", (0,), [{"beyond": left}])
+    bars = figures.information_bars((0,), layers(told(0.3, 0.25, 0.1)))["data"]
+    saved = [bar["meta"]["series"] for bar in bars if "error_y" in bar]
+    assert saved == [f"{figures.MEASURE_NAMES[name]}: routers that were taught nothing" for name in MEASURES]
+    assert sum(bar.get("showlegend", False) for bar in bars if "error_y" in bar) == 1
     drawn = figures.information_lines(records, "beyond", (0,), [{"beyond": told(0.3, 0.25, 0.1)}])["layout"]
+    assert "random routers <br>on the same stream" in drawn["annotations"][0]["text"]
     assert drawn["shapes"][0]["y0"] == 0.25 and "0.250" in drawn["annotations"][0]["text"]
 
 
@@ -332,7 +352,7 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
     found = measured.found_in(load(SHIPPED_FOLDER / "dialects-moe"))
     layers = [x.layer for x in found.layers]
     said = figures.describe_information(layers, found.told, found.token_bits, found.reader_bits)
-    assert "unclear" in said and "routers do not need to" in said
+    assert "Nothing shows that these routers have learned who speaks" in said and "routers do not need to" in said
     bars = figures.information_bars(layers, found.told)["data"]
     marked = numbers_of(bars[len(MEASURES) + MEASURES.index("beyond")]["y"])
     assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.told])
@@ -357,6 +377,8 @@ def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
         and "hardly heard" not in said
         and "first choice" not in said
         and "drawn to each other" not in said
+        and "by weight" not in said
+        and "next to nothing" not in said
     )
 
 

@@ -148,7 +148,8 @@
   }
 
   // A figure's numbers: a grid per map, else a row per point. A trace's `meta.saved` names what is saved of it instead
-  // of what is drawn (its colours may stand for roots or logarithms): {title: numbers}; `meta.x` is where its points are.
+  // of what is drawn (its colours may stand for roots or logarithms): {title: numbers}; `meta.x` is where its points are,
+  // `meta.series` its name where several share one in the legend.
   function table(figure, traces) {
     const rows = [];
     for (const trace of traces) {
@@ -164,7 +165,7 @@
         }
       } else if (x || y) {
         if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x ?? t.error_y) ? ["+", "-"] : [])]);
-        const length = (x ?? y).length, series = bare(trace.name ?? "");
+        const length = (x ?? y).length, series = bare(trace.meta?.series ?? trace.name ?? "");
         for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? more.map((side) => side[i]) : [])]);
       }
     }

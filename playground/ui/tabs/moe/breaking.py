@@ -141,7 +141,10 @@ def build(two: TwoModels) -> None:
         how = "off" if K < E else "silent"  # where every expert is visited, none can take over
         shown = dict(zip(drawn, change(visitor, model_id, known, how, start, [first], False)))
         answer = {
-            note: "", prompt: known, costs: None, way: how,
+            note: "" if K < E else notice(
+                f"Every token visits all {E} experts, so no next choice can take over: here they are silenced."
+            ),
+            prompt: known, costs: None, way: how,
             last_only: gr.Checkbox(False, visible=how == "force"),
             layer: gr.Radio([(str(n), n) for n in layers], value=start),
             experts: gr.CheckboxGroup(numbers, value=[first]),
@@ -154,7 +157,10 @@ def build(two: TwoModels) -> None:
         except ValueError as problem:
             return notice(f"{problem}.")
         windows = windows[:LOSS_WINDOWS]
-        return pulls_table(pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers)
+        return pulls_table(
+            pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]), layers,
+            all_visited=checkpoint.config.experts_per_token == checkpoint.config.n_experts,
+        )  # fmt: skip
 
     def each(visitor, model_id) -> Any:
         with in_words():
@@ -201,8 +207,12 @@ def edit_for(model: Transformer, how: str, layer: Any, experts: Any, positions: 
     return forced_route(model, {layer: chosen[0]}, positions)
 
 
-def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
-    """Value and gradient length of each term, as an HTML table with a sentence on what it shows."""
+def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited: bool = False) -> str:
+    """Value and gradient length of each term, as an HTML table with a sentence on what it shows.
+
+    Args:
+        all_visited: whether every token visits every expert, so that no load can move.
+    """
     names = {"loss": "cross-entropy", "switch": "Switch loss", "constant": "the constant"}
     rows = [
         (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
@@ -212,8 +222,15 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...]) -> str:
     words = (
         f"The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is {pulls['constant'].value:.4f} "
         f"whatever the routers do, since probabilities sum to 1: its longest gradient, {constant:.0e}, is rounding. "
-        f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to another."
     )
+    if all_visited or switch <= 10 * constant:
+        why = "every token visits every expert, so no load can move" if all_visited else "it moves no load here"
+        words += f"So is that of the Switch loss (Fedus et al. 2021), {switch:.0e}: {why}."
+    else:
+        words += (
+            f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load from one expert to "
+            "another."
+        )
     head = ("term", "its value", *(f"layer {layer}" for layer in layers))
     return table(head, rows, save="balance-gradients") + notice(words)
 

@@ -16,9 +16,12 @@ from ... import theme
 from ...followers import in_line
 from ...page import sentence
 from ...theme import duration, quiet, table
+from .table import seconds
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))
 Y_CHOICES = (("loss", "loss"), ("above the floor", "gap"))
+SAME_TIME = 1.1
+"""Times of training that are further apart than this factor are not called equal."""
 
 
 def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dict[str, Any], str]:
@@ -31,6 +34,7 @@ def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dic
             _along(view.sides[side], history, x),
             history.evaluations["val_loss"],
             i == 0,
+            view.sides[side].floor,
         )
         for side in SIDES
         for i, history in enumerate(view.sides[side].histories if view and view.sides else ())
@@ -41,9 +45,10 @@ def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dic
     figure = pair_curves(drawn, rungs, x=x, end=end, above_floor=y == "gap", recorded=recorded)
     if view is not None:
         figure["layout"]["uirevision"] += f" {view.id}"
-    words = describe_pair(drawn, rungs)
-    if y == "gap" and not dict(rungs).get("floor"):
-        words = "This text has no known floor, so the losses themselves are drawn. " + words
+    words = describe_pair(drawn, view is None or view.alike)
+    if y == "gap" and any(curve.floor is None for curve in drawn):
+        of_whom = "This text" if view.alike else "One of the two texts"
+        words = f"{of_whom} has no known floor, so the losses themselves are drawn. {words}"
     return figure, words
 
 
@@ -77,8 +82,7 @@ def verdict(view: PairView | None) -> str:
         return ""
     parts = []
     if view.verdict is not None:
-        equal = EQUAL_WORDS.get(view.equal or "", "these sizes, which are not equal")
-        words = view.verdict.in_words(equal)
+        words = view.verdict.in_words(_equal(view))
         kind = "good" if view.verdict.is_clear else "info"
         more = view.seeds - view.verdict.seeds
         if view.active and more > 0:
@@ -97,6 +101,19 @@ def verdict(view: PairView | None) -> str:
         waiting = "The two are being judged on fresh text …" if view.state == "recorded" else waiting
         parts.append(quiet(waiting))
     return "".join(parts)
+
+
+def _equal(view: PairView) -> str:
+    """What the two have alike, in words; times that were shared out to be equal may come out otherwise."""
+    dense, moe = (view.sides[side] for side in SIDES)
+    if view.equal == "seconds" and all(took := (seconds(dense), seconds(moe))):
+        times = took[1] / took[0]
+        if max(times, 1 / times) > SAME_TIME:
+            return (
+                f"training times that are not equal (MoE {times:.2f}× the dense model's: time was shared out "
+                f"beforehand, in whole steps, {dense.planned_steps:,} for the mixture's {moe.planned_steps:,})"
+            )
+    return EQUAL_WORDS.get(view.equal or "", "sizes that are not equal")
 
 
 def _still_learning(view: PairView) -> str:

@@ -202,7 +202,7 @@ def _over_training(checkpoint: Checkpoint, routing: RoutedText, i: int, layer: i
         last.entropy, last.most, last.busiest, last.busiest_share, last.dead,
         f"Layer {layer} in training, step {over.steps[-1]:,}: the",
     )  # fmt: skip
-    began = f" At step {over.steps[0]:,} its entropy was {over.entropy[0, i]:.2f} bits."
+    began = f" At step {over.steps[0]:,} its entropy was {over.entropy[0, i]:.2f} bits." if len(over.steps) > 1 else ""
     return show(load_lines(over.steps, over.load[:, i].numpy()), words + began), ""
 
 

@@ -44,15 +44,19 @@ def pair_table(
     apart = view.twins is None  # two records, not one comparison
     later = "timed at the end" if view.active else "being timed …"
     told = None if apart else {side: training_speed(view.sides[side]) for side in SIDES}
+    turns = "timed here" if training or apart else "recorded while they trained"
     rows = [
         _counted("parameters in all", dense.config.n_parameters, moe.config.n_parameters),
         _counted("active parameters (used by one token)", *(s.config.n_active_parameters for s in (dense, moe))),
         _counted("FLOPs per token", dense.config.flops_per_token(), moe.config.flops_per_token()),
-        _speeds("training, tokens/s", training or told, later),
-        _speeds("decoding, tokens/s", decoding, later),
+        _speeds(f"training, tokens/s, {turns}", training or told, later),
+        _speeds("decoding, tokens/s, timed here", decoding, later),
     ]
     took = _compared(
-        "time in training", seconds(dense), seconds(moe), lambda s: f"{s:.1f} s" if s < 10 else duration(s)
+        "time in training, with evaluations",
+        seconds(dense),
+        seconds(moe),
+        lambda s: f"{s:.1f} s" if s < 10 else duration(s),
     )
     if training or apart:
         took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
@@ -70,9 +74,15 @@ def pair_table(
 
 def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:
     """A row of tokens per second, or of when there will be some."""
-    return (
-        _compared(title, speeds["dense"], speeds["moe"], lambda v: f"{v:,.0f}") if speeds else [title, later, later, ""]
-    )
+    if not speeds:
+        return [title, later, later, ""]
+    *row, times = _compared(title, speeds["dense"], speeds["moe"], two_digits)
+    return [*row, times and f"{speeds['moe'] / speeds['dense']:.2g}×"]
+
+
+def two_digits(speed: float) -> str:
+    """A speed to the two digits that another measurement would give again."""
+    return f"{float(f'{speed:.2g}'):,.{1 if speed < 9.95 else 0}f}"
 
 
 def training_speed(side: SideView) -> float | None:
@@ -189,8 +199,12 @@ def _losses(view: PairView) -> list[list[str]]:
     if view.verdict is not None and view.twins is None:
         over = ", as recorded"  # the verdict is on fresh text
     difference = signed(means["moe"] - means["dense"], 4, plus=True)
+    if not view.alike:
+        over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
-    if view.ladder is not None and view.ladder.floor is not None:
-        gaps = [means[side] - view.ladder.floor for side in SIDES]
-        rows.append([f"above the floor{over}", *(signed(gap, 4) for gap in gaps), difference])
+    floors = [view.sides[side].floor for side in SIDES]
+    if any(floor is not None for floor in floors):
+        gaps = [None if floor is None else means[side] - floor for side, floor in zip(SIDES, floors)]
+        written = ["–" if gap is None else signed(gap, 4) for gap in gaps]
+        rows.append([f"above the floor{over}", *written, difference if None not in gaps else ""])
     return rows
