@@ -100,9 +100,10 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
     stories = replace(view_of(judged=[Judged(50, 0.2, right=0, of=16, left="")]), language="stories")
     tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
-    assert "A story counts where none of its tokens, about 19" in speaking.skill_chart(
-        replace(stories, tokenizer=tokenizer)
-    )[1]
+    assert (
+        "A story counts where none of its tokens, about 19"
+        in speaking.skill_chart(replace(stories, tokenizer=tokenizer))[1]
+    )
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
