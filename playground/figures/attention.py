@@ -159,15 +159,15 @@ def signed_map(
 
 
 def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], name: str = "value") -> str:
-    """The largest and the smallest value and where they stand; NaN cells do not count."""
+    """The highest and the lowest value drawn and where they stand; NaN cells do not count."""
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).any():
         return "There is nothing to show."
     high = np.unravel_index(int(np.nanargmax(values)), values.shape)
     low = np.unravel_index(int(np.nanargmin(values)), values.shape)
     return (
-        f"The largest {name} is {signed(values[high])} ({rows[high[0]]}, {columns[high[1]]}), "
-        f"the smallest {signed(values[low])} ({rows[low[0]]}, {columns[low[1]]})."
+        f"Of what is drawn, the highest {name} is {signed(values[high], 4, plus=True)} ({rows[high[0]]}, "
+        f"{columns[high[1]]}), the lowest {signed(values[low], 4, plus=True)} ({rows[low[0]]}, {columns[low[1]]})."
     )
 
 

@@ -72,6 +72,22 @@ def describe_next_tokens(
     return words + "."
 
 
+def describe_leaders(
+    labels: Sequence[str],
+    probabilities: Sequence[float],
+    before: Sequence[float],
+    *,
+    names: tuple[str, str] = ("before", "now"),
+) -> str:
+    """The most probable token at each of two times, the earlier one first."""
+    first, best = (max(range(len(labels)), key=lambda i: chances[i]) for chances in (before, probabilities))
+    then, now, was = percent(before[first]), percent(probabilities[best]), percent(before[best])
+    if first == best:
+        return f"Most probable {names[0]} and {names[1]}: “{labels[best]}”, with {then} and {now}."
+    words = f"Most probable {names[0]}: “{labels[first]}” with {then}"
+    return f"{words}; {names[1]}: “{labels[best]}” with {now} ({was} then)."
+
+
 def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> Figure:
     """The same candidates at each temperature, as panels side by side on one probability axis."""
     stages = [

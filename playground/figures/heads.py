@@ -12,6 +12,8 @@ from .wire import escaped, signed
 
 NAMED = 5
 """Parts that are named at most where many share the first place."""
+UNSEEN = 0.0001
+"""Nats by which no prediction moves measurably: four decimals hardly show it."""
 
 
 def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = None) -> Figure:
@@ -64,6 +66,8 @@ def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str, fi
     values = np.asarray(values, dtype=np.float64)
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
     if margins is None:
+        if values.max() < UNSEEN:
+            return f"No head is missed measurably here, none by {UNSEEN:g} {unit}."
         return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
     clear = int((values > margins).sum())
     if not clear:

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, line, lines, names, slanted
-from .wire import escaped, percent, shortened
+from .wire import escaped, percent, shortened, signed
 
 _MOST_GUESSES = 28
 """More columns than this have no room for words in their cells."""
@@ -71,12 +71,14 @@ def describe_lens(
     if stage == len(stages):
         return f"{path} and {percent(chances[-1])} in the end, where it is number {int(places[-1]):,}: never the lead."
     if stage == 0:
-        return f"{path} and leads from the very start: here the layers only confirm it, to {percent(chances[-1])}."
+        end, moves = percent(chances[-1]), "raise" if chances[-1] > chances[0] else "lower"
+        so = f"the layers {moves} it to {end}" if end != percent(chances[0]) else "the layers leave it at that"
+        return f"{path} and leads from the very start; {so}."
     rise = int(np.diff(chances).argmax())
-    return (
-        f"{path} (rank {int(places[0]):,}), takes the lead for good at {stages[stage]} and ends with "
-        f"{percent(chances[-1])}. It rises most at {stages[rise + 1]} (+{100 * np.diff(chances)[rise]:.1f} points)."
-    )
+    points = signed(100 * np.diff(chances)[rise], 1, plus=True)
+    words = f"{path} (rank {int(places[0]):,}), takes the lead for good at {stages[stage]} and ends with "
+    rises = f" It rises most at {stages[rise + 1]} ({points} points)." if np.diff(chances)[rise] > 0 else ""
+    return f"{words}{percent(chances[-1])}.{rises}"
 
 
 def norm_lines(norms: np.ndarray, stages: Sequence[str], labels: Sequence[str], chosen: int) -> Figure:
@@ -100,7 +102,8 @@ def describe_norms(norms: np.ndarray, stages: Sequence[str], chosen: int) -> str
     if len(line) < 2 or line[0] == 0:
         return "The residual stream's length."
     rise = int(np.diff(line).argmax())
+    grows = f"; it grows most at {stages[rise + 1]} (+{np.diff(line)[rise]:.2f})" if np.diff(line)[rise] > 0 else ""
     return (
         f"The residual stream of this token goes from length {line[0]:.2f} to {line[-1]:.2f} "
-        f"({line[-1] / line[0]:.1f} times); it grows most at {stages[rise + 1]} (+{np.diff(line)[rise]:.2f})."
+        f"({line[-1] / line[0]:.{1 if line[-1] >= line[0] else 2}f} times){grows}."
     )

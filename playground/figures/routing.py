@@ -29,6 +29,9 @@ from .shapes import (
 )
 from .wire import escaped
 
+ONLY = 0.75
+"""A first choice that counts less than this leaves something to the others."""
+
 
 def expert_color(expert: int) -> str:
     """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
@@ -70,7 +73,8 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     )
     if K > 1:
         t = int(weights[:, 0].argmin())
-        words += f" The least decided is {t} “{tokens[t]}”: its first choice counts only {weights[t, 0]:.2f}."
+        only = "only " * bool(weights[t, 0] < ONLY)
+        words += f" The least decided is {t} “{tokens[t]}”: its first choice counts {only}{weights[t, 0]:.2f}."
     return words
 
 
@@ -143,7 +147,7 @@ def describe_weights(
     # with one expert per token every visit counts fully
     words += "." if like[0] == like[1] else f", by weight like {like[1]}: a visit may count next to nothing."
     if dead:
-        words += f" Not visited by any of its {many:,} token{'s' * (many != 1)}: {_listed(dead)}."
+        words += f" Not visited by {f'any of its {many:,} tokens' if many != 1 else 'its one token'}: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]
     if silent:
         words += f" Visited, but hardly heard: {_listed(silent)}."

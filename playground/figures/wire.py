@@ -56,7 +56,13 @@ def shortened(text: str, length: int = 14) -> str:
 def percent(value: float, digits: int = 1) -> str:
     """A share (0 … 1) for reading: what is there, but would be rounded to nothing, is not called nothing."""
     share, least = 100 * value, 10**-digits
-    return f"<{least:g} %" if 0 < share < least / 2 else f"{share:.{digits}f} %"
+    return f"<{least:g} %" if 0 < share < least / 2 else f"{signed(share, digits)} %"
+
+
+def brief(value: float, digits: int = 2) -> str:
+    """A number to so many digits, however small, with proper minus signs; nothing has none."""
+    shown = f"{value + 0.0:.0f}" if abs(value) >= 10**digits else f"{value + 0.0:.{digits}g}"
+    return shown.replace("-", "−")
 
 
 def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:

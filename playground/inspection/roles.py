@@ -108,7 +108,7 @@ class HeadTests:
         name = max((*PLACES, "induction"), key=lambda place: np.nan_to_num(self.weights[place].mean[at]))
         if self.weights[name].low[at] > max(MOST, self.untrained[name]):
             return "followed" if name == "induction" else name
-        if self.loss < self.guessing and self.effect.low[at] > MATTERS:  # who knows nothing has nothing to lose
+        if self.matters(layer, head):
             if self.evenness.low[at] > EVEN:
                 return "even"
             if self.moved.low[at] > max(MOVED, self.untrained["moved"]):
@@ -142,11 +142,20 @@ class HeadTests:
                 "it."
             )
         place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(self.weights[name].mean[at], nan=-1.0))
+        mean, margin = self.effect.at(layer, head)
+        needed = f" The model needs it all the same: without it {mean:.2f} ± {margin:.2f} nats more are lost."
         return (
-            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}; a role takes, for "
-            f"sure, more than {MOST:.2f}, or {GIVEN_UP:.2f} that goes with the repetition, or {MATTERS:g} nats that "
-            "are lost without it."
-        )
+            f"Most of its weight on one place: {measured(self.weights[place])} on {WHERE[place]}. The lower end of an "
+            f"interval decides. A role takes more than {MOST:.2f} on one place, or {GIVEN_UP:.2f} that goes with the "
+            f"repetition; or more than {MATTERS:g} nats lost without it and, at the same time, weight that is spread "
+            f"evenly (more than {EVEN:.2f}) or lies elsewhere in another text (more than {MOVED:.2f}). But for the "
+            "even ones, it takes more than any untrained head has, too."
+        ) + needed * self.matters(layer, head)
+
+    def matters(self, layer: int, head: int) -> bool:
+        """Whether the model is worse without the head, beyond the interval."""
+        # who knows nothing has nothing to lose
+        return bool(self.loss < self.guessing and self.effect.low[layer, head] > MATTERS)
 
     def ranking(self) -> list[tuple[int, int]]:
         """(layer, head) of all heads, the one that the model loses most without first."""

@@ -7,6 +7,7 @@ texts are meant, S1 to S5, whose models the presets of these names build.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -43,7 +44,8 @@ def told(name: str) -> tuple[str, str] | None:
     """(what the text says, what is true) of a slip; None where the model that its numbers need is not here."""
     slip = SLIPS[name]
     try:
-        return f"{slip.source} {slip.says}.", slip.truth.format(**slip.numbers())
+        truth = slip.truth.format(**slip.numbers())
+        return f"{slip.source} {slip.says}.", re.sub(r"(?<=[ (])-(?=\d)", "−", truth)  # a proper minus sign
     except (OSError, ValueError):  # the shipped models are not everywhere where the program is
         return None
 

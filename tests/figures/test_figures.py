@@ -17,8 +17,10 @@ from playground.figures import (
     embeddings,
     gradients,
     kv_cache,
+    lens,
     palette,
     parameters,
+    routing,
     wire,
 )
 from playground.figures.candidates import describe_next_tokens
@@ -398,3 +400,51 @@ def test_the_lines_of_a_game_are_what_was_paid_so_far():
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
     assert "in 2 bets, the least first: model 0.8, you 4.0" in describe_bits(bits)
     assert describe_bits({}) == "" and bits_curve({"you": np.array([])})["data"]
+
+
+def test_two_moments_are_named_each_with_its_own_leader():
+    words = candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.076, 0.282], names=("at step 1", "in the end"))
+    assert words == "Most probable at step 1: “g” with 28.2 %; in the end: “a” with 99.7 % (7.6 % then)."
+    same = candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.5, 0.282])
+    assert same == "Most probable before and now: “a”, with 50.0 % and 99.7 %."
+
+
+def test_the_highest_and_the_lowest_are_those_of_what_is_drawn():
+    words = attention.describe_signed(np.array([[0.0104, -0.5], [0.2, 0.0]]), ["layer 0", "layer 1"], ["head 0", "ff"])
+    assert (
+        words == "Of what is drawn, the highest value is +0.2000 (layer 1, head 0), the lowest −0.5000 (layer 0, ff)."
+    )
+
+
+@pytest.mark.parametrize(
+    "last, said",
+    [(0.16, "the layers lower it to 16.0 %."), (0.5, "the layers raise it to 50.0 %."), (0.173, "leave it at that.")],
+)
+def test_who_leads_from_the_start_is_raised_lowered_or_left(last, said):
+    words = lens.describe_lens(np.array([[0.173], [last]]), np.ones((2, 1)), ["embeddings", "layer 0"], "h", "i", 0)
+    assert words.endswith(said) and "leads from the very start" in words
+
+
+def test_what_only_falls_is_not_said_to_rise():
+    falls = lens.describe_lens(np.array([[0.3], [0.2]]), np.array([[2], [1]]), ["embeddings", "layer 0"], "h", "i", 0)
+    assert "takes the lead" in falls and "rises" not in falls and "-" not in falls
+    assert "grows" not in lens.describe_norms(np.array([[2.0], [1.0]]), ["embeddings", "layer 0"], 0)
+
+
+def test_a_first_choice_that_has_all_counts_not_only_that_much():
+    def least(weight):
+        experts, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
+        return routing.describe_routing(experts, weights, ["the"], 0, 4)
+
+    assert "counts only 0.55." in least(0.55) and "counts 0.99." in least(0.99)
+
+
+def test_no_head_is_missed_where_none_moves_the_prediction():
+    assert describe_worth(np.full((2, 2), 2e-5), None, "nats") == (
+        "No head is missed measurably here, none by 0.0001 nats."
+    )
+
+
+def test_signs_are_minus_signs_in_percent_and_brief_numbers_too():
+    assert (wire.percent(-0.02, 0), wire.percent(-0.00001), wire.percent(0.00001)) == ("−2 %", "0.0 %", "<0.1 %")
+    assert [wire.brief(x) for x in (-0.0, -1.25e-7, 3.0, -152.0)] == ["0", "−1.2e−07", "3", "−152"]

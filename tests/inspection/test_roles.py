@@ -1,5 +1,6 @@
 """Roles of heads: whoever was made to do a job is named for it, whoever does none is unclear."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -108,3 +109,20 @@ def test_intervals_hold_the_mean_nineteen_times_in_twenty():
 def test_the_same_seed_tests_alike(tested):
     again = head_tests(handmade(), text())
     assert np.array_equal(again.given_up["induction"].mean, tested.given_up["induction"].mean)
+
+
+def test_a_head_without_a_role_is_given_the_rule_and_what_it_costs(tested):
+    """Costly it may be: by the rule that says little unless weight is even, or lies elsewhere in another text."""
+    at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
+    assert "The model needs it" not in tested.reason(*at)
+    mean = tested.effect.mean.copy()
+    mean[at] = 1.2936
+    margin = np.full_like(mean, 0.0864)
+    none = watched.Estimate(0 * mean, 0 * mean)
+    costly = dataclasses.replace(tested, effect=watched.Estimate(mean, margin), evenness=none, moved=none)
+    assert costly.role(*at) == "unclear", "neither even nor by content"
+    reason = costly.reason(*at)
+    assert reason.endswith("The model needs it all the same: without it 1.29 ± 0.09 nats more are lost.")
+    assert "The lower end of an interval decides" in reason and "more than 0.01 nats lost without it and" in reason
+    unsure = dataclasses.replace(costly, effect=watched.Estimate(mean, np.full_like(mean, 1.29)))
+    assert "The model needs it" not in unsure.reason(*at)

@@ -5,7 +5,8 @@ import torch
 
 from playground.inspection.sizes import COMPARED, activations, compute
 from playground.model import Transformer, trace
-from tests.model.configs import VARIANTS
+from playground.ui.tabs.inspect.sizes import memory
+from tests.model.configs import TINY, VARIANTS
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -34,3 +35,8 @@ def test_the_models_that_are_compared_have_the_sizes_that_their_texts_give():
         "S3": 162_692_432,
         "GPT-2 small": 124_439_808,
     }
+
+
+def test_one_hidden_layer_takes_and_two_things_take():
+    assert "In a, the hidden layer takes " in memory(("a", TINY.replace(d_ff=4096), 8))
+    assert "In a, queries, keys, values take " in memory(("a", TINY.replace(d_ff=4), 2))

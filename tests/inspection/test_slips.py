@@ -111,3 +111,7 @@ def test_a_slip_whose_model_is_not_here_is_left_out(monkeypatch, tmp_path):
     monkeypatch.setattr(slips, "CHECKPOINTS", tmp_path)
     assert told("alike") is None and told("dropout") is None and told("size") is not None
     told.cache_clear()
+
+
+def test_signs_in_what_is_true_are_minus_signs():
+    assert not [name for name in SLIPS if (words := told(name)) and re.search(r"(?<![\w-])-\d", words[1])]

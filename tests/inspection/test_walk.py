@@ -9,7 +9,9 @@ import torch
 import torch.nn.functional as F
 
 from playground.figures.wire import percent
+from playground.inspection import look
 from playground.inspection.walk import step, step_names
+from playground.inspection.walk.stream import _together
 from playground.model import ModelConfig, no_tap
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import VARIANTS
@@ -69,6 +71,7 @@ def test_every_step_has_its_shapes_reason_formula_and_sentence(name):
             assert found.name == at and found.title and found.formula and found.code
             assert found.sentence.endswith(".") and found.why.endswith(".")
             assert not re.search(r"nan|inf\b|\{[^qkvs]", f"{found.formula} {found.sentence} {found.why}")
+            assert not re.search(r"(?<![\w-])-\d", found.sentence), "a hyphen is no minus sign"
             if at in shapes:
                 assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
             if at in ("scores", "softmax"):
@@ -263,3 +266,36 @@ def test_the_mean_change_of_every_layer_is_named():
     for layer in range(2):
         moved = (seen.trace["resid_mid", layer] - seen.trace["resid_pre", layer]).abs().mean().item()
         assert f"{moved:.2f}" in said.split("layer by layer: ")[1]
+
+
+def test_what_the_norm_does_is_not_said_of_attention():
+    seen = look_at(VARIANTS["post-norm"])
+    with torch.no_grad():
+        seen.model.blocks[0].attention.out.weight.zero_()
+        seen.model.blocks[0].attention.out.bias.zero_()
+        seen.model.embedding.weight.mul_(0.01)
+        seen.model.position_embedding.weight.mul_(0.01)
+    silent = look(seen.checkpoint, seen.ids)
+    before, after = (silent.trace[name, 0][0, 4].double().norm().item() for name in ("resid_pre", "resid_mid"))
+    told = step(silent, "change", 0, 2, 4, 2)
+    assert after > 5 * before and "scaled down" not in told.why
+    assert "Attention adds a vector of length 0.00 to “c”" in told.sentence, told.sentence
+    assert f"the norm takes their sum from length {before:.2f} to {after:.2f}." in told.sentence
+    assert "Attention changes" not in told.sentence and "Both together" in told.sentence
+    wrote = step(silent, "output", 0, 2, 4, 2).sentence
+    assert wrote == "No head writes anything for “c” that two decimals show."
+
+
+@pytest.mark.parametrize(
+    "vectors, said",
+    [
+        ([[3, 0], [0, 4]], "add up to 7.00, at right angles they would make 5.00, and the sum of the vectors has 5.00: "
+         "they are nearly at right angles"),
+        ([[3, 0], [2.4, 3.2]], "they partly point the same way"),
+        ([[10, 0], [-0.6, 0]], "in part they cancel"),
+        ([[3, 0], [4, 0]], "they point much the same way"),
+    ],
+)  # fmt: skip
+def test_vectors_cancel_only_where_their_sum_is_shorter_than_at_right_angles(vectors, said):
+    written = np.array(vectors, dtype=float)
+    assert _together(np.linalg.norm(written, axis=1), float(np.linalg.norm(written.sum(axis=0)))).endswith(said)

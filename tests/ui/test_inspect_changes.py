@@ -3,6 +3,7 @@
 import dataclasses
 import html
 import json
+from types import SimpleNamespace
 
 import gradio as gr
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
-from playground.figures.wire import numbers_of
+from playground.figures.wire import numbers_of, percent
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.inspection.head_matrices import Matrix, head_matrix
@@ -26,6 +27,7 @@ from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import edit, learn, validation
 from playground.ui.tabs.inspect.frame import Place
 from playground.ui.tabs.inspect.learn import muon_note, picture, weight_receipt
+from playground.ui.tabs.inspect.replay import prediction
 from playground.ui.tabs.inspect.tested import survey_of
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
@@ -222,6 +224,7 @@ def test_what_muon_does_is_measured_alike_on_gradient_and_step():
     of_second = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 7)
     assert of_second == note.replace("the whole matrix", "each expert's matrix")
     assert "gradient's 3 directions" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 5)
+    assert "Of the 6 singular values that a matrix of this shape has, the other 2 are below a millionth" in note
 
 
 def test_a_gradient_that_is_rounding_says_so_and_few_directions_are_worded_rightly():
@@ -347,3 +350,38 @@ def test_a_change_that_changes_nothing_is_said_to_be_none():
     said = edit.said_of(Cost(1.5, 1.5, 0.0), "a text")
     assert "no difference to four digits" in said and "gains" not in said and "costs" not in said
     assert "costs 0.0100 ± 0.0010" in edit.said_of(Cost(1.5, 1.51, 0.001), "a text")
+
+
+def test_a_step_is_measured_on_the_largest_weight_and_none_is_no_step():
+    weights, step = torch.full((80, 4), 0.01), torch.zeros(80, 4)
+    weights[70, 0], step[0, 0] = 2.0, 0.02  # twice what it moves, beside a hundredth of the scale
+    report = optimizer_step(checkpoint(seed=1).model, [1, 2, 3], rule="sgd")
+
+    def told(before, step, name="after"):
+        made = {"before": {"W": before}, "after": {"W": before + step}, "gradients": {"W": 0 * step}}
+        return picture(Matrix("W", "W"), dataclasses.replace(report, **made), name, 0, 0)
+
+    _, words = told(weights, step)
+    assert (
+        "of all 320 weights, the one that moved farthest did so by 0.02, 1 % of the largest weight before (2)" in words
+    )
+    assert "which no eye sees" in words
+    scales = [told(weights, step, name)[0]["data"][0]["zmax"] for name in ("before", "after")]
+    assert scales == [2.0, 2.0], "the largest weight lies outside what is drawn"
+    assert "nothing moved" in told(weights, 0 * step)[1] and "nothing moved" in told(weights, 0 * step, "step")[1]
+    assert "all weights were 0, and none is now further from it than 0.02" in told(0 * weights, step)[1]
+
+
+def test_each_moment_has_its_own_most_probable_token():
+    def seen(logits):
+        trace = {"logits": torch.tensor([[logits]])}
+        return SimpleNamespace(trace=trace, tokens=["c"], token_label=lambda token: "abcdefghijkl"[token])
+
+    then, end = seen([0.0, 1.0] + [0.5] * 10), seen([9.0, 0.0] + [5.0] * 10)
+    _, words = prediction(end, then, Place(0, 0, 0, 0), 1, 500)
+    early, late = then.trace["logits"][0, 0].softmax(-1), end.trace["logits"][0, 0].softmax(-1)
+    assert words == (
+        f"After 0 “c”. Most probable at step 1: “b” with {percent(float(early[1]))}; in the end: “a” with "
+        f"{percent(float(late[0]))} ({percent(float(early[0]))} then)."
+    ), "the first is drawn, little as both moments make of it"
+    assert "Most probable in the end: “a”" in prediction(end, end, Place(0, 0, 0, 0), 500, 500)[1]

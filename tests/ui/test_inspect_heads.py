@@ -16,7 +16,7 @@ from playground.service.models import SHIPPED_FOLDER
 from playground.storage import Checkpoint, load
 from playground.training import History
 from playground.ui.prompts import chips
-from playground.ui.tabs.inspect import edit, heads, roles
+from playground.ui.tabs.inspect import edit, heads, roles, thumbnails
 from playground.ui.tabs.inspect.frame import Place, best
 from playground.ui.tabs.inspect.place import ranking
 from playground.ui.tabs.inspect.tested import known, roles_of, survey_of
@@ -144,3 +144,18 @@ def test_a_change_in_the_last_row_is_not_said_to_cost_nothing(copying):
 def test_beginnings_show_their_line_breaks_and_keep_them():
     made = chips(["bdfh bdfh\ncage c", "one"])
     assert made["sample_labels"] == ["bdfh bdfh ⏎ cage c", "one"] and made["samples"][0] == ["bdfh bdfh\ncage c"]
+
+
+def test_beside_a_head_stands_on_how_many_texts_it_was_tested(copying):
+    look = copying.frame.look(VISITOR, copying.model_id, "abc abc")
+    tests = roles_of(copying.page, look).tests
+    assert f"Tested on {tests.texts} texts, it" in heads.headline(look, Place(0, 0, 2, 0))
+
+
+def test_where_no_head_moves_the_prediction_none_is_said_to_matter(copying, monkeypatch):
+    look = copying.frame.look(VISITOR, copying.model_id, "abc abc")
+    shape = look.config.n_layers, look.config.n_heads
+    monkeypatch.setattr(thumbnails, "moved", lambda _: np.full(shape, 2e-5))
+    assert thumbnails.words(look, Place(0, 0, 2, 0)).startswith("No head matters here measurably")
+    monkeypatch.setattr(thumbnails, "moved", lambda _: np.full(shape, 2e-2))
+    assert thumbnails.words(look, Place(0, 0, 2, 0)).startswith("Most depends here on layer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...figures.wire import signed
 from .step import At, Step, double, linear, norm
 
 
@@ -148,7 +149,8 @@ def turn(at: At) -> Step:
     sentence = (
         f"At position {query} pair 0 of {at.asks} turns by {np.degrees(arrays['angles'][0]):,.0f}°, pair {half - 1} by "
         f"{np.degrees(arrays['angles'][-1]):.1f}°; {full} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
-        f"{at.answers} is {here:.2f}: were both five places later, {later:.2f}; were only the query, {nearer:.2f}."
+        f"{at.answers} is {signed(here)}: were both five places later, {signed(later)}; were only the query, "
+        f"{signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
     drawn = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...figures.wire import percent
+from ...figures.wire import brief, percent, signed
 from .step import TOP, At, Step, cosine, double, norm
 
 
@@ -38,7 +38,7 @@ def scores(at: At) -> Step:
 
 def _brief(value: float) -> str:
     """Two decimals, or two digits of what would vanish in them."""
-    return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+    return signed(value) if abs(value) >= 0.1 or value == 0 else brief(value)
 
 
 def _softmax(row: np.ndarray) -> np.ndarray:
@@ -150,7 +150,7 @@ def _share_of_blend(at: At, row: np.ndarray, parts: np.ndarray, z: np.ndarray) -
     most = int(shares.argmax())
     told = (
         f"{at.placed(first)} has {percent(row[first], 0)} of the weight and makes {percent(shares[first], 0)} of the "
-        f"blend, measured along it (cosine {cosine(parts[first], z):.2f}). "
+        f"blend, measured along it (cosine {signed(cosine(parts[first], z))}). "
     )
     if most != first:
         told += f"The largest share, {percent(shares[most], 0)}, is that of {at.placed(most)} with "

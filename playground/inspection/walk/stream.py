@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...figures.wire import percent
+from ...figures.wire import percent, signed
 from .step import TOP, At, Step, cosine, double, linear, norm, norm_formula, normalise
 
+ACROSS = 0.05
+"""A mean cosine no further from 0 than this is that of vectors nearly at right angles."""
 BENDS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
 
 
@@ -31,16 +33,29 @@ def output(at: At) -> Step:
     )
     sentence = f"Head {most} writes most for {at.asks} (length {lengths[most]:.2f})"
     sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
-    apart = float(lengths.sum())
-    if (lengths > 0.05 * apart).sum() > 1:
-        sentence += (
-            f". The lengths add up to {apart:.2f}, the sum of the vectors has {norm(written.sum(axis=0)):.2f}: "
-            + ("they agree" if norm(written.sum(axis=0)) > 0.8 * apart else "in part they cancel")
-        )
+    if lengths[most] < 0.005:
+        sentence = f"No head writes anything for {at.asks} that two decimals show"
+    elif (lengths > 0.05 * lengths.sum()).sum() > 1:
+        sentence += f". {_together(lengths, norm(written.sum(axis=0)))}"
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     drawn = {"written": "written", "out": f"out[0, {query}]"}
     arrays = {"written": written, "out": out}
     return Step("output", "Project back", why, formula, code, f"{sentence}.", arrays, drawn, labels)
+
+
+def _together(lengths: np.ndarray, whole: float) -> str:
+    """Whether vectors of these lengths, whose sum has length `whole`, point the same way or cancel."""
+    apart, across = float(lengths.sum()), norm(lengths)
+    alike = (whole**2 - across**2) / (apart**2 - across**2)  # the mean cosine of two of them, weighed by their lengths
+    how = "in part they cancel"
+    if alike > -ACROSS:
+        how = "they are nearly at right angles"
+    if alike > ACROSS:
+        how = "they point much the same way" if alike > 0.7 else "they partly point the same way"
+    return (
+        f"The lengths add up to {apart:.2f}, at right angles they would make {across:.2f}, and the sum of the vectors "
+        f"has {whole:.2f}: {how}"
+    )
 
 
 def change(at: At) -> Step:
@@ -62,29 +77,36 @@ def change(at: At) -> Step:
         formula = f"x ← norm(x + out), {norm_formula(config, 'y')}"
         code += "y = x + out\n" + normalise(config, "y", "block.attention_norm", "x")
         why = (
-            "Attention adds to a vector, it does not replace it; here the norm stands after the sum (post-norm), so "
-            "what was there is scaled down a little at every layer."
+            "Attention adds to a vector, it does not replace it; here the norm stands after the sum (post-norm) and "
+            "brings every sum to one scale, the short ones up, the long ones down."
         )
     code += (
         "\ndelta = (x - before)[0].norm(dim=-1)\nalike = F.cosine_similarity(x[0], before[0], dim=-1)"
         f"\nmost = pattern[0, {at.head}].argmax(dim=-1)"
     )
     formula += f": ({at.T}, {at.d}); ‖Δ‖ = length of (x after − x before)"
-    sentence = (
-        f"Attention changes {at.asks} by ‖Δ‖ = {delta[query]:.2f} (cosine {alike[query]:.2f}), having watched "
-        f"{at.placed(int(most[query]))} most in head {at.head}."
-    )
-    if moved != query:
-        sentence += f" The token turned most is {at.placed(moved)} (cosine {alike[moved]:.2f})."
+    by = f"‖Δ‖ = {delta[query]:.2f} (cosine {signed(alike[query])})"
+    sentence = f"Attention changes {at.asks} by {by}."
+    if not at.pre:
+        written = at.rows("attn_out")[query]
+        sentence = (
+            f"Attention adds a vector of length {norm(written):.2f} to {at.asks}, of length {norm(before[query]):.2f}; "
+            f"the norm takes their sum from length {norm(before[query] + written):.2f} to {norm(after[query]):.2f}. "
+            f"Both together change it by {by}."
+        )
+    sentence += f" Head {at.head} watches {at.placed(int(most[query]))} most."
+    if signed(alike[moved]) != signed(alike[query]):
+        sentence += f" The token turned most is {at.placed(moved)} (cosine {signed(alike[moved])})."
     if config.n_layers > 1:
-        sentence += f" Mean |Δ| of a number, layer by layer: {_by_layer(at)}."
+        norms = "" if at.pre else ", the norm's part in it"
+        sentence += f" Mean |Δ| of a number{norms}, layer by layer: {_by_layer(at)}."
     arrays = {"delta": delta, "cosine": alike, "most": most}
     drawn = {"delta": "delta", "cosine": "alike", "most": "most"}
     return Step("change", "Add to the stream", why, formula, code, sentence, arrays, drawn)
 
 
 def _by_layer(at: At) -> str:
-    """What each layer's attention adds to a number of the stream, on average over the prompt; of many layers some."""
+    """How far each layer's attention, and a norm after it, moves a number of the stream, on average; of many some."""
     count = at.config.n_layers
     layers = sorted({at.layer, count - 1, *range(0, count, 1 if count <= 8 else -(-count // 6))})
     means = [np.abs(at.rows("resid_mid", layer) - at.rows("resid_pre", layer)).mean() for layer in layers]
@@ -127,7 +149,7 @@ def _neurons(at: At) -> Step:
     if active:
         told = (
             f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.asks} (above 0.01 or below −0.01), number "
-            f"{strongest[0]} most ({hidden[strongest[0]]:.2f}). "
+            f"{strongest[0]} most ({signed(hidden[strongest[0]])}). "
         )
     sentence = told + _effect(at)
     arrays = {"values": hidden[strongest]}
@@ -210,8 +232,8 @@ def predict(at: At) -> Step:
     code += f"\nlogits = {linear('h', 'model.head', config.head_bias)}\nprobabilities = logits.softmax(dim=-1)"
     why = (
         f"The vector must become a guess: one score per token of the vocabulary, {V:,} in all, by how well the "
-        "vector fits that token's row of the output matrix. Softmax makes probabilities of them, as it made weights "
-        "before."
+        "vector fits that token's column of W, the output matrix. Softmax makes probabilities of them, as it made "
+        "weights before."
     )
     if query + 1 < look.length:
         true = look.ids[query + 1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...figures.wire import signed
 from .step import At, Step, cosine, norm, norm_formula, normalise
 
 
@@ -49,7 +50,7 @@ def _copies(at: At, stream: np.ndarray) -> str:
         alike = cosine(stream[at.query], stream[other])
         return (
             f"It stands at {listed}, and its position makes each row another one: {at.query} and {other} have a "
-            f"cosine of {alike:.2f}."
+            f"cosine of {signed(alike)}."
         )
     return f"It stands at {listed}: the very same row each time, of length {norm(stream[at.query]):.2f}."
 
@@ -79,7 +80,7 @@ def arrive(at: At) -> Step:
         kept = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
     sentence = (
         f"{at.asks} came in with length {norm(then):.2f} and has {norm(now):.2f} here; the cosine of the two is "
-        f"{alike:.2f}: {kept}."
+        f"{signed(alike)}: {kept}."
     )
     title = f"What {layers} made of it"
     return Step("arrive", title, why, formula, code, sentence, {"stream": stream}, {"stream": "x[0]"})

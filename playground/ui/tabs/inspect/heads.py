@@ -103,7 +103,7 @@ def headline(look: Look, place: Place) -> str:
     named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
     words = f"On this prompt it {lies_on(head_scores(look).of(*place.owner))}. {asked(look, place)}"
     if found := known(look):
-        words += f" Tested on many texts, it {ROLES[found.tests.role(*place.owner)]}."
+        words += f" Tested on {found.tests.texts} texts, it {ROLES[found.tests.role(*place.owner)]}."
     return theme.heading(named, words)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from ....figures.attention import signed_map
 from ....figures.bars import named_bars
+from ....figures.wire import brief, signed
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
@@ -174,7 +175,7 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    limit = float(np.abs(part.of(tensors["before"]).numpy()).max()) if name == "after" else None
+    limit = float(part.of(tensors["before"]).abs().max()) if name in ("before", "after") else None
     figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit or None, height=280)
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
@@ -182,15 +183,18 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     typical = float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
     usual, pulled = rounding_beside(part, report), part.of(tensors["gradient"])
     nearly = "rounding, nearly nothing" if pulled.any() else "nothing"
-    small = f" That is {nearly}: those of all weights are typically ±{usual:.2g}." if usual else ""
+    small = f" That is {nearly}: those of all weights are typically ±{brief(usual)}." if usual else ""
     words = {
-        "before": f"{part.title} before: {values.shape[0]} × {values.shape[1]} weights, typically ±{typical:.3g}.",
+        "before": f"{part.title} before: {values.shape[0]} × {values.shape[1]} weights, typically "
+        f"±{brief(typical, 3)}.",
         "gradient": f"Its gradient: none before the backward pass, one number for every weight after it, typically "
-        f"±{typical:.2g}." + small,
-        "step": f"The difference, after − before: typically ±{typical:.2g}, "
+        f"±{brief(typical)}." + small,
+        "step": f"The difference, after − before: typically ±{brief(typical)}, "
         f"{_percent(typical, part.of(tensors['before']).numpy())} of a weight."
-        + (" It was made of a gradient that is rounding, and leads nowhere." if usual and pulled.any() else ""),
-        "after": f"After the step, on the scale of the first picture: {_seen(part, report)}.",
+        + (" It was made of a gradient that is rounding, and leads nowhere." if usual and pulled.any() else "")
+        if values.any()
+        else "The difference, after − before: nothing moved.",
+        "after": f"After the step{_seen(part, report)}.",
     }[name]
     if drawn.shape != values.shape:
         words += f" Drawn: the first {drawn.shape[0]} × {drawn.shape[1]}."
@@ -206,17 +210,24 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
 
 
 def _seen(part: Matrix, report: StepReport) -> str:
-    """Whether a step shows beside the weights that it changes."""
+    """Whether a step shows on the scale of the weights that it changes."""
     before, moved = part.of(report.before[part.name]), part.of(report.step(part.name))
-    share = float(moved.abs().max() / before.abs().max().clamp(min=1e-12))
-    if share < 0.05:
-        return f"no weight moved by more than {100 * share:.2g} % of it, which no eye sees: training takes many steps"
-    return f"the weight that moved farthest did so by {100 * share:.2g} % of the scale, which can be seen"
+    largest, farthest = float(before.abs().max()), float(moved.abs().max())
+    if not farthest:
+        return ": nothing moved"
+    if not largest:
+        return f": all weights were 0, and none is now further from it than {brief(farthest)}"
+    share = farthest / largest
+    words = (
+        f", on the scale of the first picture: of all {before.numel():,} weights, the one that moved farthest did so "
+        f"by {brief(farthest)}, {brief(100 * share)} % of the largest weight before ({brief(largest)})"
+    )
+    return f"{words}, which no eye sees: training takes many steps" if share < 0.05 else f"{words}, which can be seen"
 
 
 def _percent(step: float, before: np.ndarray) -> str:
     size = float(np.sqrt(np.mean(np.square(before, dtype=np.float64))))
-    return f"{100 * step / size:.2g} %" if size else "and they were all 0: no share"
+    return f"{brief(100 * step / size)} %" if size else "and they were all 0: no share"
 
 
 def step_cards(report: StepReport) -> str:
@@ -244,14 +255,14 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     rule, config = report.rules[part.name], report.config
     rate = report.learning_rates[rule]
     decay = decay_of(part.name, report.before[part.name], config, rule)
-    lines = [("weight before", f"{before:.8f}"), ("gradient (as the optimizer saw it)", f"{gradient:.8g}")]
+    lines = [("weight before", signed(before, 8)), ("gradient (as the optimizer saw it)", brief(gradient, 8))]
     if rule == "adamw":
         hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
         lines += [
-            (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", f"{hand['m_corrected']:.8g}"),
-            (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", f"{hand['v_corrected']:.8g}"),
-            (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", f"{hand['move']:.8g}"),
-            (f"weight decay = −{rate:g} · {decay:g} · weight", f"{hand['shrink']:.8g}"),
+            (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", brief(hand["m_corrected"], 8)),
+            (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", brief(hand["v_corrected"], 8)),
+            (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", brief(hand["move"], 8)),
+            (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
         ]
         expected = hand["after"]
         note = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
@@ -259,14 +270,14 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
             note += " This one does not: beside the 10⁻⁸ that is added, its gradient is small."
     elif rule == "sgd":
         expected = first_sgd_step(before, gradient, rate)
-        lines.append((f"move = −{rate:g} · gradient", f"{-rate * gradient:.8g}"))
+        lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
         note = "Plain gradient descent moves large gradients far and small ones hardly at all."
     else:
         expected = None
-        lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", f"{-rate * decay * before:.8g}"))
-        lines.append(("move (from the orthogonalised matrix)", f"{after - before + rate * decay * before:.8g}"))
+        lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
+        lines.append(("move (from the orthogonalised matrix)", brief(after - before + rate * decay * before, 8)))
         note = muon_note(part, report, i)
-    lines.append(("weight after, in the model", f"{after:.8f}"))
+    lines.append(("weight after, in the model", signed(after, 8)))
     if expected is not None:
         lines.append(("by hand − in the model", f"{expected - after:.1e}"))
     rows = [(name, value.replace("-", "−")) for name, value in lines]
@@ -307,9 +318,16 @@ def muon_note(part: Matrix, report: StepReport, row: int) -> str:
             return f"{weakest} times as strong as the other"
         return f"{middle} times as strong as the middle one and {weakest} times as the weakest"
 
-    return (
+    words = (
         f"{rule} Of the gradient's {count} directions (singular values), the strongest is "
         f"{spread(pulled)}; of the step's {count} strongest, weight decay apart, it is {spread(moved)}."
+    )
+    if not (rest := len(pulled) - count):
+        return words
+    return (
+        f"{words} Of the {len(pulled)} singular values that a matrix of this shape has, the other {rest} "
+        f"{'is' if rest == 1 else 'are'} below a millionth of the strongest, which is rounding: a gradient has at most "
+        "one direction for each token that is read."
     )
 
 

@@ -84,7 +84,7 @@ def build(frame: Frame) -> None:
             caveat: theme.notice(lens_caveat(look.config)),
             parts_chart: show(
                 part_map(table, columns, "adds %{customdata:+.4f}", mark=(place.layer, place.head)),
-                describe_signed(table, rows, columns, name),
+                f"{describe_signed(table, rows, columns, name)} All other parts stand in the table.",
             ),
             receipt: receipt_table(look, found),
             norms_chart: show(

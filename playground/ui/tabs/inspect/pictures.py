@@ -38,7 +38,7 @@ READING = {
     "softmax": "Each row shares out a weight of 1. The framed cell is that of the receipt; click another.",
     "blend": "Each row is a token's value times its weight; the last row is their sum.",
     "output": "One row per head: what it adds to the token, and how long that is. Click one to choose it.",
-    "change": "One bar per token: how far attention moves it, and how alike it stays (cosine). Click one to choose it.",
+    "change": "One bar per token: how far it is moved (‖Δ‖), and how alike it stays (cosine). Click one to choose it.",
     "think": "The neurons that answer most strongly to this token.",
     "route": "How likely the router thinks each expert; the token visits the dark ones.",
     "predict": "The best candidates for the next token; the one that really follows is marked where it is among them.",

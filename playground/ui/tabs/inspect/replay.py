@@ -6,9 +6,10 @@ from typing import Any
 
 import gradio as gr
 import numpy as np
+import torch
 
 from ....figures.attention import describe_pattern, pattern_map
-from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
 from ....inspection.heads import TITLES
@@ -166,10 +167,13 @@ def prediction(look: Look, then: Look, place: Place, step: int, last: int) -> tu
     """What came next in the model's eyes after the chosen token, then and in the end."""
     now = look.trace["logits"][0, place.query].float().softmax(-1)
     before = then.trace["logits"][0, place.query].float().softmax(-1)
-    best = (now + before).topk(min(CANDIDATES, len(now))).indices
-    labels = [look.token_label(int(token)) for token in best]
-    words = f"After {place.query} “{look.tokens[place.query]}”, at step {step:,}. "
+    both = now + before
+    both[torch.stack((now.argmax(), before.argmax()))] += 2  # whoever leads is drawn
+    best = both.topk(min(CANDIDATES, len(now))).indices
+    labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
+    words = f"After {place.query} “{look.tokens[place.query]}”. "
     if step == last:
-        return next_tokens(labels, now[best].tolist()), words + describe_next_tokens(labels, now[best].tolist())
-    figure = next_tokens(labels, now[best].tolist(), before[best].tolist(), names=(f"step {step:,}", "in the end"))
-    return figure, words + describe_next_tokens(labels, now[best].tolist(), before[best].tolist())
+        return next_tokens(labels, chances), words + describe_next_tokens(labels, chances, when="in the end")
+    earlier, when = before[best].tolist(), f"step {step:,}"
+    figure = next_tokens(labels, chances, earlier, names=(when, "in the end"))
+    return figure, words + describe_leaders(labels, chances, earlier, names=(f"at {when}", "in the end"))

@@ -180,6 +180,8 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
             gone = _interval(tests.given_up[name], at)
             rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
+    moved_before = f"≤ {tests.untrained['moved']:.2f}"
+    rows.append(("weight that lies elsewhere in another text", _interval(tests.moved, at), moved_before, ""))
     rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:
         rows.append(("this prediction moves without it, nats", "", "", f"{shift[at]:.4f}"))

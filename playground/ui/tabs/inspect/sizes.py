@@ -69,7 +69,8 @@ def memory(*models: tuple[str, ModelConfig, int]) -> str:
     words = []
     for (name, _, _), each in zip(models, kept):
         most = max(each, key=each.__getitem__)
-        words.append(f"In {name}, {most} take {percent(each[most] / sum(each.values()), 0)}.")
+        take = "the hidden layer takes" if most == "hidden layer" else f"{most} take"
+        words.append(f"In {name}, {take} {percent(each[most] / sum(each.values()), 0)}.")
     return theme.table(head, rows, total=True, save="memory") + theme.quiet(
         f"{' '.join(words)} Scores grow with the square of the tokens, all else with their number; a fused kernel "
         "never stores them."

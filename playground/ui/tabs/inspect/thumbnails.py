@@ -9,6 +9,7 @@ import gradio as gr
 import numpy as np
 
 from ....figures.attention import head_grid
+from ....figures.heads import UNSEEN
 from ....inspection import Look
 from ....inspection.heads import head_scores, lies_on, row_lies_on
 from ... import theme
@@ -83,10 +84,12 @@ def words(look: Look, place: Place) -> str:
         return f"at the last token {row}. Without it the prediction moves by {moves[layer, head]:.4f} nats."
 
     layer, head = ranking(look)[0]
-    most = "Most telling" if moves is None else "Most depends here"
-    first = f"{most} on layer {layer}, head {head}, which {does(layer, head)}" if moves is not None else (
-        f"{most} on this prompt: layer {layer}, head {head}, which {does(layer, head)}"
-    )  # fmt: skip
+    if moves is None:
+        first = f"Most telling on this prompt: layer {layer}, head {head}, which {does(layer, head)}"
+    elif moves.max() < UNSEEN:
+        return f"No head matters here measurably: without any one the prediction moves by less than {UNSEEN:g} nats."
+    else:
+        first = f"Most depends here on layer {layer}, head {head}, which {does(layer, head)}"
     if (layer, head) == (place.layer, place.head):
         return first
     return f"{first} The chosen head (layer {place.layer}, head {place.head}) {does(place.layer, place.head)}"
