@@ -95,7 +95,7 @@ class Ladder:
         if name == "bigram":
             return f"Knows which {self.unit} comes how often after which"
         if name == "floor":
-            return "Knows the rules that wrote this text; what it loses is chance, which nobody who sees no more can guess"
+            return "Knows the rules that wrote this text; what it loses is chance: who sees no more cannot guess it"
         return f"Knows what came how often after the last {self.order - 1} {self.unit}s"
 
     def choices(self, loss: float) -> str:

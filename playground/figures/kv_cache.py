@@ -122,4 +122,5 @@ def describe_projections(with_cache: int, without_cache: int) -> str:
     if not without_cache:
         return "No projection has been computed yet."
     saved = 100 * (1 - with_cache / without_cache)
-    return f"Per layer {with_cache:,} query, key and value projections instead of {without_cache:,}: {saved:.1f} % saved."
+    counts = f"{with_cache:,} query, key and value projections instead of {without_cache:,}"
+    return f"Per layer {counts}: {saved:.1f} % saved."

@@ -50,8 +50,8 @@ FIELDS: tuple[Field, ...] = (
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
     Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
           "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
-    Field("init_std", "First weights", "1/√inputs begins a few tenths of a nat above guessing and learns quicker; 0.02 begins at "
-          "it.", "parts",
+    Field("init_std", "First weights", "1/√inputs begins a few tenths of a nat above guessing and learns quicker; "
+          "0.02 begins at it.", "parts",
           (("1/√inputs", FOLLOWS), ("0.02 (GPT-2)", 0.02))),
     Field("qk_norm", "Normalise queries and keys", "Keeps scores small at high learning rates.", "parts"),
     Field("tie_embeddings", "Tie the output to the embedding",
