@@ -37,14 +37,14 @@ from ....inspection import Look
 from ....inspection.example import EXAMPLES
 from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
-from ...links import copy_link, linked_prompt, query_of
+from ...links import copy_link, linked_place, linked_prompt
 from ...page import QUIETLY, Page, sentence
 from ...prompts import chip_text, chips
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, prompts
 from .looks import Looks
-from .place import Place, best, last, watched, whole
+from .place import Place, at_link, best, last, watched, whole
 
 __all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
@@ -176,12 +176,12 @@ class Frame:
         def renewed(question: Question) -> dict:
             # what nobody looks at is drawn when it is opened
             unseen = not question.values[self.view] or (question.values[page.opened] or "inspect") != "inspect"
-            return {"changed": ""} if unseen else {"where": self._rule(question.values)}
+            return {"changed": ""} if unseen else {"where": self._rule(question)}
 
         def returned(question: Question) -> dict:
             # model, prompt or weights may have become others elsewhere
             same = not question.values[self.view] or question.values[self.seen] == self._name(question.values)
-            return {"changed": ""} if same else {"where": self._rule(question.values)}
+            return {"changed": ""} if same else {"where": self._rule(question)}
 
         def retrained(question: Question) -> dict:
             drawn, now = str(question.values[self.seen] or ""), self._name(question.values)
@@ -191,7 +191,7 @@ class Frame:
         on(page.tab.select(None, None, None, js=WHEN_DRAWN, api_visibility="private").then, returned)
         on(page.weights.change, retrained)
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
-            on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q.values, q.request)})
+            on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q)})
         # `change`, because `input` says nothing when a text is pasted with the mouse
         for event in (self.prompt.change, self.prompt.submit, self.subject.input):
             on(event, renewed)
@@ -214,12 +214,18 @@ class Frame:
         on(chosen.then, renewed)
         self.ideas.click(chip_text, self.ideas, self.prompt, **QUIETLY)
 
-    def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
-        """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
+    def _rule(self, question: Question) -> Callable[[Look, Place], Place] | None:
+        """Where to look: anew for another model, at the end of another prompt, else where it is.
+
+        The model of the page's own link is opened at the link's place, whichever of the events that the opening of a
+        link sets off is heard first.
+        """
+        values = question.values
         before, now = str(values[self.seen] or ""), self._name(values)
         if before.split("\n")[0] != now.split("\n")[0]:
-            linked = not before and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else best
+            chosen = values[self.page.model], values[self.prompt], values[self.subject]
+            linked = linked_place(question.request, "inspect", *chosen, first=not before)
+            return functools.partial(at_link, linked) if linked else best
         same = before.rpartition("\n")[0] == now.rpartition("\n")[0]
         return None if same and values[self.query] is not None else last  # nothing could be read in between
 
