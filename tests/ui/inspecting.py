@@ -64,7 +64,8 @@ class Inspecting:
     ) -> dict:
         """What the page, opened at an address with this query, is sent when this happens to the component."""
         handler = self.handler(self.component(name), event)
-        return asyncio.run(handler(dict(values), gr.EventData(None, said), gr.Request(session_hash=session, query_params=query)))
+        request = gr.Request(session_hash=session, query_params=query)
+        return asyncio.run(handler(dict(values), gr.EventData(None, said), request))
 
     def component(self, name: str) -> Any:
         """A component by its elem_id, written with _ for -."""
