@@ -87,6 +87,7 @@ def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(
     worked = tab.frame.update(tab.at("", view=view, subject="pronoun"))
     example, _, complaint = html.unescape(worked[tab.frame.notice]).partition("</p>")
     assert "with pencil and paper" in example and not complaint
+    assert view != "replay" or "written, not trained" in worked[tab.component("replay-nothing")]
     unmasked = of_model(tab, checkpoint(TINY.replace(causal=False)), "abc", view=view)
     notice = html.unescape(tab.frame.update(unmasked)[tab.frame.notice])
     expected = "nothing can be kept" if view == "cachewalk" else ""

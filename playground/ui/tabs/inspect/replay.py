@@ -11,6 +11,7 @@ from ....figures.attention import describe_pattern, pattern_map
 from ....figures.candidates import describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
+from ....inspection.example import EXAMPLES, worked_example
 from ....inspection.heads import TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
@@ -130,6 +131,8 @@ def moments(look: Look) -> Snapshots:
 
 def missing(look: Look) -> str:
     """Why this model's moments cannot be looked back at, as a sentence; empty where they can."""
+    if any(look.checkpoint is worked_example(name) for name in EXAMPLES):
+        return "This example was written, not trained. Look into the chosen model, with “Copying, watched” chosen."
     try:
         moments(look)
     except ValueError as problem:
