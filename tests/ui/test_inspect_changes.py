@@ -382,5 +382,6 @@ def test_changes_that_came_with_a_link_to_a_model_still_to_be_trained_wait_for_i
     assert now == [] and changes.exchanged(kept, "pronoun", now)[1] == []
     assert changes.exchanged(kept, "a-run", now)[1] == ["x"]
     assert changes.exchanged("", "a-run", ["x"])[1] == ["x"], "one that is here has them at once"
+    assert changes.exchanged("", "pronoun", ["x"], awaited=True)[1] == ["x"], "and a worked example always is"
     for odd in ("{", "[1", '["a", 7]', '["a", {"b": 9}]', 7, None):
         changes.exchanged(odd, "a", ["x"])

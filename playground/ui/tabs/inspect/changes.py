@@ -31,7 +31,7 @@ def exchanged(kept: Any, chosen: str, codes: Any, *, awaited: bool = False) -> t
     before, waiting = _read(kept)
     if before == chosen:
         return kept, codes
-    whose = before or (LINKED if awaited else chosen)
+    whose = before or (LINKED if awaited and chosen not in EXAMPLES else chosen)
     waiting = {name: listed for name, listed in waiting.items() if name != whose} | ({whose: codes} if codes else {})
     if LINKED in waiting and chosen not in EXAMPLES and not chosen.startswith("shipped-"):
         waiting[chosen] = waiting.pop(LINKED)
