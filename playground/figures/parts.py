@@ -62,6 +62,9 @@ def describe_removal(heads: np.ndarray, margins: np.ndarray, first: np.ndarray, 
     size = signed(heads[layer, head], 4, plus=True)
     most = f"{words} Of the heads, head {head} of layer {layer} is worth most: without it {size}"
     if not np.isfinite(margins).all():
+        if size == signed(0.0, 4, plus=True) or heads[layer, head] < 0:
+            least = signed(heads.min(), 4, plus=True)
+            return f"{words} No head is worth anything here: the loss without one changes by {least} to {size} nats."
         return f"{most} nats, here: this one window cannot tell what of it is luck."
     idle = int((np.abs(heads) <= margins).sum())
     make = "makes" if idle == 1 else "make"

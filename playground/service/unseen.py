@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +16,7 @@ from .runs import OWN_TEXT, RunSpec
 
 TEXTS = Path(__file__).resolve().parents[1] / "data" / "texts"
 _CHARACTERS = 20_000
+_BEGINNING = 400
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,23 @@ def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
         if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
             return ours
     return None
+
+
+def learned(spec: RunSpec | None, checkpoint: Checkpoint) -> str:
+    """The beginning of a text like that which a model learned from; empty where nobody knows it any more."""
+    if spec is not None and spec.source.kind == OWN_TEXT:
+        return spec.source.text[:_BEGINNING]
+    language, digest = checkpoint.about.get("language"), checkpoint.about.get("text_sha256")
+    if isinstance(language, str) and language in LANGUAGES:
+        return LANGUAGES[language].sample(_BEGINNING, seed=len(checkpoint.name))
+    ours = next((each.corpus for each in _ours() if each.corpus.sha256 == digest), None)
+    return "" if ours is None else _decoded(ours)
+
+
+def _decoded(corpus: Corpus) -> str:
+    ids = corpus.train[:_BEGINNING].tolist()
+    documents = [list(group) for apart, group in itertools.groupby(ids, lambda token: token < 0) if not apart]
+    return "\n".join(map(corpus.tokenizer.decode, documents))
 
 
 def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:

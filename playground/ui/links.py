@@ -225,6 +225,29 @@ def linked_layer(request: gr.Request | None, tab: str, model_id: str | None) -> 
     return view.layer if view else None
 
 
+def linked_place(
+    request: gr.Request | None, tab: str, model_id: str | None, prompt: str, subject: str, *, first: bool
+) -> dict[str, int]:
+    """The layer, head, query and key that the page's own address asks for, if with this model, prompt and subject.
+
+    `first`: nothing was shown yet. Later only the model that the address names is shown there once more.
+    """
+    view = _linked_view(request, tab, model_id)
+    if view is None or view.prompt not in (None, prompt) or view.subject not in (None, subject):
+        return {}
+    if not first and view.model not in (model_id, str(model_id).removeprefix("shipped-")):
+        return {}
+    query, key = view.cell or (None, None)
+    found = {"layer": view.layer, "head": view.head, "query": query, "key": key}
+    return {name: number for name, number in found.items() if number is not None}
+
+
+def awaits(request: gr.Request | None, tab: str, model_id: str | None) -> bool:
+    """Whether the page's own address is of another model than this one, which has to be trained first."""
+    view = _view_of(request, tab)
+    return bool(view and view.model and _trains(request)) and view.model != model_id
+
+
 def _linked_view(request: gr.Request | None, tab: str, model_id: str | None) -> View | None:
     view = _view_of(request, tab)
     fits = view and (view.model in (None, model_id, str(model_id).removeprefix("shipped-")) or _trains(request))

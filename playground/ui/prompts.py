@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from ..data import LANGUAGES, visible
+from ..service.unseen import learned
 from ..storage import Checkpoint
 from .page import Page
 
@@ -32,7 +33,10 @@ def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[i
 
 
 def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """Beginnings that suit the model and that it can read: its own prompt, its language's, words of its last sample."""
+    """Beginnings that suit the model and that it can read: its own prompt, its language's, words of what it learned.
+
+    Never words of what it writes: a model that has learned little writes none that its text has.
+    """
     try:
         checkpoint = page.registry.get(model_id, visitor)
     except ValueError:
@@ -42,9 +46,8 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
-        found += _beginnings(language.sample(400, seed=len(checkpoint.name)))
-    for sample in checkpoint.history.samples[-1:]:
-        found += [*_beginnings(sample.get("text", "")), sample.get("prompt")]
+    found += _beginnings(learned(page.board.spec_of(checkpoint), checkpoint))
+    found += [sample.get("prompt") for sample in checkpoint.history.samples[-1:]]
     known = [s for s in found if isinstance(s, str) and s.strip() and not checkpoint.tokenizer.unknown_parts(s)]
     return list(dict.fromkeys(known))[:4] or [_any_beginning(checkpoint)]
 

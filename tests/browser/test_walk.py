@@ -84,11 +84,12 @@ def test_on_a_phone_the_bar_stays_and_the_chosen_step_is_in_sight(address, phone
     page.wait_for_function(IN_SIGHT)
 
 
-def test_a_link_carries_step_and_changes_and_an_empty_prompt_leaves_nothing_to_press(address, open_page):
+def test_a_link_carries_place_step_and_changes_and_an_empty_prompt_leaves_nothing_to_press(address, open_page):
     page = open_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
     edit = json.dumps(to_dict(SwitchOff(3, "head", 2)), sort_keys=True)
     asked = {"tab": "inspect", "model": "stories", "prompt": "Mia had a red kite. Then Tom has the "}
-    opened(page, address, urlencode({**asked, "step": "softmax", "edits": f"[{edit}]"}))
+    place = {"layer": 1, "head": 2, "cell": "36,15"}  # not the head that the view would open on
+    opened(page, address, urlencode({**asked, **place, "step": "softmax", "edits": f"[{edit}]"}))
     expect(page.locator("#inspect-step h3")).to_have_text("Softmax: scores become shares")
     page.get_by_role("tab", name="Change it").click()
     expect(page.locator("#edit-list")).to_contain_text("head 2 of layer 3 switched off")
@@ -98,6 +99,7 @@ def test_a_link_carries_step_and_changes_and_an_empty_prompt_leaves_nothing_to_p
     page.locator("#copy-inspect").click()
     copied = dict(parse_qsl(urlsplit(page.evaluate("window.copied")).query, keep_blank_values=True))
     assert (copied["step"], copied["view"]) == ("softmax", "edit")
+    assert (copied["layer"], copied["head"], copied["cell"]) == ("1", "2", "36,15")
     assert View.from_query(copied, ("inspect",)).edits == (edit,)
     page.locator("#inspect-prompt textarea").fill("")
     expect(page.locator("#inspect-notice")).to_contain_text("The prompt is empty")

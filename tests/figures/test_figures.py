@@ -212,6 +212,8 @@ def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
     said = describe_removal(values, margins, values > 0.37, 0.13)
     assert "Of the heads, head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
     assert "this one window cannot tell" in describe_removal(values, margins + np.inf, values > 0, 0.13)
+    idle = describe_removal(np.array([[-0.012, 0.0]]), np.full((1, 2), np.inf), np.zeros((1, 2), bool), 2.76)
+    assert "No head is worth anything here" in idle and "−0.0120 to +0.0000" in idle and "worth most" not in idle
 
 
 def test_the_largest_part_is_named_where_it_is_no_head():

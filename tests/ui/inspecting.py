@@ -59,10 +59,13 @@ class Inspecting:
         number = component if isinstance(component, int) else component._id
         return next(f.fn for f in self.blocks.fns.values() if (number, event) in f.targets and f.fn)
 
-    def click(self, name: str, event: str, values: dict, said: Any = None, session: str | None = None) -> dict:
-        """What the page is sent when this happens to the component of that name."""
+    def click(
+        self, name: str, event: str, values: dict, said: Any = None, session: str | None = None, **query: str
+    ) -> dict:
+        """What the page, opened at an address with this query, is sent when this happens to the component."""
         handler = self.handler(self.component(name), event)
-        return asyncio.run(handler(dict(values), gr.EventData(None, said), gr.Request(session_hash=session)))
+        request = gr.Request(session_hash=session, query_params=query)
+        return asyncio.run(handler(dict(values), gr.EventData(None, said), request))
 
     def component(self, name: str) -> Any:
         """A component by its elem_id, written with _ for -."""

@@ -13,6 +13,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of, percent
 from playground.inspection import look
 from playground.inspection.edits import SwitchOff, edits_tap
+from playground.inspection.example import EXAMPLES
 from playground.inspection.receipts import receipt
 from playground.inspection.walk import step, step_names
 from playground.model import ModelConfig, Transformer, trace
@@ -22,7 +23,7 @@ from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.tabs.inspect.beginnings import COPYING, hint
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
-from playground.ui.tabs.inspect.frame import Place, best, watched
+from playground.ui.tabs.inspect.frame import MODEL, Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.pictures import HEIGHT, picture
 from playground.ui.tabs.inspect.receipt import receipt_html
@@ -100,7 +101,7 @@ def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prom
     assert said in html.unescape(notice) and "Traceback" not in notice
     if "notice-error" in notice:
         places = {tab.frame.query, tab.frame.key}
-        left = [value for component, value in updates.items() if component not in places]
+        left = [value for component, value in updates.items() if component not in {*places, tab.frame.kept}]
         assert all(value in (notice, None, "", "walk") or value == gr.update(visible=False) for value in left)
         assert all(updates[place]["choices"] == [] for place in places)
         for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
@@ -192,6 +193,16 @@ def test_the_worked_example_stands_in_for_the_model(tab):
     paper = next(u for u in updates.values() if isinstance(u, str) and "Receipt:" in u)
     for digits in ("0.33323120", "0.03666085", "0.04999953"):
         assert digits in paper
+
+
+def test_where_a_worked_example_has_a_prompt_of_its_own_there_is_no_box_to_type_another_one(tab):
+    """It stood there and took what was typed, and nothing came of it."""
+    given = tab.handler(tab.frame.subject, "change")
+    for subject, example in EXAMPLES.items():
+        box, ideas, own = given(subject)
+        assert box["visible"] == ideas["visible"] == "hidden" and own["visible"] and example.prompt in own["value"]
+    box, ideas, own = given(MODEL)
+    assert box["visible"] is ideas["visible"] is True and not own["visible"]
 
 
 def test_the_receipt_shows_the_numbers_it_has(tab):

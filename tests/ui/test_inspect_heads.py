@@ -17,7 +17,7 @@ from playground.storage import Checkpoint, load
 from playground.training import History
 from playground.ui.prompts import chips
 from playground.ui.tabs.inspect import edit, heads, roles, thumbnails
-from playground.ui.tabs.inspect.frame import Place, best
+from playground.ui.tabs.inspect.frame import MODEL, Place, best
 from playground.ui.tabs.inspect.place import ranking
 from playground.ui.tabs.inspect.tested import known, roles_of, survey_of
 from playground.ui.tabs.inspect.validation import held_out
@@ -25,6 +25,7 @@ from tests.model.configs import VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
 LETTERS = CharTokenizer("abcdefghij")
+PROMPT = "bdfh bdfh\ncage c"
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def copying():
 
 
 def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrained_reach(copying):
-    look = copying.frame.look(VISITOR, copying.model_id, "bdfh bdfh\ncage c")
+    look = copying.frame.look(VISITOR, copying.model_id, PROMPT)
     tests = roles_of(copying.page, look).tests
     at = next(at for at in tests.ranking() if tests.role(*at) == "followed")
     card = roles.role_card(look, Place(*at, 5, 1), roles_of(copying.page, look))
@@ -58,7 +59,7 @@ def test_heads_are_tested_once_for_all_and_worth_the_same_wherever_they_are_show
 
 
 def test_the_view_opens_on_the_head_that_the_prediction_owes_most(copying):
-    look = copying.frame.look(VISITOR, copying.model_id, "bdfh bdfh\ncage c")
+    look = copying.frame.look(VISITOR, copying.model_id, PROMPT)
     owed = {}
     for layer in range(2):
         for head in range(2):
@@ -66,6 +67,22 @@ def test_the_view_opens_on_the_head_that_the_prediction_owes_most(copying):
             owed[layer, head] = effect(look.model, torch.tensor([look.ids]), tap).divergence
     assert best(look, Place()).owner == max(owed, key=owed.get) == ranking(look)[0]
     assert sorted(owed, key=owed.get, reverse=True) == ranking(look)
+
+
+def test_a_link_opens_at_its_place_whichever_of_its_events_is_heard_first_and_another_model_does_not(copying):
+    """Opening a link selects a view and changes the prompt: the second event came before anything was drawn."""
+    frame = copying.frame
+    assert (best(copying.frame.look(VISITOR, copying.model_id, PROMPT), Place()).owner) != (0, 1)
+    query = {"tab": "inspect", "model": copying.model_id, "prompt": PROMPT, "layer": "0", "head": "1", "cell": "5,2"}
+    for view in ("walk", "heads", "roles", "minds"):
+        for name, event, shown in ((f"inspect-{view}", "select", ""), ("inspect-prompt", "change", view)):
+            updates = copying.click(name, event, copying.at(PROMPT, shown), **query)
+            assert [updates[picker].value for picker in frame.pickers] == [0, 1, 5, 2], (view, name)
+    opened = copying.click("inspect-prompt", "change", copying.at(PROMPT, "walk"), **(query | {"model": "another"}))
+    assert opened[frame.layer].value, "another model than the link's opens on the head that matters"
+    now = copying.at(PROMPT, "walk", (1, 0, 5, 1)) | {frame.seen: f"another {MODEL}\n{PROMPT}\n0"}
+    chosen = copying.click("inspect-prompt", "change", now, **(query | {"prompt": "bdfh"}))
+    assert (chosen[frame.layer].value, chosen[frame.head].value) != (0, 1)
 
 
 def test_of_a_model_too_large_to_test_this_prompt_is_what_there_is(copying, monkeypatch):

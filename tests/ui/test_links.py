@@ -21,7 +21,7 @@ from playground.training import RECIPES, History
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import broken, copying, linked_layer, linked_prompt, query_of
+from playground.ui.links import awaits, broken, copying, linked_layer, linked_place, linked_prompt, query_of
 from playground.ui.tabs.train.linked import (
     _beyond_the_form,
     card_of,
@@ -193,6 +193,22 @@ def test_a_prompt_from_the_address_belongs_to_its_tab_and_its_model():
     assert linked_layer(routed, "moe", "shipped-dialects-moe") == 2 and linked_prompt(routed, "moe", "a-run") is None
     assert linked_layer(routed, "inspect", "shipped-dialects-moe") is None
     assert linked_layer(routed, "moe", "shipped-stories") is None
+
+
+def test_a_place_from_the_address_is_its_models_and_changes_wait_for_one_that_is_still_to_be_trained():
+    asked = Asked(tab="inspect", model="stories", prompt="Mia", layer="1", cell="3,2")
+    there = {"layer": 1, "query": 3, "key": 2}
+    for first in (True, False):
+        assert linked_place(asked, "inspect", "shipped-stories", "Mia", "model", first=first) == there
+        assert linked_place(asked, "inspect", "shipped-stories", "Tom", "model", first=first) == {}
+        assert linked_place(asked, "inspect", "shipped-prose", "Mia", "model", first=first) == {}
+    anyones = Asked(tab="inspect", layer="1", subject="pronoun")
+    assert linked_place(anyones, "inspect", "a-run", "Mia", "pronoun", first=True) == {"layer": 1}
+    assert linked_place(anyones, "inspect", "a-run", "Mia", "model", first=True) == {}
+    assert linked_place(anyones, "inspect", "another", "Mia", "pronoun", first=False) == {}
+    trained = Asked(tab="inspect", model="a-run", run="letters")
+    assert awaits(trained, "inspect", "shipped-stories") and not awaits(trained, "inspect", "a-run")
+    assert not awaits(asked, "inspect", "shipped-prose") and not awaits(None, "inspect", "a-run")
 
 
 @pytest.mark.parametrize("request_", [None, object(), type("R", (), {"query_params": None})()])

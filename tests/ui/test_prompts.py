@@ -7,6 +7,8 @@ import pytest
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
 from playground.service.models import Registry
+from playground.service.runs import OWN_TEXT, Source
+from playground.service.unseen import learned
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.prompts import beginning, suggestions
@@ -18,15 +20,16 @@ SALES = "Our pumps are quiet. Order two pumps today and save. We deliver on Mond
 
 
 def page_with(tmp_path, tokenizer, text="", prompt="", sampled=""):
-    """A page with one model of an own text, whose last sample is `text`."""
+    """A page with one model that learned this own text and wrote words that it has not."""
     history = History()
-    if text:
-        history.samples.append({"step": 9, "prompt": sampled, "text": text})
+    history.samples.append({"step": 9, "prompt": sampled, "text": "Or twopum dada. Monda pumpu we que. Eac lasts ord."})
+    spec = SimpleNamespace(source=Source(OWN_TEXT, text)) if text else None
     model = Transformer(TINY.replace(vocab_size=tokenizer.vocab_size))
     registry = Registry(small_limits(), shipped=tmp_path / "none")
     about = {"prompt": prompt, "language": None}
     model_id = registry.add(ANNA, Checkpoint(model, tokenizer, history, "Run 1", about))
-    return SimpleNamespace(registry=registry, limits=small_limits()), model_id
+    board = SimpleNamespace(spec_of=lambda checkpoint: spec)
+    return SimpleNamespace(registry=registry, limits=small_limits(), board=board), model_id
 
 
 def test_a_model_of_an_own_text_is_offered_words_of_that_text(tmp_path):
@@ -37,7 +40,21 @@ def test_a_model_of_an_own_text_is_offered_words_of_that_text(tmp_path):
     assert all(set(s.replace(".", "").split()) <= whole for s in found if len(s) > 1), f"words are cut: {found}"
 
 
-def test_a_sample_that_ends_within_a_word_offers_none_of_it(tmp_path):
+def test_where_the_text_is_not_known_nothing_that_the_model_wrote_stands_in_for_it(tmp_path):
+    page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), sampled="Our pumps")
+    assert suggestions(page, model_id, ANNA) == ["Our pumps"]
+
+
+@pytest.mark.parametrize("name", ["prose", "sentences"])
+def test_a_shipped_model_is_offered_words_of_its_text(tmp_path, name):
+    registry = Registry(small_limits())
+    page = SimpleNamespace(registry=registry, board=SimpleNamespace(spec_of=lambda checkpoint: None))
+    text = learned(None, registry.get(f"shipped-{name}", ANNA))
+    found = suggestions(page, f"shipped-{name}", ANNA)
+    assert len(found) > 2 and all(begun in " ".join(text.split()) for begun in found[1:])
+
+
+def test_a_text_that_ends_within_a_word_offers_none_of_it(tmp_path):
     page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), text="ps are quiet\nOrder two pumps\nWe del")
     assert suggestions(page, model_id, ANNA) == ["Order two pumps"]
 

@@ -18,7 +18,7 @@ from ...service.run_job import RunJob
 from ...service.views import PairView, RunView
 from ...storage import Checkpoint
 from ..page import Page
-from ..tabs.inspect.edit import parsed
+from ..tabs.inspect.changes import parsed
 from ..tabs.inspect.looks import Looks
 from ..tabs.inspect.place import whole
 from ..tabs.inspect.replay import replay_of

@@ -9,7 +9,8 @@ roles.py      what each head does, and how to wake one that sleeps; tested.py tr
 minds.py, edit.py, learn.py, replay.py, cachewalk.py, sizes.py
               what each layer thinks, what a change costs, how weights learn, through training, through generation,
               what parts weigh and compute
-drawn.py      which part of a long prompt is drawn
+drawn.py, changes.py
+              which part of a long prompt is drawn; the changes in force, and whose they are
 """
 
 from __future__ import annotations

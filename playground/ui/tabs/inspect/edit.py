@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +23,6 @@ from ....inspection.edits import (
     SwapPattern,
     SwitchOff,
     edits_tap,
-    from_dict,
-    to_dict,
 )
 from ....inspection.effect import Effect, effect
 from ....model import trace
@@ -37,6 +34,7 @@ from ...gradio_fixes.lenient import LenientDropdown, LenientNumber, SteadyDropdo
 from ...page import QUIETLY
 from ...widgets.clicks import cell_of
 from ...widgets.turns import Question
+from .changes import coded, in_force, parsed
 from .drawn import window, window_words
 from .frame import Frame, Place
 from .tested import survey_of, surveyed_before
@@ -91,7 +89,7 @@ def build(frame: Frame) -> None:
         with gr.Column(scale=3, min_width=340, elem_classes="card"):
             cards = gr.HTML(padding=False, elem_id="edit-cards")
             bars = Chart(height=300, save_name="before-after", elem_id="edit-bars")
-            measure = gr.Button("Measure the cost on unseen text", elem_id="edit-measure")
+            measure = gr.Button("Measure the cost", elem_id="edit-measure")
             cost = gr.HTML(padding=False, elem_id="edit-cost")
     with gr.Accordion("The head's pattern with these changes", open=False):
         pattern = Chart(height=340, save_name="changed-pattern")
@@ -99,8 +97,8 @@ def build(frame: Frame) -> None:
         gr.HTML(
             theme.heading(
                 "What each part is worth",
-                "The loss on unseen text rises by this many nats per token when one part is switched off. Click a cell "
-                "to switch that part off above.",
+                "The loss rises by this many nats per token when one part is switched off: on unseen text, or on the "
+                "prompt itself where none is known. Click a cell to switch that part off above.",
             ),
             padding=False,
         )
@@ -132,7 +130,7 @@ def build(frame: Frame) -> None:
             ),
         }
 
-    frame.page.share("inspect.edits", edits)
+    frame.keeps(edits)
     frame.follow(draw, [edits, cards, bars, cost, pattern], extra=[edits, what, value, keep])
     frame.redraws(edits.input, of=edits)
 
@@ -207,27 +205,6 @@ def made(name: str, place: Place, value: Any, renormalise: bool) -> Edit:
         scale = name == "scale"
         return EditCell(place.layer, place.head, place.query, place.key, float(value), scale, renormalise)
     return RemoveMask(None if name == "mask" else place.layer)
-
-
-def in_force(listed: list[Edit]) -> dict:
-    """The list as its drop-down shows it."""
-    # gr.update, since gr.Dropdown warns of every value that the list did not have when the page was built
-    return gr.update(choices=[(edit.words(), coded(edit)) for edit in listed], value=[*map(coded, listed)])
-
-
-def coded(edit: Edit) -> str:
-    """An edit as the page keeps it."""
-    return json.dumps(to_dict(edit), sort_keys=True)
-
-
-def parsed(codes: Any) -> list[Edit]:
-    """Edits from what a page sent back, which anybody may have written. Raises ValueError."""
-    if not isinstance(codes, list) or len(codes) > MOST_EDITS:
-        raise ValueError("This list of changes cannot be used: press “Undo all”")
-    try:
-        return [from_dict(json.loads(code)) for code in codes]
-    except (TypeError, ValueError, RecursionError):
-        raise ValueError("This list of changes cannot be used: press “Undo all”") from None
 
 
 def before_after(look: Look, found: Effect, listed: list[Edit], query: int) -> tuple[dict[str, Any], str]:

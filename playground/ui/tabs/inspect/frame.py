@@ -37,14 +37,15 @@ from ....inspection import Look
 from ....inspection.example import EXAMPLES
 from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
-from ...links import copy_link, linked_prompt, query_of
+from ...links import awaits, copy_link, linked_place, linked_prompt
 from ...page import QUIETLY, Page, sentence
 from ...prompts import chip_text, chips
 from ...quoted import model_facts, quoted
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, prompts
+from .changes import exchanged, in_force, owner, parsed, waiting_at
 from .looks import Looks
-from .place import Place, best, last, watched, whole
+from .place import Place, at_link, best, last, watched, whole
 
 __all__ = ["MODEL", "Frame", "Place", "best", "build", "watched", "whole"]
 
@@ -94,6 +95,12 @@ class Frame:
     """Hidden; value: the name of the view that is open, empty before the tab was opened for the first time."""
     seen: gr.Textbox
     """Hidden; value: which model and prompt were drawn last."""
+    own: gr.HTML
+    """A worked example's own prompt, in place of the box."""
+    kept: gr.Textbox
+    """Hidden; value: whose the changes in force are, and those of other models (`changes.exchanged`)."""
+    changes: gr.Dropdown | None = None
+    """The changes in force; the view that has them hands it over."""
     building: str = ""
     """The view being built."""
     _followers: list[_Follower] = field(default_factory=list)
@@ -150,6 +157,11 @@ class Frame:
         """
         self._redraws.append((self.building, event, alter, of))
 
+    def keeps(self, changes: gr.Dropdown) -> None:
+        """This list of changes belongs to the model that is looked at: another one has its own."""
+        self.changes = changes
+        self.page.share("inspect.edits", changes)
+
     def presses(
         self, event: Any, press: Callable[..., Callable[[], dict]], inputs: Iterable[Any], outputs: Iterable[Any]
     ) -> None:
@@ -166,9 +178,10 @@ class Frame:
         """Wire everything, once all views are built."""
         page = self.page
         drawn = [output for follower in self._followers for output in follower.outputs]
-        everything = list(dict.fromkeys([self.notice, self.hint, self.view, self.seen, *self.pickers, *drawn]))
+        own = [self.notice, self.hint, self.view, self.seen, self.kept, *self.pickers]
+        everything = list(dict.fromkeys([*own, *drawn]))
         extras = [component for follower in self._followers for component in follower.extra]
-        inputs = {*self.inputs, self.view, self.seen, page.opened, *extras}
+        inputs = {*self.inputs, self.view, self.seen, self.kept, page.opened, *extras}
 
         def on(event: Any, ask: Callable[[Question], dict], of: Any = None) -> Any:
             return self.turns.on(event, lambda q: self.plan(q.values, turn=q, **ask(q)), inputs, everything, of=of)
@@ -176,12 +189,12 @@ class Frame:
         def renewed(question: Question) -> dict:
             # what nobody looks at is drawn when it is opened
             unseen = not question.values[self.view] or (question.values[page.opened] or "inspect") != "inspect"
-            return {"changed": ""} if unseen else {"where": self._rule(question.values)}
+            return {"changed": ""} if unseen else {"where": self._rule(question)}
 
         def returned(question: Question) -> dict:
             # model, prompt or weights may have become others elsewhere
             same = not question.values[self.view] or question.values[self.seen] == self._name(question.values)
-            return {"changed": ""} if same else {"where": self._rule(question.values)}
+            return {"changed": ""} if same else {"where": self._rule(question)}
 
         def retrained(question: Question) -> dict:
             drawn, now = str(question.values[self.seen] or ""), self._name(question.values)
@@ -191,7 +204,7 @@ class Frame:
         on(page.tab.select(None, None, None, js=WHEN_DRAWN, api_visibility="private").then, returned)
         on(page.weights.change, retrained)
         for name, tab in tabs.items():  # a view's tab says so, too, when the tab around it opens
-            on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q.values, q.request)})
+            on(tab.select, lambda q, name=name: {"view": name, "where": self._rule(q)})
         # `change`, because `input` says nothing when a text is pasted with the mouse
         for event in (self.prompt.change, self.prompt.submit, self.subject.input):
             on(event, renewed)
@@ -212,14 +225,27 @@ class Frame:
 
         chosen = page.model.change(suggested, [page.visitor, page.model], [self.prompt, self.ideas], **QUIETLY)
         on(chosen.then, renewed)
+
+        def given(subject: str) -> list:
+            said = own_prompt(subject)
+            box = gr.update(visible="hidden" if said else True)
+            return [box, box, gr.update(value=said, visible=bool(said))]
+
+        self.subject.change(given, self.subject, [self.prompt, self.ideas, self.own], **QUIETLY)
         self.ideas.click(chip_text, self.ideas, self.prompt, **QUIETLY)
 
-    def _rule(self, values: dict, request: gr.Request | None = None) -> Callable[[Look, Place], Place] | None:
-        """Where to look: anew for another model, at the end of another prompt, else (or by a link) where it is."""
+    def _rule(self, question: Question) -> Callable[[Look, Place], Place] | None:
+        """Where to look: anew for another model, at the end of another prompt, else where it is.
+
+        The model of the page's own link is opened at the link's place, whichever of the events that the opening of a
+        link sets off is heard first.
+        """
+        values = question.values
         before, now = str(values[self.seen] or ""), self._name(values)
         if before.split("\n")[0] != now.split("\n")[0]:
-            linked = not before and query_of(request).keys() & {"layer", "head", "cell"}
-            return None if linked else best
+            chosen = values[self.page.model], values[self.prompt], values[self.subject]
+            linked = linked_place(question.request, "inspect", *chosen, first=not before)
+            return functools.partial(at_link, linked) if linked else best
         same = before.rpartition("\n")[0] == now.rpartition("\n")[0]
         return None if same and values[self.query] is not None else last  # nothing could be read in between
 
@@ -279,8 +305,10 @@ class Frame:
             return dict
         view = view or values[self.view]
         followers = [follower for follower in self._followers if follower.view == view]
-        told = {} if view == values[self.view] else {self.view: view}
         turn = turn or Question(values)
+        told = {} if view == values[self.view] else {self.view: view}
+        told |= self._exchanged(values, turn.request)
+        values = {**values, **told}
         try:
             found, before = self.read(values)
         except ValueError as problem:
@@ -289,7 +317,7 @@ class Frame:
             nowhere = {picker: gr.update(choices=[], value=None) for picker in (self.query, self.key)}
             unread = f'<div class="unread">{_refused(problem)}</div>'
             cleared |= {self.notice: unread, self.hint: "", self.view: view}
-            return functools.partial(dict, {**cleared, **nowhere})
+            return functools.partial(dict, {**cleared, **nowhere, **self._changes(turn.unheard)})
         place, problem, due = before, "", [LISTS] if lists else []
         try:
             altered = alter(found, before, values) if alter else {}
@@ -305,9 +333,9 @@ class Frame:
         return Slow(draw) if any(f.slow for f in followers if f in due) else draw
 
     def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
-        shown: dict[Any, Any] = {}
+        shown = self._changes(unheard)
         kind = "info" if values[self.subject] in EXAMPLES else "warning"
-        notes = [theme.notice(note, kind) for note in found.notes]
+        notes = [theme.notice(note, kind) for note in found.notes] + self._said_of_changes(values, view)
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:
@@ -322,6 +350,43 @@ class Frame:
         drawn = {self.view: view, self.seen: self._name(values), self.notice: "".join([*notes, problem])}
         drawn[self.hint] = theme.notice(words) if (words := hint(found)) else ""
         return {**shown, **self._picked(found, place, LISTS in due), **drawn}
+
+    def _exchanged(self, values: dict, request: gr.Request | None) -> dict:
+        """The changes of the model that is looked at now, where another one's were in force."""
+        model_id, codes = values[self.page.model], values[self.changes]
+        awaited = awaits(request, "inspect", model_id)
+        kept, now = exchanged(values[self.kept], owner(model_id, values[self.subject]), codes, awaited=awaited)
+        return ({} if kept == values[self.kept] else {self.kept: kept}) | ({} if now == codes else {self.changes: now})
+
+    def _changes(self, unheard: dict) -> dict:
+        """What the page may not know yet of the changes."""
+        shown = {self.kept: unheard[self.kept]} if self.kept in unheard else {}
+        try:
+            return shown | ({self.changes: in_force(parsed(unheard[self.changes]))} if self.changes in unheard else {})
+        except ValueError:  # the view that shows them says so
+            return shown
+
+    def _said_of_changes(self, values: dict, view: str) -> list[str]:
+        """Which changes are in force, in the views that do not draw them; and whose wait, in the one that does."""
+        try:
+            listed = parsed(values[self.changes])
+        except ValueError:
+            return []
+        if view != "edit" and listed:
+            words = "; ".join(edit.words() for edit in listed)
+            return [theme.notice(f"In force under “Change it”: {words}. This view shows the model as it is.")]
+        called = [self._called(values, whose) for whose in waiting_at(values[self.kept])]
+        names = ", ".join(f"“{name}”" for name in called if name)
+        words = (
+            f"Changes belong to the model that they were made on. Put away until it is chosen again: those of {names}."
+        )
+        return [theme.notice(words)] if view == "edit" and names else []
+
+    def _called(self, values: dict, whose: str) -> str:
+        page, visitor = self.page, values[self.page.visitor]
+        if whose in EXAMPLES:
+            return EXAMPLES[whose].title
+        return page.registry.get(whose, visitor).name if page.registry.has(whose, visitor) else ""
 
     def _facts(self, values: dict, found: Look, place: Place) -> dict[str, Any]:
         """What a saved picture or table has to say of itself."""
@@ -360,6 +425,7 @@ def build(page: Page) -> Frame:
                     label="Beginnings this model knows",
                     type="values",
                 )
+                own = gr.HTML(padding=False, visible=False, elem_id="inspect-own")
             with gr.Column(scale=2, min_width=300):
                 with gr.Row(equal_height=False, elem_id="inspect-subjects"):
                     subject = gr.Radio(
@@ -373,12 +439,20 @@ def build(page: Page) -> Frame:
                     key = _picker("Looks at (key)", "inspect-key")
         notice = gr.HTML(padding=False, elem_id="inspect-notice")
         told = gr.HTML(padding=False, elem_id="inspect-hint")
-        view, seen = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
+        view, seen, kept = (gr.Textbox("", visible=False) for _ in range(3))
     shared = {"prompt": prompt, "layer": layer, "head": head, "query": query, "key": key, "view": view}
     shared |= {"subject": subject, "seen": seen}
     for name, component in shared.items():
         page.share(f"inspect.{name}", component)
-    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen)
+    return Frame(page, subject, prompt, ideas, layer, head, query, key, notice, told, view, seen, own, kept)
+
+
+def own_prompt(subject: str) -> str:
+    """What stands in place of the box where a worked example is looked into; empty for a model."""
+    if subject not in EXAMPLES:
+        return ""
+    said = f"“{EXAMPLES[subject].prompt}”: this example has no other. To type one, look into “{SUBJECTS[0][0]}”."
+    return theme.heading("Prompt", said)
 
 
 def _picker(label: str, elem_id: str) -> gr.Dropdown:

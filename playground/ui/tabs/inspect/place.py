@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +71,12 @@ def best(found: Look, place: Place) -> Place:
 def last(found: Look, place: Place) -> Place:
     """The same head, the last token, and what that one watches most."""
     return watched(found, place.within(found).at(query=found.length - 1))
+
+
+def at_link(linked: Mapping[str, int], found: Look, place: Place) -> Place:
+    """The numbers that a link gives; the others as the view opens by itself."""
+    opened = best(found, place) if not linked.keys() >= {"layer", "head"} else place
+    return last(found, opened.at(**linked)).at(**linked)
 
 
 def watched(found: Look, place: Place) -> Place:

@@ -12,29 +12,34 @@ from ....figures.attention import describe_pattern, pattern_map
 from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
+from ....inspection.example import EXAMPLES, worked_example
 from ....inspection.heads import TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
-from ....storage.snapshots import MOST
+from ....storage.snapshots import MOST, Snapshots
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientSlider, SteadyRadio
+from ...page import sentence
 from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place
 from .heads import clicked_pair
 
 TITLE = "Through training"
+HEADING = "The same prompt, at every moment of the run"
 CANDIDATES = 8
 
 
 def build(frame: Frame) -> None:
-    """The timeline with its slider; below it the map and the prediction of that moment."""
-    with gr.Column(elem_classes="card"):
+    """The timeline with its slider; below it the map and the prediction of that moment, or why there are none."""
+    with gr.Column(visible=False, elem_classes="card") as nothing:
+        why = gr.HTML(padding=False, elem_id="replay-nothing")
+    with gr.Column(visible=False, elem_classes="card") as choice:
         gr.HTML(
             theme.heading(
-                "The same prompt, at every moment of the run",
+                HEADING,
                 f"The trainer keeps the weights at moments along the run, {MOST} at most. Move the slider, or click a "
                 "line, to see what the chosen head looked at and what the model expected at that moment.",
             ),
@@ -61,16 +66,17 @@ def build(frame: Frame) -> None:
     frame.page.share("inspect.moment", slider)
 
     def fits(look: Look, place: Place) -> dict[Any, Any]:
-        """Neither empty frames nor another model's pictures where nothing was kept; `draw` says why."""
-        try:
-            kept(look.checkpoint)
-        except ValueError:
-            return {body: gr.Column(visible=False)}
-        return {body: gr.Column(visible=True)}
+        """A word why in place of the pictures, where none can be drawn."""
+        lacking = missing(look)
+        said = theme.heading(HEADING) + theme.notice(lacking) if lacking else ""
+        shown = {choice: not lacking, body: not lacking, nothing: bool(lacking)}
+        return {why: said, **{part: gr.Column(visible=there) for part, there in shown.items()}}
 
-    frame.follow(fits, [body])
+    frame.follow(fits, [choice, body, nothing, why])
 
     def draw(look: Look, place: Place, wanted: str, position: Any) -> dict[Any, Any]:
+        if missing(look):
+            return {}
         found = replay_of(look)
         index = _within(position, len(found.steps))
         step = found.steps[index]
@@ -113,15 +119,32 @@ def build(frame: Frame) -> None:
     frame.moves(pattern.select, clicked_pair)
 
 
-def replay_of(look: Look) -> Replay:
-    """The prompt's replay: what a prompt did over a run does not change. Raises ValueError where there is none."""
+def moments(look: Look) -> Snapshots:
+    """The moments that were kept. Raises ValueError where there are none, or too many to read."""
     snapshots = kept(look.checkpoint)
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         raise ValueError(
             f"{len(snapshots.steps)} moments of a model with {look.config.n_parameters:,} parameters take too long "
             "to read one after the other: look back at a smaller model"
         )
-    return _replays.get((snapshots.steps, look.ids), lambda: replay(look.checkpoint, look.ids), owner=look.model)
+    return snapshots
+
+
+def missing(look: Look) -> str:
+    """Why this model's moments cannot be looked back at, as a sentence; empty where they can."""
+    if any(look.checkpoint is worked_example(name) for name in EXAMPLES):
+        return "This example was written, not trained. Look into the chosen model, with “Copying, watched” chosen."
+    try:
+        moments(look)
+    except ValueError as problem:
+        return sentence(str(problem))
+    return ""
+
+
+def replay_of(look: Look) -> Replay:
+    """The prompt's replay: what a prompt did over a run does not change. Raises ValueError where there is none."""
+    steps = moments(look).steps
+    return _replays.get((steps, look.ids), lambda: replay(look.checkpoint, look.ids), owner=look.model)
 
 
 _replays = Kept(entries=96, megabytes=64)
