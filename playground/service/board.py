@@ -279,7 +279,7 @@ class Board:
                 self._forget(job)
             self._fill()
         if isinstance(job, RunJob):
-            self.pace.learn(job.view(), job.spec.training)
+            self.pace.learn(job.view(), job.spec.training, job.tokens)
 
     def _left(self, job: Job, model_id: str) -> None:
         """One of a job's models has left the registry: its files go along, and with the last one the job."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..data.corpus import VALIDATION_SHARE
 from ..devices import processors
 from ..model import ModelConfig
 from ..training import TrainConfig
@@ -10,27 +11,75 @@ from .views import RunView
 OVERHEAD = 0.006  # seconds of a step that do not grow with the model
 FIRST_RATE = 3.0e10  # floating-point operations per second of one processor, until a run has shown what is true
 MOST_PROCESSORS = 4  # more do not make steps this small quicker
+PER_TOKEN = 1.6e-4  # seconds that a layer takes for one token of a sample, however small it is
+MOST_FACTOR = 10.0  # how far off the reckoning of evaluations and samples may be: more is an accident
 
 
 class Pace:
-    """A guess of this machine's speed that every run improves."""
+    """A guess of this machine's speed that every run improves: at steps, and at what comes between them."""
 
     def __init__(self) -> None:
         self._rate = FIRST_RATE * min(processors(), MOST_PROCESSORS)
+        self._longer = {"evaluation": 1.0, "sample": 1.0}  # than is reckoned
         self.guesses = True
         """Whether no run has shown yet how fast this machine is."""
 
-    def seconds(self, config: ModelConfig, training: TrainConfig) -> float:
-        """About how long a run takes."""
-        tokens = training.batch_size * training.accumulation * config.context_length
-        return training.steps * (OVERHEAD + tokens * config.flops_per_token(training=True) / self._rate)
+    def seconds(self, config: ModelConfig, training: TrainConfig, tokens: int = 0) -> float:
+        """About how long a run takes, evaluations and samples included, on a text of so many tokens (0: a long one)."""
+        reckoned = _between(config, training, tokens, self._rate)
+        times = {
+            "evaluation": max(_times(training.steps, training.eval_every), 1),
+            "sample": _times(training.steps, training.sample_every),
+        }
+        between = sum(times[what] * reckoned[what] * self._longer[what] for what in times)
+        return training.steps * (OVERHEAD + _work(config, training) / self._rate) + between
 
-    def learn(self, view: RunView, training: TrainConfig) -> None:
+    def learn(self, view: RunView, training: TrainConfig, tokens: int = 0) -> None:
         """Take in how fast a finished run was."""
-        if view.latest is None or view.config is None or view.latest.tokens_per_second <= 0:
+        history, config = view.history, view.config
+        steps, looks = history.steps, history.evaluations
+        speeds = [speed for speed in steps["tokens_per_second"] if speed > 0]
+        if config is None or not speeds:
             return
-        tokens = training.batch_size * view.config.context_length
-        working = max(tokens / view.latest.tokens_per_second - OVERHEAD, 1e-4)
-        measured = tokens * view.config.flops_per_token(training=True) / working
-        shown = min(max(measured, 1e9), 1e15)
-        self._rate, self.guesses = shown if self.guesses else 0.5 * self._rate + 0.5 * shown, False
+        in_step = training.batch_size * training.accumulation * config.context_length
+        step = in_step * sum(1 / speed for speed in speeds) / len(speeds)
+        shown = min(max(_work(config, training) / max(step - OVERHEAD, 1e-4), 1e9), 1e15)
+        self._rate = self._mixed(self._rate, shown)
+        ends = {0: 0.0} | dict(zip(steps["step"], steps["seconds"]))
+        took = [end - ends[at] for at, end in zip(looks["step"], looks["seconds"]) if at in ends]
+        # what follows the last step is not in its time
+        inside = sum(seconds for at, seconds in zip(looks["step"], took) if at < history.last_step)
+        samples = sum(record["step"] < history.last_step for record in history.samples)
+        left = steps["seconds"][-1] - step * len(steps["step"]) - inside
+        reckoned = _between(config, training, tokens, shown)
+        for what, seconds, times in (("evaluation", sum(took), len(took)), ("sample", left, samples)):
+            if times:
+                longer = seconds / times / reckoned[what]
+                self._longer[what] = self._mixed(self._longer[what], min(max(longer, 1 / MOST_FACTOR), MOST_FACTOR))
+        self.guesses = False
+
+    def _mixed(self, known: float, shown: float) -> float:
+        return shown if self.guesses else 0.5 * known + 0.5 * shown
+
+
+def _work(config: ModelConfig, training: TrainConfig) -> float:
+    """Floating-point operations of a step."""
+    windows = training.batch_size * training.accumulation
+    return windows * config.context_length * config.flops_per_token(training=True)
+
+
+def _times(steps: int, every: int) -> int:
+    """How often there is what happens every so many steps, before the first, and after the last."""
+    return 1 - (-steps // every) if every else 0
+
+
+def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: float) -> dict[str, float]:
+    """Seconds of an evaluation of both parts of a text and of a sample, at so many operations per second."""
+    context, forward = config.context_length, config.flops_per_token() / rate
+    windows = training.eval_windows or 128
+    parts = (tokens * (1 - VALIDATION_SHARE), tokens * VALIDATION_SHARE) if tokens else (float("inf"),) * 2
+    scored = sum(min(windows * context, part) for part in parts)
+    # once the context is full, every further token is written after reading all of it anew
+    written, anew = training.sample_tokens, max(training.sample_tokens - context, 0)
+    writing = written * config.n_layers * PER_TOKEN + (written + anew * context) * forward
+    return {"evaluation": OVERHEAD + scored * forward, "sample": writing}

@@ -112,6 +112,11 @@ class RunJob(Job):
         prepared = self._prepared
         return f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
 
+    @property
+    def tokens(self) -> int:
+        """How many its text has; 0 before it was read."""
+        return self._prepared.train_tokens + self._prepared.val_tokens if self._prepared else 0
+
     def view(self) -> RunView:
         """A consistent copy of what is known."""
         with self._lock:
@@ -163,7 +168,7 @@ class RunJob(Job):
         """See `Job.expected`."""
         training = self.spec.training
         steps = max(training.steps - self._history.last_step, 1)
-        return min(seconds(self.spec.model, training.replace(steps=steps)), self.limits.seconds)
+        return min(seconds(self.spec.model, training.replace(steps=steps), self.tokens), self.limits.seconds)
 
     def let_go(self, model_id: str) -> None:
         """See `Job.let_go`."""

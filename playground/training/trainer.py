@@ -162,6 +162,7 @@ class Run:
             yield from self._look()
         yield from self._best_behind()
         recent: deque[float] = deque(maxlen=20)  # seconds of the last steps
+        first, begun, stepping = self.step, self.seconds, 0.0
         reason = "done"
         while self.step < config.steps:
             if ending := self.workers.agree(self._wish_to_end(should_stop)):
@@ -176,7 +177,9 @@ class Run:
                 break
             self.step += 1
             recent.append(time.perf_counter() - before)
+            stepping += recent[-1]
             per_step = sum(recent) / len(recent)
+            between = (self.seconds - begun - stepping) / (self.step - first)  # evaluations, samples
             yield Stepped(
                 self.step,
                 self.seconds,
@@ -184,7 +187,7 @@ class Run:
                 learning_rate=config.learning_rate * config.rate_at(self.step),
                 gradient_norm=made.gradient_norm,
                 tokens_per_second=tokens_per_step / per_step,
-                time_left=per_step * (config.steps - self.step),
+                time_left=(per_step + max(between, 0.0)) * (config.steps - self.step),
             )
             if made.load is not None and self.due(config.eval_every):
                 yield LoadMeasured(self.step, self.seconds, made.load.tolist())

@@ -55,7 +55,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     verdict = page.locator("#moe-verdict")
     expect(verdict).to_contain_text("over 2 seeds")
     expect(verdict).to_contain_text(re.compile(r"\d\.\d{4} ± \d\.\d{4} nats (lower|higher)"))
-    assert page.evaluate(CURVES) == ["Dense,MoE", 5]
+    assert page.evaluate(CURVES) == ["Dense,Dense, seed no. 2,MoE,MoE, seed no. 2", 5]
     page.locator("#moe-x label", has_text="tokens").click()
     page.wait_for_function(f"({ALONG})().startsWith('tokens')")
     assert page.evaluate(LAST_X) % (20 * 32) == 0 and page.evaluate(LAST_X) > 20

@@ -14,6 +14,7 @@ from playground.model import PRESETS
 from playground.service.board import Board
 from playground.service.models import Registry
 from playground.service.runs import RunSpec, Source, predict
+from playground.service.views import RunView
 from playground.storage import load, save
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
@@ -21,6 +22,7 @@ from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
 from playground.ui.tabs.train import speaking, watch
 from playground.ui.tabs.train.report import report_html
+from playground.ui.tabs.train.runs_table import runs_table
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
@@ -114,5 +116,7 @@ def test_a_patient_run_stops_and_goes_on_when_asked(tmp_path):
     board.resume(ANNA, job.id)
     until(lambda: job.settled, 120)
     assert job.view().history.last_step == 200
+    other = RunView("other", "Other", "finished", settings={})
+    assert "<td>3, then 0</td>" in runs_table([other, job.view()], job.id)
     board.delete(ANNA, job.id)
     assert not job.folder.exists()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +22,7 @@ from playground.service.pace import Pace
 from playground.service.run_job import settings_of
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
-from playground.training import RECIPES, History, Stepped, TrainConfig
+from playground.training import RECIPES, Evaluated, History, Sampled, Stepped, TrainConfig
 from playground.training.events import ended_in_words, in_steps
 from playground.ui import theme
 from playground.ui.forms import run as form
@@ -30,7 +33,7 @@ from playground.ui.page import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings, outlook_text
+from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text
 
 STORIES = Source("stories")
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
@@ -193,6 +196,25 @@ def test_a_setting_that_follows_from_others_is_said_as_its_control_says_it():
         assert all(f">{said}</td>" in shown for said in (title, "as many as heads", "from the width"))
 
 
+def test_a_setting_that_is_written_otherwise_does_not_differ():
+    settings = [{"dropout": 0, "gradient_clip": 1.0, "steps": 40}, {"dropout": 0.0, "gradient_clip": 1, "steps": 20}]
+    runs = [RunView(id=str(n), name="Run", state="finished", settings=each) for n, each in enumerate(settings)]
+    table = runs_table(runs, "0")
+    assert "Dropout" not in table and "Gradient clip" not in table and ">Steps<" in table
+
+
+def test_the_runs_table_says_what_a_run_went_on_with():
+    changed = [{"step": 20, "settings": {"patience": [5, 0]}}, {"step": 30, "settings": {"steps": [30, 60]}}]
+    settings = {"patience": 0, "steps": 60}
+    went_on = RunView("1", "Run 1", "finished", history=History(changes=changed), settings=settings)
+    never = RunView("2", "Run 2", "finished", settings=settings)
+    table = runs_table([went_on, never], "2")
+    assert '<td class="differs">5, then 0</td>' in table and '<td class="differs">30, then 60</td>' in table
+    # it was to go on with others, and made no step
+    changed[1]["settings"]["steps"] = [60, 90]
+    assert "90" not in runs_table([went_on, never], "2")
+
+
 def test_the_runs_table_has_five_columns_until_more_are_asked_for():
     names = ["text", "n_layers", "d_model", "n_heads", "positions", "steps", "seed"]
     runs = [
@@ -264,8 +286,21 @@ def test_one_of_a_kind_is_said_to_be_one():
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():
-    assert beginning_of("  Once there\n was a queen who") == "Once there was a"
+    assert beginning_of("  Once there was a queen who") == "Once there was a"
+    assert beginning_of("Klarabert\nXaverbert\nPaulbert\n") == "Klarabert", "no blanks that the text lacks"
+    assert beginning_of("one  two\tthree\n") == "one  two\tthree"
+    assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script with")
+@pytest.mark.parametrize(
+    "text", ["Ada\nBo\nCy", " a\tb  c d e", "\U0001f600" * 41, "word " * 3 + "y" * 60, "", "z" * 99]
+)
+def test_the_page_begins_a_prompt_as_the_server_does(text):
+    script = f"global.window = {{}}; console.log(JSON.stringify(({BEGINNING})('', {json.dumps(text)})))"
+    said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert json.loads(said) == beginning_of(text)
 
 
 def test_a_file_that_is_no_text_is_refused_as_soon_as_it_is_there(tmp_path):
@@ -430,11 +465,41 @@ def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
     words = outlook_text(filled(), LOCAL, pace)
     assert "a guess until a first run" in words
     assert f"Its first text comes after {spec.training.sample_every} steps" in words
-    latest = Stepped(9, 1.0, loss=1.0, learning_rate=0.1, gradient_norm=1.0, tokens_per_second=1000.0, time_left=1.0)
-    pace.learn(RunView("1", "Run 1", "finished", latest=latest, config=spec.model), spec.training)
+    shown = learned_from(pace, spec, step=2.0, evaluation=3.0, sample=0.5)
     assert "guess" not in outlook_text(filled(), LOCAL, pace)
-    shown = spec.training.steps * spec.training.batch_size * spec.model.context_length / 1000
     assert pace.seconds(spec.model, spec.training) == pytest.approx(shown, rel=0.01) != before
+
+
+def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
+    """Let it learn from a run whose parts took so many seconds; how long that took in all."""
+    training, history, now = spec.training, History(), 0.0
+    in_step = training.batch_size * training.accumulation * spec.model.context_length
+    for at in range(training.steps + 1):
+        if at:
+            now += step
+            history.add(Stepped(at, now, 1.0, 0.1, 1.0, tokens_per_second=in_step / step, time_left=1.0))
+        if at % training.eval_every == 0 or at == training.steps:
+            now += evaluation
+            history.add(Evaluated(at, now, train_loss=1.0, val_loss=1.0))
+        if at % training.sample_every == 0 or at == training.steps:
+            now += sample
+            history.add(Sampled(at, now, prompt="", text=""))
+    pace.learn(RunView("1", "Run 1", "finished", history=history, config=spec.model), training, tokens)
+    return now
+
+
+@pytest.mark.parametrize("parts", [(0.05, 0.08, 0.15), (0.3, 0.5, 0.04)])
+def test_a_forecast_counts_evaluations_and_samples(parts):
+    text = "a short text of mine. " * 240
+    mine = filled(source=texts.OWN_TEXT, steps=40, sample_every=1, eval_every=4, accumulation=3)
+    spec, pace = form.run_spec(mine, Source("text", text=text), LOCAL), Pace()
+    took = learned_from(pace, spec, *parts, tokens=len(text))
+    assert pace.seconds(spec.model, spec.training, len(text)) == pytest.approx(took, rel=0.01)
+    rarer, step = spec.training.replace(sample_every=4), parts[0]
+    fewer = pace.seconds(spec.model, rarer, len(text))
+    assert took - fewer == pytest.approx(30 * parts[2], rel=0.02) and fewer > 40 * step
+    assert pace.seconds(spec.model, rarer.replace(steps=80), len(text)) > 1.8 * fewer
+    assert pace.seconds(spec.model, rarer, 2 * len(text)) > fewer, "more to evaluate"
 
 
 def test_a_table_of_runs_and_a_curve_tell_of_the_best_and_of_unlike_contexts():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from functools import lru_cache
 
@@ -58,9 +59,10 @@ def contents_of(text: str) -> str:
 
 
 def beginning_of(text: str) -> str:
-    """The first words of a text, for a prompt; a piece of the first where that is very long."""
-    words = text[:1000].split()
-    return " ".join(words[:4])[:40].strip()
+    """The first words of a text's first line as they stand there, for a prompt; a piece of the first if it is long."""
+    words = re.match(r"\S+(?:[^\S\r\n]+\S+){0,3}", text.strip()[:1000])
+    begun = words.group() if words else ""
+    return begun if len(begun) <= 40 else re.sub(r"\s+\S*$", "", begun[:41])[:40]
 
 
 def _excerpt(lines: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....figures.wire import signed
@@ -25,7 +25,7 @@ def runs_table(views: Sequence[RunView], shown: str | None, departed: Sequence[s
     left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
         return left + theme.notice("Your runs will stand here side by side, with only what differs between them.")
-    differing = differing_settings([view.settings for view in views])
+    differing = differing_settings(views)
     first = differing[: COLUMNS - 3]
     base = next((view for view in views if view.id == shown), views[-1])
     table = _table(views, base, shown, first, ("validation loss", "above floor"))
@@ -56,8 +56,8 @@ def _table(
         }
         differ = [
             theme.Cell(
-                setting_shown(name, view.settings.get(name)),
-                kind="differs" if not same(view.settings.get(name), base.settings.get(name)) else "",
+                ", then ".join(setting_shown(name, value) for value in _course(view, name)),
+                kind="differs" if not _alike(_course(view, name), _course(base, name)) else "",
             )
             for name in settings
         ]
@@ -81,7 +81,21 @@ def kept_words(limits: Limits) -> str:
     return f"{forgets}, at most {limits.models_per_visitor} of them: take along, as a zip, what you want to keep."
 
 
-def differing_settings(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the settings that are not the same in all of these, in their usual order."""
-    names = list(dict.fromkeys(name for values in settings for name in values))
-    return [name for name in names if len({repr(values.get(name)) for values in settings}) > 1]
+def differing_settings(views: Sequence[RunView]) -> list[str]:
+    """Names of the settings that are not the same in all of these runs, in their usual order."""
+    names = dict.fromkeys(name for view in views for name in view.settings)
+    return [name for name in names if not all(_alike(_course(view, name), _course(views[0], name)) for view in views)]
+
+
+def _course(view: RunView, name: str) -> list[Any]:
+    """What a setting was in a run, one after the other: another where it went on with another."""
+    now = view.settings.get(name)
+    changed = [record["settings"][name] for record in view.history.changes if name in record["settings"]]
+    course = [before for before, _ in changed[:1]] + [after for _, after in changed]
+    while course and not same(course[-1], now):  # an attempt to go on that made no step
+        course.pop()
+    return [value for i, value in enumerate(course) if not i or not same(value, course[i - 1])] or [now]
+
+
+def _alike(here: Sequence[Any], there: Sequence[Any]) -> bool:
+    return len(here) == len(there) and all(map(same, here, there))

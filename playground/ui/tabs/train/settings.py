@@ -24,12 +24,14 @@ from ...theme import quiet
 from . import watch
 
 FIRST_SOURCE = "stories"
-# The prompt begins as a pasted text does, unless somebody has written one; at once and in the browser, since an answer
-# from here would come after the first letters that are typed.
+# The prompt begins as a pasted text does (`excerpts.beginning_of`), unless somebody has written one; at once and in the
+# browser, since an answer from here would come after the first letters that are typed.
 BEGINNING = """(prompt, text) => {
   if ((prompt ?? '').trim() && prompt !== window.playgroundBeginning) return prompt;
-  const words = (text ?? '').slice(0, 1000).trim().split(/\\s+/).slice(0, 4);
-  return window.playgroundBeginning = words.join(' ').slice(0, 40).trim();
+  const words = (text ?? '').trim().slice(0, 1000).match(/^\\S+(?:[^\\S\\r\\n]+\\S+){0,3}/u);
+  const begun = words ? [...words[0]] : [];
+  const cut = begun.slice(0, 41).join('').replace(/\\s+\\S*$/u, '');
+  return window.playgroundBeginning = begun.length <= 40 ? begun.join('') : [...cut].slice(0, 40).join('');
 }"""
 
 
@@ -199,7 +201,7 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         texts.check_own_length(own, config.context_length)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
-    seconds, guess = pace.seconds(config, training), ", a guess until a first run" if pace.guesses else ""
+    seconds, guess = pace.seconds(config, training, own.tokens), ", a guess until a first run" if pace.guesses else ""
     known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
     about = "" if known else "About "
     words = (
@@ -207,7 +209,7 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         f"{in_steps(training.steps)}: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
     if 0 < training.sample_every < training.steps:
-        first = pace.seconds(config, training.replace(steps=training.sample_every))
+        first = pace.seconds(config, training.replace(steps=training.sample_every), own.tokens)
         words += f" Its first text comes after {in_steps(training.sample_every)}: {theme.duration(first)}."
     suits = form.suited(named.get("base"), own) if own.tokens else None
     if suits is not None and suits.training.steps == training.steps:
