@@ -67,7 +67,7 @@ def describe_next_tokens(
         words += ", as before" if now == then else f", {moved} {then}"
         if first != best:
             ahead = sum(p > before[best] for p in before) - 1
-            others = f" and {ahead} other{'s' * (ahead > 1)}" if ahead else ""
+            others = f" and {ahead} other{'s' * (ahead > 1)} shown here" if ahead else ""
             words += f"; before, “{labels[first]}”{others} {'were' if ahead else 'was'} ahead of it"
     return words + "."
 

@@ -68,14 +68,21 @@ def describe_token_times(
     if within:
         lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]
     part = max(1, len(with_cache) // 5)
-    first, last = float(np.median(with_cache[:part])), float(np.median(with_cache[-part:]))
-    words = f"With the cache a token took {last:.2f} ms at length {int(lengths[-1]):,}"
+
+    def median(times: Sequence[float], end: int) -> tuple[float, str]:
+        """Of the last so many up to `end`, and of which lengths that is."""
+        first, last = int(lengths[max(end - part, 0)]), int(lengths[end - 1])
+        where = f"the median of lengths {first:,} to {last:,}" if first < last else f"at length {last:,}"
+        return float(np.median(times[max(end - part, 0) : end])), where
+
+    taken, where = median(with_cache, len(with_cache))
+    words = f"With the cache a token took {taken:.2f} ms, {where}"
     if len(with_cache) >= 10:
-        words += f" ({first:.2f} ms at length {int(lengths[0]):,})"
-    if len(without_cache):
-        other = float(np.median(without_cache[-max(1, len(without_cache) // 5) :]))
-        if last > 0:
-            words += f"; without it {other:.2f} ms, {other / last:.1f} times as long"
+        words += " ({:.2f} ms, {})".format(*median(with_cache, part))
+    if end := min(len(without_cache), len(with_cache)):
+        (other, there), (same, _) = median(without_cache, end), median(with_cache, end)
+        words += f"; without it {other:.2f} ms" + (f", {there}" if there != where else "")
+        words += f", {other / same:.1f} times as long" if same > 0 else ""
     return f"{words}.{beyond}"
 
 

@@ -17,17 +17,19 @@ COMPARED: dict[str, ModelConfig] = {
 
 
 def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
-    """Numbers that one dense block keeps for the backward pass, by part: the largest ones, not all.
+    """Numbers that one block keeps for the backward pass, by part: the largest ones, not all; of a mixture, where the
+    model has any, since there a token has the hidden numbers of each expert that it visits.
 
     Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
     make again; the blend; and the feed-forward layer's hidden numbers.
     """
-    rows = batch * length
+    rows, visited = batch * length, config.experts_per_token + config.shared_expert
+    hidden = visited * config.expert_width if config.n_moe_layers else config.ff_width
     return {
         "queries, keys, values": rows * config.d_head * (config.n_heads + 2 * config.kv_heads),
         "scores of all heads": rows * length * config.n_heads,
         "blends": rows * config.n_heads * config.d_head,
-        "hidden layer": rows * config.ff_width,
+        "hidden layer": rows * hidden,
     }
 
 

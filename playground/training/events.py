@@ -191,7 +191,7 @@ def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:
         "done": "The one step is done." if step == 1 else f"All {step:,} steps are done.",
         "stopped": f"Stopped {done}; {kept}.",
         "time": f"Time is up {done}; {kept}.",
-        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept.",
+        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept, too.",
         "diverged": (
             f"The loss stopped being a number after {in_steps(step)}. The last good weights are back: "
             "try a lower learning rate, a longer warm-up or gradient clipping."

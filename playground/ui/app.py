@@ -26,6 +26,11 @@ from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order
+# Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
+OPENED = """() => new Promise((done) => setTimeout(() => {
+  const open = document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]");
+  done(open ? open.id.slice("tab-".length, -"-button".length) : %r);
+}))"""
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"
@@ -67,7 +72,7 @@ def build_app(
             for name, module in modules:
                 with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
                     module.build(page)
-                    page.tab.select(None, None, page.opened, js=f"() => {name!r}", **UNSEEN)
+                    page.tab.select(None, None, page.opened, js=OPENED % name, **UNSEEN)
         with above_tabs:
             classroom.build(page, classes or Classes())
 

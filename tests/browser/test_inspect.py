@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
+from playground.ui.app import OPENED
 from playground.ui.tabs.inspect import learn
 
 # the middle of a cell of the map in a chart, in pixels of the window
@@ -36,6 +37,8 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     page.goto(address)
     page.get_by_role("tab", name="Inspect QKV").click()
     page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
+    # on a busy machine the tab of before said so after this one, and what was typed here was not read
+    assert page.evaluate(OPENED % "train") == "inspect"
     page.locator("#inspect-prompt textarea").fill("Mia sat on a hill. Tom sat by the sea.")
     words = page.locator("#inspect-heads-grid .chart-words")
     grid = "() => document.querySelector('#inspect-heads-grid .chart-plot')?._fullData?.[0].z.length"

@@ -308,7 +308,7 @@ def test_candidates_keep_their_rows_and_probabilities():
     words = candidates.describe_next_tokens(["a", "b"], [0.6, 0.4], [0.1, 0.9])
     assert words == "Most probable now: “a” with 60.0 %, up from 10.0 %; before, “b” was ahead of it."
     third = candidates.describe_next_tokens(["a", "b", "c", "d"], [0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.3, 0.1])
-    assert third.endswith("before, “b” and 1 other were ahead of it.")
+    assert third.endswith("before, “b” and 1 other shown here were ahead of it.")
     steps = candidates.sampling_steps(ROWS, chosen=0)["data"]
     for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
         np.testing.assert_array_equal(wire.numbers_of(trace["x"]), [row[key] for row in ROWS])
@@ -323,7 +323,11 @@ def test_cache_pictures_show_what_was_measured():
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
     assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
     long = kv_cache.describe_token_times(range(1, 11), [1.0] * 5 + [1.2] * 5, [])
-    assert long == "With the cache a token took 1.20 ms at length 10 (1.00 ms at length 1)."
+    assert long == (
+        "With the cache a token took 1.20 ms, the median of lengths 9 to 10 (1.00 ms, the median of lengths 1 to 2)."
+    )
+    early = kv_cache.describe_token_times(range(1, 11), [1.0] * 5 + [3.0] * 5, [4.0] * 4)
+    assert early.endswith("; without it 4.00 ms, the median of lengths 3 to 4, 4.0 times as long.")
     assert "99.6 %" in kv_cache.describe_projections(1515, 381750)
     assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1000, 2000])["data"][0]["y"]).tolist() == [1, 2]
 
@@ -386,7 +390,7 @@ def test_what_stayed_as_it_was_went_neither_up_nor_down():
 def test_what_the_cache_saves_is_told_of_the_stretch_where_it_can():
     lengths, cached, plain = list(range(2, 12)), [1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3
     words = kv_cache.describe_token_times(lengths, cached, plain, context=8)
-    assert words.startswith("With the cache a token took 1.00 ms at length 8; without it 2.00 ms, 2.0 times as long.")
+    assert words.startswith("With the cache a token took 1.00 ms, at length 8; without it 2.00 ms, 2.0 times as long.")
     assert "Beyond 8 tokens the context is full" in words
     assert "Beyond" not in kv_cache.describe_token_times(lengths, cached, plain, context=11)
     assert kv_cache.token_times(lengths, cached, without_cache=plain, context=8)["layout"]["shapes"][0]["x0"] == 8

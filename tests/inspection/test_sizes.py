@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from playground.inspection.sizes import COMPARED, activations, compute
-from playground.model import Transformer, trace
+from playground.model import ModelConfig, Transformer, trace
 from playground.ui.tabs.inspect.sizes import memory
 from tests.model.configs import TINY, VARIANTS
 
@@ -26,6 +26,15 @@ def test_what_a_block_keeps_is_what_a_pass_makes(name):
     assert list(activations(config, 3, 7).values()) == [
         made["q"] + made["k"] + made["v"], made["scores"], made["z"], made["ff_hidden"],
     ]  # fmt: skip
+
+
+def test_a_mixture_keeps_the_hidden_numbers_of_the_experts_that_are_visited():
+    """524,288 stood there for eight experts of width 128 of which a token visits one: the width of a dense layer."""
+    mixture = ModelConfig(vocab_size=11, context_length=64, d_model=64, n_heads=4, n_experts=8, experts_per_token=1)
+    mixture = mixture.replace(d_expert=128)
+    assert activations(mixture, 32, 64)["hidden layer"] == 32 * 64 * 128
+    two = mixture.replace(experts_per_token=2, shared_expert=True)
+    assert activations(two, 32, 64)["hidden layer"] == 32 * 64 * 3 * 128
 
 
 def test_the_models_that_are_compared_have_the_sizes_that_their_texts_give():

@@ -129,6 +129,18 @@ def test_beside_a_head_stands_another_one(copying):
     assert heads.next_head(last, look).owner == (0, 0) and heads.next_head(Place(0, 0), look).owner == (0, 1)
 
 
+def test_what_is_saved_of_the_heads_says_on_what_and_which_number(copying):
+    """The random sequence's numbers were saved under the prompt's name."""
+    chart, lines = copying.component("inspect-roles-chart"), {}
+    for which in roles.SEQUENCES:
+        more = {"inspect_sequence": which, "inspect_habit": "effect"}
+        lines[which] = copying.frame.update(copying.at("abc abc", "roles", **more))[chart]["about"]["line"]
+    assert "prompt “abc abc”" in lines["prompt"] and "measured on" not in lines["prompt"]
+    assert "measured on a random sequence, twice" in lines["repeated"] and "measured on many texts" in lines["tested"]
+    assert all("measure effect" in line for line in lines.values())
+    assert "abc" not in lines["repeated"] + lines["tested"]
+
+
 def test_the_lens_has_a_word_in_every_cell_of_a_long_prompt_too(copying):
     look = copying.frame.look(VISITOR, copying.model_id, "abea abea\nhbfc hbfc\nccd ccd\nhbdd hb")
     assert look.length > 32

@@ -48,7 +48,7 @@ def contents_of(text: str) -> str:
     if len(text.encode(errors="surrogatepass")) < MIN_TOKENS:  # no pieces are smaller than a byte
         said += f" That is too little to learn from: a model needs at least {MIN_TOKENS} tokens, better 5,000."
     elif len(text) < SHORT:
-        said += " That is little: expect it to be learned by heart."
+        said += " That is little: after a few steps, a model can only learn it by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
         said += f" {other_kind_in_words(text[:cut], text[cut:])}".rstrip()

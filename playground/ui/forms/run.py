@@ -87,8 +87,8 @@ FIELDS: tuple[Field, ...] = (
           (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
     Field("eval_every", "Steps between evaluations", "More points on the curve, a little slower.", "learning",
           least=1, most="steps"),
-    Field("patience", "Patience", "Evaluations after which it stops if validation has risen; 0 is never. The best "
-          "weights are kept either way.", "learning", least=0, most="steps"),
+    Field("patience", "Patience", "Evaluations in a row clearly above the best, training still falling, after which it "
+          "stops; 0 is never. The best weights are kept either way.", "learning", least=0, most="steps"),
     Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,

@@ -422,7 +422,7 @@ def build(page: Page) -> Frame:
                 ideas = gr.Dataset(
                     components=[prompt],
                     **chips(known),
-                    label="Beginnings this model knows",
+                    label="Prompts to try",
                     type="values",
                 )
                 own = gr.HTML(padding=False, visible=False, elem_id="inspect-own")

@@ -326,8 +326,7 @@ def muon_note(part: Matrix, report: StepReport, row: int) -> str:
         return words
     return (
         f"{words} Of the {len(pulled)} singular values that a matrix of this shape has, the other {rest} "
-        f"{'is' if rest == 1 else 'are'} below a millionth of the strongest, which is rounding: a gradient has at most "
-        "one direction for each token that is read."
+        f"{'is' if rest == 1 else 'are'} below a millionth of the strongest, which is rounding."
     )
 
 

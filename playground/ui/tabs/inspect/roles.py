@@ -69,9 +69,10 @@ def build(frame: Frame) -> None:
             known, problem = roles_of(frame.page, seen), ""
         except ValueError as refused:
             known, problem = None, theme.notice(sentence(str(refused)))
-        picture = head_picture(seen, place, known, which if known or which != "tested" else "prompt", name)
+        which = which if known or which != "tested" else "prompt"
+        read = {} if which == "prompt" else {"prompt": None, "measured on": SEQUENCES[which].lower()}
         return {
-            chart: show(*picture),
+            chart: show(*head_picture(seen, place, known, which, name), measure=name, **read),
             card: problem + role_card(seen, place, known),
             table: role_table(seen, known),
             waker: gr.Button(visible=sleeps(head_scores(seen).of(*place.owner))),
