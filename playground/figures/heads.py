@@ -44,15 +44,15 @@ def head_map(values: np.ndarray, name: str, *, chosen: tuple[int, int] | None = 
     )
 
 
-def describe_head_map(values: np.ndarray, name: str) -> str:
-    """How many heads do it, and which does it most."""
+def describe_head_map(values: np.ndarray, name: str, enough: float = 0.4) -> str:
+    """How many heads do it with that score, and which does it most."""
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).any():
         return f"These tokens cannot tell which heads {name}: too few of them come again with something between."
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    many = int(np.nansum(values >= 0.4))
+    many = int(np.nansum(values >= enough))
     return (
-        f"Heads that {name} with a score of 0.40 or more: {many} of {values.size}; most of all layer {layer}, "
+        f"Heads that {name} with a score of {enough:.2f} or more: {many} of {values.size}; most of all layer {layer}, "
         f"head {head} ({values[layer, head]:.2f})."
     )
 

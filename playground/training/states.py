@@ -224,7 +224,11 @@ def _course(history: History, *, over: bool, floor: float | None) -> State:
     halves += f"evaluations since step {since:,} than in the earlier one"
     if (fell > max(error, little) and risen <= max(error, little)) or (downhill and fell > little):
         words = f"{'Still falling at the end' if over else 'Learning'}: {halves}"
-        words += f", and {left:.4f} are left above the floor." if floor is not None and fell <= LITTLE else "."
+        words += f", and {left:.4f} are left above the floor" if floor is not None and fell <= LITTLE else ""
+        now = validation[-2] - validation[-1]
+        if over and now < fell / 10:
+            words += f"; the last evaluation was {abs(now):.4f} {'lower' if now >= 0 else 'higher'} than the one before"
+        words += "."
         return State(LEARNING, words, "Train longer to see how far it comes." if over else "")
     lower = f" The lowest was {lowest:.4f} after step {step:,}; it is {validation[-1]:.4f} now." if risen > 5e-5 else ""
     steady = abs(fell) + error <= 2 * LITTLE or max(last) - min(last) <= LITTLE  # the steep beginning may seem jitter

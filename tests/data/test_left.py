@@ -32,7 +32,7 @@ def test_the_parts_add_up_to_what_is_above_the_floor(name, unit):
 
 def test_a_character_has_the_kind_of_the_rule_that_decides_it():
     for name, wanted in (
-        ("addition", {"+": "ends of words", "=": "ends of words"}),
+        ("addition", {"+": "ends of words or numbers", "=": "ends of words or numbers"}),
         ("copy", {" ": "free choices", "\n": copy.COPIED}),
         ("brackets", {")": "closing brackets", "(": "free choices"}),
     ):

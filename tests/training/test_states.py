@@ -124,6 +124,15 @@ def test_jumps_larger_than_the_change_are_no_part_of_it():
     assert "not clear" in said and "are larger than that" in said and "of which" not in said
 
 
+def test_a_fall_that_has_ended_is_not_said_to_go_on():
+    """“Still falling at the end” was said of 2.5885, 2.3694, 2.3155, 2.3146."""
+    course = [3.4, 3.0, 2.5885, 2.3694, 2.3155, 2.3146]
+    said = state_of(made_up(course, finished={"reason": "done"})).says
+    assert "; the last evaluation was 0.0009 lower than the one before." in said
+    assert "the one before" not in state_of(made_up(course[:-1], finished={"reason": "done"})).says
+    assert "the one before" not in state_of(made_up(course)).says
+
+
 def test_what_is_said_of_halves_is_said_of_halves_and_a_fall_at_every_evaluation_is_one():
     """“since step 120 the loss went down by 0.0235” was said of .19498 → .16316, and that a fall was not clear."""
     last = [0.19498, 0.185, 0.17, 0.16316]

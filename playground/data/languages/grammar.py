@@ -17,7 +17,7 @@ from ..tokenizers import WORD_PATTERN
 from .exact import ExactModel
 from .graph import CHANCE, Language
 
-NEXT, WORD, SPELLING, ENDS = "what happens next", "which word comes next", "spelling", "ends of words"
+NEXT, WORD, SPELLING, ENDS = "what happens next", "which word comes next", "spelling", "ends of words or numbers"
 """Kinds of characters that no rule of the language's own decides."""
 _WORDS = re.compile(WORD_PATTERN)
 _FEW, _MANY = 3, 50

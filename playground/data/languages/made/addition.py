@@ -28,7 +28,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
     """Why this cannot stand here."""
-    if kind in DIGITS or (kind == "ends of words" and len(possible) == 1 and word.isdigit()):
+    if kind in DIGITS or (kind == "ends of words or numbers" and len(possible) == 1 and word.isdigit()):
         return f"the sum is {possible[0]}" if len(possible) == 1 else "no such sum"
     if kind == CHANCE:
         return "here stands a number from 0 to 99"

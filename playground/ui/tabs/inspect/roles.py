@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
+from ....figures.attention import EVEN
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
 from ....figures.wire import signed
@@ -34,6 +35,8 @@ MAPS = {
     **{name: f"look at {title}" for name, title in TITLES.items()},
     "evenness": "spread their weight evenly",
 }
+ENOUGH = {"evenness": EVEN}
+"""Scores from which heads are counted, where they are others than the map's own."""
 
 
 def build(frame: Frame) -> None:
@@ -136,7 +139,10 @@ def head_picture(
             picture = worth_map(tests.effect.mean, place)
         else:
             values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
-            picture, words = head_map(values, title, chosen=place.owner), describe_head_map(values, title)
+            picture, words = (
+                head_map(values, title, chosen=place.owner),
+                describe_head_map(values, title, ENOUGH.get(name, 0.4)),
+            )
         return picture, f"{words} {census(tests)} Measured on {tests.texts} texts: {known.words}."
     measured = seen if which == "prompt" else repeated(seen)
     if name == "effect":
@@ -147,7 +153,7 @@ def head_picture(
             found, None, "nats (Kullback–Leibler), the shift of the prediction after the last token"
         )
     values = getattr(head_scores(measured), name)
-    return head_map(values, title, chosen=place.owner), describe_head_map(values, title)
+    return head_map(values, title, chosen=place.owner), describe_head_map(values, title, ENOUGH.get(name, 0.4))
 
 
 def worth_map(values: np.ndarray, place: Place) -> dict[str, Any]:
