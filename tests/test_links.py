@@ -49,7 +49,7 @@ def record_of(made: RunCard) -> dict:
 # ---- there and back --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     preset=st.sampled_from(sorted(PRESETS)),
     model=st.fixed_dictionaries(
@@ -138,7 +138,7 @@ def test_only_what_others_will_meet_is_promised():
 # ---- broken and hostile ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_whatever_happens_to_a_link_on_its_way_is_noticed(data):
     written = card().to_letters()
@@ -155,7 +155,7 @@ def test_whatever_happens_to_a_link_on_its_way_is_noticed(data):
                 RunCard.from_letters(damaged)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=300))
 def test_any_text_is_a_card_or_a_sentence(text):
     with pytest.raises(LinkError):
@@ -328,7 +328,7 @@ EDITS = st.one_of(
 ).map(lambda edit: json.dumps(to_dict(edit), sort_keys=True))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.builds(
         View,

@@ -122,7 +122,7 @@ def forgotten(page) -> None:
 @contextlib.contextmanager
 def opened_pages(fixture: Callable) -> Iterator[Callable]:
     """What `open_page` yields; `fixture` gives the browser or the window when it is first needed."""
-    pages, complaints = [], []
+    pages, complaints, leaving = [], [], []
 
     def create(color_scheme: str = "light", viewport: dict = DESK, **arguments):
         if arguments or pages:  # or a second visitor
@@ -137,7 +137,9 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
 
         def heard(message) -> None:
             refused = message.location.get("url", "").endswith("/run/predict") and "status of 500" in message.text
-            if message.type == "error" and not (refused and getattr(page, "refusals", False)):
+            cut = any(text in message.text for text in ("AbortError: signal is aborted", "Connection errored out"))
+            expected = (refused and getattr(page, "refusals", False)) or (cut and leaving)
+            if message.type == "error" and not expected:
                 complaints.append(f"console: {message.text} ({message.location.get('url', '')})")
 
         def asked(request) -> None:
@@ -145,6 +147,19 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
             if address.scheme in ("http", "https", "ws", "wss") and address.hostname not in ("127.0.0.1", "localhost"):
                 complaints.append(f"a request left for {request.url}")
 
+        def left_by(go: Callable) -> Callable:
+            """To another page; what this one was still asking for is cut off then, which gradio logs."""
+
+            def goes(*where, **how):
+                leaving.extend([page.url] if page.url.startswith("http") else [])
+                try:
+                    return go(*where, **how)
+                finally:
+                    leaving.clear()
+
+            return goes
+
+        page.goto, page.reload = left_by(page.goto), left_by(page.reload)
         page.on("console", heard)
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.on("request", asked)

@@ -16,7 +16,7 @@ TOKENIZERS = {"char": CharTokenizer.from_text(TEXT), "word": WordTokenizer.from_
 any_text = st.text(max_size=60)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(any_text)
 def test_bytes_give_back_every_text(text):
     text = text.encode("utf-8", errors="ignore").decode()

@@ -20,7 +20,7 @@ def char_tokenizer():
     return CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=80))
 def test_information_equals_its_definition(pairs):
     experts, sources = np.array(pairs).T

@@ -40,7 +40,7 @@ def test_without_the_mask_the_future_leaks_back():
     assert not torch.allclose(model(ids).logits[:, 0], model(changed).logits[:, 0], atol=1e-3)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(name=st.sampled_from(sorted(CAUSAL)), cuts=st.sets(st.integers(1, 11), max_size=11), seed=st.integers(0, 9))
 def test_cached_equals_full_however_the_tokens_are_cut(name, cuts, seed):
     config = CAUSAL[name]

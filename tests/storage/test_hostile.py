@@ -503,7 +503,7 @@ def test_whatever_a_setting_is_called_one_short_line_says_so(good, tmp_path, whi
     assert str(problem.value).isprintable() and len(str(problem.value)) < 1100
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_is_changed_it_is_a_model_or_a_sentence(good, tmp_path_factory, data):
     which = data.draw(st.sampled_from(["ours", "gpt2", "llama"]))

@@ -34,7 +34,7 @@ texts = st.lists(pieces | st.characters(exclude_categories=["Cs"]), max_size=25)
 
 
 @pytest.mark.parametrize("name", OURS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_what_goes_out_reads_and_writes_every_text_as_ours_does(name, data):
     ours, theirs = OURS[name], Tokenizer.from_str(BODIES[name])
@@ -76,7 +76,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=texts)
 def test_what_comes_in_reads_and_writes_every_text_as_theirs_does(name, tmp_path_factory, text):
     theirs = PUBLISHED[name]
