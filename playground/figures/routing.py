@@ -145,7 +145,8 @@ def describe_weights(
     like = f"{visits:.1f}", f"{heard:.1f}"
     words = f"By visits this text uses its experts like {like[0]} evenly used ones"
     # with one expert per token every visit counts fully
-    words += "." if like[0] == like[1] else f", by weight like {like[1]}: a visit may count next to nothing."
+    words += "" if like[0] == like[1] else f", by weight like {like[1]}"
+    words += ": a visit may count next to nothing." if float(like[1]) < float(like[0]) else "."
     if dead:
         words += f" Not visited by {f'any of its {many:,} tokens' if many != 1 else 'its one token'}: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]

@@ -362,7 +362,9 @@ def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
     both, loads = np.ones((3, 3)) - np.eye(3), 1 - np.eye(3)
     both[0, 1] = both[1, 0] = 9
     said = routing_figures.describe_weights((24, 24), (7.9, ()), (6.9, (4,)), [4], both, loads)
-    assert "like 7.9 evenly used ones, by weight like 6.9" in said and "hardly heard: expert 4" in said
+    assert "like 7.9 evenly used ones, by weight like 6.9: a visit" in said and "hardly heard: expert 4" in said
+    more = routing_figures.describe_weights((24, 24), (7.1, ()), (7.3, ()), [], both, loads)
+    assert "like 7.1 evenly used ones, by weight like 7.3." in more  # which no light visits explain
     assert (
         "Nobody's first choice: expert 4" in said
         and "0 and 1, both visited by 9 tokens where their loads alone give 1.0" in said
