@@ -205,6 +205,7 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
             if row.sum():
                 lift = (count / row.sum()) / (table[:, s].sum() / table.sum())
                 assert cells[e][s] == f"{count:,} · ×{lift:.2f}"
+    assert f"% of all {table.sum():,} counted (×" in answer.experts_sources["summary"]  # favourites count another text
 
 
 def test_over_training_comes_from_the_record_or_from_snapshots():

@@ -64,7 +64,7 @@ function mark() {
   const sure = Math.round(100 * board.trust);
   state.textContent = many
     ? `${placed()} of ${board.most} chips placed; the rest lies evenly on all tokens.`
-    : choice === null ? `Bet ${board.round + 1} of ${board.of}. Choose a token: it will count for ${sure} %, ${board.round ? "about as often as your choices have come true so far" : "and later for as much as your choices have come true"}.` : `“${named(choice)}” for ${sure} %.`;
+    : choice === null ? `Bet ${board.round + 1} of ${board.of}. Choose a token: it will count for ${sure} %, ${board.round ? "as often as your choices have come true so far, counting one more that was half right" : "and later for as much as your choices have come true"}.` : `“${named(choice)}” for ${sure} %.`;
   button.ariaDisabled = !many && choice === null && !typed.value; // not disabled: it would lose the focus with every bet
 }
 
