@@ -258,7 +258,8 @@ def describe_sources(table: np.ndarray, sources: Sequence[str], untaught: tuple[
     )
     return (
         f"Expert {e} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
-        f"writes {100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). {beside}{_nobodys_first(table)}"
+        f"writes {100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). "
+        f"{beside}{_nobodys_first(table)}"
     )
 
 

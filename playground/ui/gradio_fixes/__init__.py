@@ -9,7 +9,7 @@ quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
 no_pyplot.py       pyplot, imported for the first handler
 last_choice.py     a choice that is dropped while the answer to the one before is on its way
-no_sign.py         a loading sign that goes on at 60 Hz, for scripts that answer at once
+no_sign.py         a loading sign for scripts, which answer at once
 mended_scripts.py  what its page does for all components and again and again
 lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
 first_script.py    scripts that come after gradio's own, whatever asks for them

@@ -50,6 +50,12 @@ MENDS = {
         r"name&&(of.has(id)||of.set(id,[]),of.get(id).push(name));this.attached.set(\2,of)}"
         r"return \1.props.shared_props.attached_events=[...of.get(\1.id)??[]],\1}",
     ),
+    # A loading sign that is taken away, as that of the page itself, goes on counting its time, 60 times a second.
+    "a sign that is gone counts no time": (
+        r"(function (\w+)\(\)\{\w+\(\(\)=>\{\w+\(\w+,\(performance\.now\(\)-\w+\(\w+\)\)/1e3\),)"
+        r"(?=\w+&&\2\(\).*?(\w+)&&\w+\(\)&&\(\w+\.status===`pending`)",
+        r"\1\3&&",
+    ),
 }
 """What is mended → the place in gradio's script, and what stands there instead."""
 
@@ -65,7 +71,7 @@ def mended(script: str) -> tuple[str, list[str]]:
 
 def mended_scripts() -> list[Route]:
     """For the `routes` of gradio's `app_kwargs`, which come before gradio's own."""
-    files = [*FOLDER.glob("Blocks-*.js"), *FOLDER.glob("core-*.js")]
+    files = [file for name in ("Blocks", "core", "statustracker") for file in FOLDER.glob(f"{name}-*.js")]
     found = {file.name: mended(file.read_text(encoding="utf-8")) for file in files}
     return [_route(name, script) for name, (script, done) in found.items() if done]
 
