@@ -159,8 +159,9 @@ def test_bad_arguments_end_with_code_2_and_one_sentence(trained, tmp_path, capsy
 
 def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path):
     out = tmp_path / "m"
-    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--out", str(out), "--json", *SMALL]
-    process = subprocess.Popen([*command, "--steps", "100000"], stdout=subprocess.PIPE, text=True)
+    (tmp_path / "text.txt").write_text(TEXT)
+    command = [sys.executable, "-m", "playground", "train", "--text", str(tmp_path / "text.txt"), "--out", str(out)]
+    process = subprocess.Popen([*command, "--json", *SMALL, "--steps", "100000"], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if json.loads(line)["step"] >= 20:
             process.send_signal(signal.SIGINT)
