@@ -35,7 +35,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     expect(page.locator("#moe-status .badge")).to_have_text("recorded")
     expect(page.locator("#moe-verdict")).to_contain_text("nats")
     page.wait_for_function(f"({CURVES})()[1] > 5")
-    expect(page.locator("#moe-table tr", has_text="decoding, tokens/s")).to_contain_text(re.compile(r"\d\.\d+×"))
+    expect(page.locator("#moe-table tr", has_text="decoding, tokens/s")).to_contain_text(re.compile(r"\d×"))
 
     # what cannot be is answered at once, where the sum stands
     set_number(page, "number input for Experts per token (top-k)", 8)
