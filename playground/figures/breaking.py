@@ -50,11 +50,11 @@ def _apart(entropy: Mapping[str, float], worst: str) -> bool:
     return all(bits - entropy[worst] > 0.05 for name, bits in entropy.items() if name != worst)
 
 
-def describe_losses(loss: Mapping[str, float], noise: float) -> str:
+def describe_losses(loss: Mapping[str, float], noise: float, step: int) -> str:
     """The runs' losses, and why one seed makes no winner: two of them are asked the same and differ all the same."""
     found = ", ".join(f"“{name}” {value:.4f}" for name, value in loss.items())
     spread = round(max(loss.values()), 4) - round(min(loss.values()), 4)
-    words = f"Nats per token: {found}. One seed each, so no winner."
+    words = f"Nats per token at step {step:,}: {found}. One seed each, so no winner."
     if not spread:
         return f"{words} They are alike to four decimals."
     if spread <= 3 * noise:

@@ -140,8 +140,18 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
     return _side_by_side(drawn, {"range": [0, 1.8 * top], **ticks}, _rows(labels, chosen))
 
 
-def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> str:
-    """How many candidates each rule removed and how probable the chosen one was."""
+_CAME = {
+    "drawn": "was",
+    "chosen": "was put there by you: these rules would have it",
+    "kept": "was there before, whatever its rules: these would have it",
+}
+
+
+def describe_sampling_steps(
+    rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None, came: str = "drawn"
+) -> str:
+    """How many candidates each rule removed and how probable the chosen one was, which came by being drawn under these
+    rules, chosen by the visitor, or kept from a press before."""
     counts: dict[str, int] = {}
     for row in rows:
         if row.get("removed_by"):
@@ -150,7 +160,8 @@ def describe_sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | 
     words = f"Of the {len(rows)} candidates shown, {cuts or 'none was cut off'}"
     if chosen is not None:
         row = rows[chosen]
-        words += f"; “{row['label']}” was drawn with {percent(row['probability'])}"
+        drawn = f"drawn with {percent(row['probability'])}"
+        words += f"; “{row['label']}” {_CAME[came]} {drawn}"
         if abs(row["probability"] - row["raw_probability"]) >= 0.0005:
             words += f" ({percent(row['raw_probability'])} from the scores alone)"
     return words + "."

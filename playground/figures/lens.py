@@ -69,7 +69,9 @@ def describe_lens(
         stage -= 1
     path = f"After “{token}”, “{answer}” has {percent(chances[0])} at the {stages[0]}"
     if stage == len(stages):
-        return f"{path} and {percent(chances[-1])} in the end, where it is number {int(places[-1]):,}: never the lead."
+        led = [stages[i] for i in np.flatnonzero(places == 1)]
+        so = f"it led at {led[-1]} and has lost the lead" if led else "never the lead"
+        return f"{path} and {percent(chances[-1])} in the end, where it is number {int(places[-1]):,}: {so}."
     if stage == 0:
         end, moves = percent(chances[-1]), "raise" if chances[-1] > chances[0] else "lower"
         so = f"the layers {moves} it to {end}" if end != percent(chances[0]) else "the layers leave it at that"

@@ -77,8 +77,12 @@ def step_at(x: float) -> float:
     return max(x, 0.0) ** 2
 
 
-def describe_appearance(name: str, found: Any, last: int) -> str:
-    """When a habit appeared; `found` is inspection.replay's Appearance or None."""
+def describe_appearance(name: str, found: Any, last: int, ends: tuple[float, float] = (0.0, 0.0)) -> str:
+    """When a habit appeared; `found` is inspection.replay's Appearance or None, `ends` what its strongest head had of
+    it before any training and has in the end."""
+    if found is None and 0 < ends[1] <= ends[0]:
+        so = f"ends with {ends[1]:.2f} and began with {ends[0]:.2f}: training did not bring it."
+        return f"The head with most of this habit ({name}) on this prompt {so}"
     if found is None:
         return f"No head ends with much of this habit ({name}) on this prompt."
     began = "before any training" if found.first == 0 else f"at step {found.first:,}"

@@ -195,10 +195,9 @@ def describe_information_lines(
         return f"{words}At the end that is above {null} by {left.left:.3f} ± {left.margin:.3f}."
     if left.left < -left.margin:
         return f"{words}At the end that is less than {null} would tell."
-    return (
-        f"{words}At the end it cannot be told from {null}: what grew is what the stream holds, not what the router "
-        "has learned of it."
-    )
+    grew = "; what grew may be what the stream holds, not what the router has learned of it"
+    stream = left.strongest == "random" and last[measure][best] > first[measure][best]
+    return f"{words}At the end it cannot be told from {null}{grew if stream else ''}."
 
 
 def _best(records: Sequence[Mapping[str, Any]], measure: str) -> int:

@@ -208,6 +208,13 @@ class Game:
         return self.passage.ids if self.over else self.passage.ids[: self.passage.asked[len(self.rounds)][1]]
 
     @property
+    def forgotten(self) -> int:
+        """How many tokens a window holds that does not reach back to its text's beginning, which the visitor saw; 0
+        where all that were bet on did."""
+        whole = {0, *self.passage.begins}
+        return next((place - start for start, place in self.passage.asked[: len(self.rounds)] if start not in whole), 0)
+
+    @property
     def trust(self) -> float:
         """What a choice of a single token counts for now."""
         choices = [each.right for each in self.rounds if each.right is not None]
@@ -267,7 +274,10 @@ def in_words(game: Game) -> str:
     elif math.isfinite(margin):
         words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
         words += f"{n} bets are too few to say who guesses better."
-    if FLOOR in means and min(means.values()) < means[FLOOR] - 0.005:
+    below = [player for player in means if FLOOR in means and means[player] < means[FLOOR] - 0.005]
+    if YOU in below and (length := game.forgotten):
+        words += f" You are below the floor, which reads the last {length} tokens only: you saw more, or had luck."
+    elif below:
         words += " Who is below the floor had luck: over many bets nobody stays there."
     return words
 

@@ -38,6 +38,11 @@ class Replay:
             return np.full(len(self.steps), np.nan)
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
+    def most(self, habit: str) -> tuple[float, float]:
+        """Score of the head that has most of a habit in the end, before the first moment and then."""
+        line = _strongest(self.scores[habit])[2]
+        return float(line[0]), float(line[-1])
+
     def appearance(self, habit: str, *, least: float = 0.25) -> Appearance | None:
         """When a habit appeared: the head that has most of it in the end, and from when it stayed above halfway."""
         return appearance(self.steps, self.scores[habit], least=least)
@@ -106,13 +111,12 @@ def kept(checkpoint: Checkpoint) -> Snapshots:
 
 
 def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25) -> Appearance | None:
-    """The head of scores (M, L, H) with the most in the end, and when it came; None if that is below `least`.
+    """The head of scores (M, L, H) with the most in the end, and when it came; None if that is below `least`, or was
+    as much before.
 
     It came between the two neighbouring moments where the score passed halfway from its start to its end to stay above.
     """
-    final = np.nan_to_num(scores[-1])
-    layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
-    line = np.nan_to_num(scores[:, layer, head])
+    (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
     if line[-1] < least or line[-1] <= line[0]:
         return None
     at = int(np.flatnonzero(line < (line[0] + line[-1]) / 2)[-1]) + 1
@@ -128,3 +132,10 @@ def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25)
         score_first=float(line[0]),
         near=tuple((*at, float(final[at])) for at in ranked(final)[1:] if final[at] >= line[-1] - NEAR),
     )
+
+
+def _strongest(scores: np.ndarray) -> tuple[int, int, np.ndarray]:
+    """Layer and head of scores (M, L, H) with the most in the end, and that head's line (M,)."""
+    final = np.nan_to_num(scores[-1])
+    layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
+    return layer, head, np.nan_to_num(scores[:, layer, head])

@@ -441,7 +441,7 @@ def _dead(kind: str) -> Callable[[Scene, str], int]:
         run = scene.balance().runs.get(kind)
         if run is None or not run.steps:
             raise NotYet("The three runs have not been measured yet: wait a moment.")
-        return run.dead
+        return run.dead[-1]
 
     return find
 

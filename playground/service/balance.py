@@ -38,8 +38,8 @@ class BalanceRun:
     steps: list[int] = field(default_factory=list)
     entropy: list[float] = field(default_factory=list)
     """Of the load in bits, mean over layers."""
-    dead: int = 0
-    """Experts of all layers that got next to nothing in the last measured step."""
+    dead: list[int] = field(default_factory=list)
+    """Experts of all layers that got next to nothing."""
     loss_steps: list[int] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
     """On the validation windows."""
@@ -71,7 +71,7 @@ def balance_runs(
                     run = runs[name]
                     run.steps.append(event.step)
                     run.entropy.append(sum(layer.entropy for layer in layers) / len(layers))
-                    run.dead = sum(len(layer.dead) for layer in layers)
+                    run.dead.append(sum(len(layer.dead) for layer in layers))
                 elif isinstance(event, Evaluated):
                     runs[name].loss_steps.append(event.step)
                     runs[name].losses.append(event.val_loss)

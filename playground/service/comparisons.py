@@ -209,21 +209,22 @@ class ComparisonJob(Job):
 
     def _withheld(self) -> str:
         """Why there is no verdict on all that was asked for."""
-        ended = {side: self._reasons[side][-1] for side in SIDES if self._reasons[side]}
+        pair = max(len(self._histories["dense"]), 1)
+        ended = {side: self._reasons[side][-1] for side in SIDES if len(self._reasons[side]) == pair}
         early = {side: reason for side, reason in ended.items() if reason != "done"}
         if not early:
             return ""
         if "diverged" in early.values():
             who = " and ".join(NAMES[side] for side, reason in early.items() if reason == "diverged")
             return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
-        pair = len(self._histories["dense"])
         last = {side: self._histories[side][-1].last_step for side in early}
         equally = len(early) == len(SIDES) and len(set(last.values())) == 1
-        who = " and ".join(f"{NAMES[side]} after step {step:,}" for side, step in last.items())
-        if equally:
-            who = f"both after step {last['dense']:,}"
-        both = "both are kept" if len(ended) == len(SIDES) else "it is kept, and the other goes on"
-        words = f"Stopped: {who} of {self._steps[next(iter(early))]:,}; {both}."
+        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps[side]:,}" for side, n in last.items())
+        if equally and len(set(self._steps.values())) == 1:
+            who = f"both after step {last['dense']:,} of {self._steps['dense']:,}"
+        kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
+        both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other goes on"
+        words = f"Stopped: {who}; {both}."
         found = common_step(*(self._histories[side][-1].evaluations for side in SIDES))
         if pair > 1 and self._verdict is not None:
             return f"{words} The verdict is on the pairs that were complete."

@@ -434,6 +434,9 @@ def test_who_leads_from_the_start_is_raised_lowered_or_left(last, said):
 def test_what_only_falls_is_not_said_to_rise():
     falls = lens.describe_lens(np.array([[0.3], [0.2]]), np.array([[2], [1]]), ["embeddings", "layer 0"], "h", "i", 0)
     assert "takes the lead" in falls and "rises" not in falls and "-" not in falls
+    chances, stages = np.array([[0.1], [0.4], [0.3]]), ["embeddings", "layer 0", "layer 1"]
+    assert "led at layer 0 and has lost" in lens.describe_lens(chances, np.array([[9], [1], [2]]), stages, "h", "i", 0)
+    assert "never the lead" in lens.describe_lens(chances, np.array([[9], [2], [2]]), stages, "h", "i", 0)
     assert "grows" not in lens.describe_norms(np.array([[2.0], [1.0]]), ["embeddings", "layer 0"], 0)
 
 

@@ -140,6 +140,12 @@ def test_the_summary_is_fair_to_few_bets():
     assert "Who finds all 4 tokens equally likely loses 2.00, less than you" in clearly
     assert "as unsure as between 2.8 equally likely" in in_words(played([1.5] * 11, [1.0] * 11))
     assert not in_words(Game(Passage((0, 0), ((0, 1),)), 4))
+    below = played([0.5] * 11, [1.0] * 11)
+    for each in below.rounds:
+        each.bets[FLOOR] = each.bets[MODEL]
+    assert in_words(below).endswith("Who is below the floor had luck: over many bets nobody stays there.")
+    below.passage = Passage(below.passage.ids, tuple((max(i - 7, 0), i + 1) for i in range(11)))
+    assert in_words(below).endswith("floor, which reads the last 8 tokens only: you saw more, or had luck.")
     unfinished = played([1.0] * 9, [1.0] * 9)
     unfinished.passage = Passage(tuple([0] * 30), tuple((0, i + 1) for i in range(29)))
     assert len(unfinished.rounds) < ENOUGH and not in_words(unfinished)

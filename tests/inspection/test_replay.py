@@ -80,6 +80,8 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     )
     assert appearance(steps, scores * 0.1) is None  # too little
     assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
+    assert "ends with 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
+    assert "No head ends with much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
 
 
 def test_the_shipped_run_shows_copying_appear():

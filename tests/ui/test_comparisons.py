@@ -236,6 +236,7 @@ def test_texts_side_by_side_mark_where_they_part():
     html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
     assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html
     assert "Both wrote the same" in both_texts(["a", "a"], ["b", "b"])
+    assert "Each takes its likeliest token; they part at the" in both_texts(["a", "a"], ["b", "c"], greedy=True)
 
 
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():

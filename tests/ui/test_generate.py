@@ -19,6 +19,7 @@ from playground.ui.forms.fields import whole
 from playground.ui.tabs.generate.cache_panel import arithmetic
 from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
 from playground.ui.tabs.generate.presses import Presses
+from playground.ui.tabs.generate.temperatures import heated
 from playground.ui.tabs.generate.tokens import OVERLAP, growing
 from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _write
 from playground.ui.tabs.generate.written import Written
@@ -85,6 +86,32 @@ def test_a_text_says_by_which_rules_it_was_written():
     assert by(temperature=0.3, top_k=5, min_p=0.02, repetition_penalty=1.2) == (
         "Written by Stories: seed 12345678, temperature 0.3, top-k 5, min-p 0.02, repetition penalty 1.2."
     )
+
+
+def test_a_token_that_was_kept_is_not_said_to_be_drawn_by_the_rules_of_later_ones():
+    text = written(8, SamplingConfig(seed=3))
+    text.sampling, text.kept = SamplingConfig(greedy=True), 6
+    text.samples[0][5] = next(t for t in range(CONFIG.vocab_size) if t != rows_of(CHECKPOINT, text, 0, 5)[0].token)
+    kept, chosen, drawn = (opened(CHECKPOINT, text, 0, i) for i in (2, 5, 7))
+    assert "was put there by you: these rules would have it drawn with 0.0 %" in chosen[2]["summary"]
+    assert "was there before, whatever its rules" in kept[2]["summary"] and "these rules did not choose it" in kept[1]
+    assert "was drawn with" in drawn[2]["summary"] and "how it was chosen" in drawn[1]
+    assert text.by == "Written by Stories <b>, greedily, from token 7 on."
+    assert Written.from_dict(text.to_dict(), LOCAL) == text
+    for wrong in (-1, 9):
+        with pytest.raises(ValueError, match="damaged"):
+            Written.from_dict(text.to_dict() | {"kept": wrong}, LOCAL)
+
+
+def test_tokens_that_a_stop_spared_are_not_counted():
+    text, shown = streamed(40, Presses().begin("a-page-of-mine.1"), n_samples=2, stops=["x", "y", "b", "&"])
+    assert len({len(sample) for sample in text.samples}) == 2
+    assert shown[-1][1][0].startswith(f"{sum(map(len, text.samples))} tokens in")
+
+
+def test_temperatures_are_compared_where_the_forms_own_is_0():
+    hot = heated(SamplingConfig(temperature=0.0, seed=7), 2.0)
+    assert (hot.temperature, hot.greedy, hot.seed) == (2.0, False, 7)
 
 
 def test_stop_ends_a_text_at_its_next_token():

@@ -423,3 +423,12 @@ def test_changes_that_came_with_a_link_to_a_model_still_to_be_trained_wait_for_i
     assert changes.exchanged("", "pronoun", ["x"], awaited=True)[1] == ["x"], "and a worked example always is"
     for odd in ("{", "[1", '["a", 7]', '["a", {"b": 9}]', 7, None):
         changes.exchanged(odd, "a", ["x"])
+
+
+def test_a_rate_is_the_runs_only_where_a_run_had_it(tab):
+    def said(prompt: str, rule: str, **more) -> str:
+        return tab.frame.update(tab.at(prompt, view="learn", learn_rule=rule, **more))[tab.component("learn_cards")]
+
+    assert "the run&#x27;s peak" in said("abcab", "adamw") and "the run&#x27;s peak" in said("abcab", learn.TRAINED)
+    assert all("no run&#x27;s of this model" in said("abcab", rule) for rule in ("sgd", "muon"))
+    assert "no run&#x27;s of this model" in said("", learn.TRAINED, subject="pronoun")

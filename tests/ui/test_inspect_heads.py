@@ -40,6 +40,10 @@ def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrain
     at = next(at for at in tests.ranking() if tests.role(*at) == "followed")
     card = roles.role_card(look, Place(*at, 5, 1), roles_of(copying.page, look))
     mean, margin = tests.effect.at(*at)
+    effect_is_of = f"{roles_of(copying.page, look).tests.tokens:,} tokens"
+    assert tests.tokens != tests.texts and f"loss without it, nats, on {effect_is_of}" in card
+    _, words = roles.head_picture(look, Place(*at), roles_of(copying.page, look), "tested", "effect")
+    assert f"Measured: the losses on {effect_is_of}, the roles on {tests.texts} texts" in words
     assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
     assert "rests on the first" not in card and "induction" not in card
     for name, where in WHERE.items():  # the untrained reach something everywhere, and less than who follows

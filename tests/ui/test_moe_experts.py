@@ -278,6 +278,9 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf
     # a gradient of rounding size is all that the constant adds
     assert constant.losses == pytest.approx(none.losses, abs=1e-4)
     assert "of 3.00 bits" in unbalanced.summary(runs, config)
+    none.losses[-1], none.steps[-1:], none.loss_steps[-1] = 0.5, [], 7  # as if it had been stopped after step 7
+    said = unbalanced.summary(runs, config)
+    assert said.startswith("After 5 steps") and "0.5000" not in said
     for bad in ((1.5, 100), (1, 0), (True, 60), (1, 10**6), (9, 60)):
         with pytest.raises(ValueError):
             balance.planned(*bad)
@@ -285,7 +288,10 @@ def test_three_runs_begin_equal_and_the_constant_changes_nothing(monkeypatch, bf
 
 def test_two_runs_that_are_alike_as_written_are_not_said_to_differ():
     def said(*losses: float) -> str:
-        return unbalanced.losses_so_far({name: BalanceRun(losses=[loss]) for name, loss in zip(KINDS, losses)})
+        runs = {name: BalanceRun(loss_steps=[60], losses=[loss]) for name, loss in zip(KINDS, losses)}
+        stopped = runs[list(KINDS)[1]]
+        stopped.loss_steps, stopped.losses = [60, 67], [*stopped.losses, 0.5]  # after the others' last evaluation
+        return unbalanced.losses_so_far(runs)
 
     assert said(2.0, 2.10004, 2.09996).endswith("those two are alike to four decimals.")
     assert said(2.0, 2.1, 2.1003).endswith("those two differ by 0.0003, which is rounding that grew.")
@@ -339,6 +345,9 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         (told(0.3, 0.6, 0.1), "less than random routers"),
     ):
         assert words in figures.describe_information_lines(records, "beyond", (0,), [{"beyond": left}])
+    unclear = [{"beyond": told(0.3, 0.25, 0.1)}]
+    assert "what grew" in figures.describe_information_lines(records, "beyond", (0,), unclear)
+    assert "what grew" not in figures.describe_information_lines(records[::-1], "beyond", (0,), unclear)
     bars = figures.information_bars((0,), layers(told(0.3, 0.25, 0.1)))["data"]
     saved = [bar["meta"]["series"] for bar in bars if "error_y" in bar]
     assert saved == [f"{figures.MEASURE_NAMES[name]}: routers that were taught nothing" for name in MEASURES]
@@ -392,9 +401,9 @@ def test_pictures_say_what_they_show():
     even = {"a": 2.8, "b": 2.8, "c": 2.83}
     said = breaking_figures.describe_runs(even, 3.0, dict.fromkeys(even, 0), dict.fromkeys(even, 0.7), 100)
     assert "least even" not in said, "of three that are alike none is the least"
-    said = breaking_figures.describe_losses({"a": 0.7, "b": 0.71, "c": 0.706}, 0.006)
+    said = breaking_figures.describe_losses({"a": 0.7, "b": 0.71, "c": 0.706}, 0.006, 60)
     assert "no winner" in said and "hardly more than two runs that are asked the same" in said
-    assert "no winner" in breaking_figures.describe_losses({"a": 0.7, "b": 0.9, "c": 0.901}, 0.001)
+    assert "no winner" in breaking_figures.describe_losses({"a": 0.7, "b": 0.9, "c": 0.901}, 0.001, 60)
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
     said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs == 0.5)
     assert "expert 0 of layer 3, whose absence costs 0.5000 ± 0.1000" in said and "2 of 4 make no difference" in said

@@ -51,13 +51,16 @@ def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) ->
         ]
         for i, (label, row) in enumerate(zip(labels, rows))
     ]
-    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – how it was chosen"
+    came = "drawn" if index >= written.kept else "chosen" if index == written.kept - 1 else "kept"
+    how = "how it was chosen" if came == "drawn" else "these rules did not choose it"
+    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – {how}"
     about = {"model": written.name, "prompt": checkpoint.tokenizer.decode(written.prompt), "token": index + 1}
     about |= {"seed": str(written.sampling.seed)}
+    words = describe_sampling_steps(drawn, chosen=chosen, came=came)
     return (
         gr.Column(visible=True),
         heading,
-        quoted(show(sampling_steps(drawn, chosen=chosen), describe_sampling_steps(drawn, chosen=chosen)), **about),
+        quoted(show(sampling_steps(drawn, chosen=chosen), words), **about),
         table,
         gr.Dropdown(
             choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],

@@ -33,8 +33,9 @@ believe.
 - **{CHIPS} chips**: those on a token are its per cent. Those that you keep, and always {SPREAD}, lie evenly on all
   tokens, so that nothing can cost infinitely much. Placing none is a bet, too: no idea.
 
-You and the model read the same text. The *bigram* knows only what came how often after the last token. The *floor*, on
-a language of ours, is what those bets cost that know its grammar and read what the model reads.
+You and the model read the same text, the model no more than its last tokens, as many as its context holds. The
+*bigram* knows only what came how often after the last token. The *floor*, on a language of ours, is what those bets
+cost that know its grammar and read what the model reads.
 """
 
 _TEMPLATE = """<div class="bet"><p class="bet-text" aria-live="polite"></p><div class="bet-desk" hidden>

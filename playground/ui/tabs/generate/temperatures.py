@@ -9,7 +9,7 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import stream
+from ....decoding import SamplingConfig, stream
 from ....decoding.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
@@ -42,7 +42,7 @@ def build(page: Page, desk: Desk) -> None:
             tokenizer, chances, cards = checkpoint.tokenizer, {}, []
             likeliest: list[int] = []
             for temperature in TEMPERATURES:
-                chosen = sampling.replace(temperature=temperature)
+                chosen = heated(sampling, temperature)
                 steps = list(stream(checkpoint.model, tokenizer, ids, length, chosen, shared=True))
                 first = probabilities(steps[0].step.logits, torch.tensor([ids]), chosen)[0]
                 likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
@@ -59,6 +59,11 @@ def build(page: Page, desk: Desk) -> None:
     start.click(compare, inputs, [chart, texts], concurrency_limit=2, api_visibility="private")
     # what another model wrote does not stay under this one's name
     page.model.change(None, None, [chart, texts], js="() => [null, '']", api_visibility="private")
+
+
+def heated(rules: SamplingConfig, temperature: float) -> SamplingConfig:
+    """The same rules at another temperature, also where 0 had made them greedy."""
+    return rules.replace(temperature=temperature, greedy=False)
 
 
 def _card(temperature: float, entropy: float, text: str) -> str:

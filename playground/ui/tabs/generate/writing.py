@@ -130,8 +130,8 @@ def build(page: Page) -> Desk:
             place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
             ids, begun, chances = branch(checkpoint, before, *place, values[instead])
             way = controls.precision(values)
-            written = Written(before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way)
-            return checkpoint, written, []
+            about = before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way, len(begun)
+            return checkpoint, Written(*about), []
 
         yield from written_out(values, begin)
 
@@ -245,7 +245,7 @@ def _write(
     head, pieces = written.head(tokenizer), written.pieces(tokenizer)
     texts = ["".join(p) for p in pieces]
     sent = [0] * n_samples
-    began, due, rebuilt, step = time.perf_counter(), 0.0, 0, None
+    began, due, rebuilt, n = time.perf_counter(), 0.0, 0, 0
     streamed = stream(
         model, tokenizer, [*written.prompt, *written.samples[0]], new_tokens, written.sampling,
         n_samples=n_samples, stop=stops, shared=True, precision=written.precision,
@@ -253,6 +253,7 @@ def _write(
     for step, new in streamed:
         for i, token in enumerate(new):
             if token is not None:
+                n += 1
                 written.samples[i].append(token.id)
                 written.probabilities[i].append(float(f"{token.probability:.5g}"))
                 pieces[i].append(token.text)
@@ -264,11 +265,10 @@ def _write(
         if now >= due:
             length = sum(map(len, texts))
             due = now + (1 + length / CHARACTERS_PER_UPDATE) * seconds_between_updates(model)
-            rate = (step.index + 1) * n_samples / (now - began)
-            state = f"{step.index + 1:,} of {new_tokens:,} tokens · {rate:,.0f} tokens/s"
+            state = f"{step.index + 1:,} of {new_tokens:,} tokens · {n / (now - began):,.0f} tokens/s"
             yield growing(name, head, texts, sent, state), None
             sent = [len(text) for text in texts]
-    seconds, n = time.perf_counter() - began, (step.index + 1) * n_samples
+    seconds = time.perf_counter() - began
     words = [f"{n:,} token{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} tokens/s)."]
     if rebuilt:
         words.append(

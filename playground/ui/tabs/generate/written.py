@@ -27,19 +27,22 @@ class Written:
     """Of the model's training, when it wrote this."""
     precision: str = "fp32"
     """In which its weights were read."""
+    kept: int = 0
+    """How many tokens of a text that goes on were there before; the visitor chose the last of them."""
 
     @property
     def by(self) -> str:
         """Who wrote it, and how."""
         rules, name = self.sampling, self.name if self.precision == "fp32" else f"{self.name} in {self.precision}"
+        since = f", from token {self.kept + 1:,} on" if self.kept else ""
         if rules.greedy or not rules.temperature:
-            return f"Written by {name}, greedily."
+            return f"Written by {name}, greedily{since}."
         neutral = SamplingConfig(seed=rules.seed, temperature=rules.temperature)
         names = {name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in vars(rules)}
         said = ["seed", "temperature", *(name for name in names if getattr(rules, name) != getattr(neutral, name))]
         values = ((names[name], getattr(rules, name)) for name in said)
         shown = ", ".join(f"{name} {value if isinstance(value, int) else f'{value:g}'}" for name, value in values)
-        return f"Written by {name}: {shown}."
+        return f"Written by {name}: {shown}{since}."
 
     def pieces(self, tokenizer: Tokenizer) -> list[list[str]]:
         """The text of every token."""
@@ -70,6 +73,7 @@ class Written:
                 SamplingConfig(**values["sampling"]),
                 int(values["step"]),
                 str(values.get("precision", "fp32")),
+                int(values.get("kept", 0)),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise ValueError("There is no text to open yet: press Generate first") from problem
@@ -82,7 +86,7 @@ class Written:
             raise ValueError("This text's record is damaged: press Generate again")
         if not all(0 <= p <= 1 for sample in written.probabilities for p in sample):
             raise ValueError("This text's record is damaged: press Generate again")
-        if written.precision not in PRECISIONS:
+        if written.precision not in PRECISIONS or not 0 <= written.kept <= max(lengths, default=0):
             raise ValueError("This text's record is damaged: press Generate again")
         if checkpoint is not None:
             if written.step != (now := checkpoint.history.last_step):

@@ -90,7 +90,7 @@ def build(frame: Frame) -> None:
         pictures = {name: picture(part, report, name, i, j) for name in ("before", "gradient", "step", "after")}
         return {
             matrix: gr.Dropdown(choices=matrices(report), value=which if which in HEAD_MATRICES else part.name),
-            cards: step_cards(report),
+            cards: step_cards(look, report),
             before: show(*pictures["before"]),
             gradient: show(*pictures["gradient"]),
             difference: show(*pictures["step"]),
@@ -230,19 +230,22 @@ def _percent(step: float, before: np.ndarray) -> str:
     return f"{brief(100 * step / size)} %" if size else "and they were all 0: no share"
 
 
-def step_cards(report: StepReport) -> str:
+def step_cards(look: Look, report: StepReport) -> str:
     """The loss before and after, the gradient, what clipping did, the rates."""
+    was = {"muon", "adamw"} if report.config.optimizer == "muon" else {"adamw"}
+    its = isinstance(look.checkpoint.about.get("training"), dict) and was == set(report.learning_rates)
     fell = report.loss_before - report.loss_after
     rates = ", ".join(f"{RULES.get(name, name)} {rate:g}" for name, rate in report.learning_rates.items())
     clipped = (
         "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
     )
+    peak = "the run's peak" if its else "no run's of this model, but the usual one"
     return theme.stat_cards(
         [
             ("loss before", f"{report.loss_before:.4f}", "nats per token of this prompt"),
             ("loss after", f"{report.loss_after:.4f}", f"{'fell' if fell >= 0 else 'rose'} by {abs(fell):.4f}"),
             ("gradient's length", f"{report.gradient_norm:.3f}", clipped),
-            ("learning rate", rates, "the run's peak; a fresh optimizer's first step"),
+            ("learning rate", rates, f"{peak}; a fresh optimizer's first step"),
         ]
     )
 

@@ -91,8 +91,9 @@ def build(frame: Frame) -> None:
         part = window(look.length, place.query)
         weights = then.pattern(place.layer)[place.head].numpy()
         tokens = look.tokens[part]
+        told = TITLES[wanted], found.appearance(wanted), found.steps[-1], found.most(wanted)
         return {
-            lines: show(figure, describe_appearance(TITLES[wanted], found.appearance(wanted), found.steps[-1])),
+            lines: show(figure, describe_appearance(*told)),
             slider: slid(position, index, len(found.steps)),
             moment: moment_cards(look, found, index, place, wanted),
             pattern: show(

@@ -143,7 +143,8 @@ def head_picture(
                 head_map(values, title, chosen=place.owner),
                 describe_head_map(values, title, ENOUGH.get(name, 0.4)),
             )
-        return picture, f"{words} {census(tests)} Measured on {tests.texts} texts: {known.words}."
+        loss = f"the losses on {tests.tokens:,} tokens, the roles on " if name == "effect" else ""
+        return picture, f"{words} {census(tests)} Measured: {loss}{tests.texts} texts: {known.words}."
     measured = seen if which == "prompt" else repeated(seen)
     if name == "effect":
         found = moved(seen) if which == "prompt" else moves(measured) if moved(seen) is not None else None
@@ -189,7 +190,7 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
     moved_before = f"≤ {tests.untrained['moved']:.2f}"
     rows.append(("weight that lies elsewhere in another text", _interval(tests.moved, at), moved_before, ""))
-    rows.append(("loss without it, nats", _interval(tests.effect, at, digits=4), "", ""))
+    rows.append((f"loss without it, nats, on {tests.tokens:,} tokens", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:
         rows.append(("this prediction moves without it, nats", "", "", f"{shift[at]:.4f}"))
     words = f"It {ROLES[tests.role(*at)]}. {tests.reason(*at)} {on_prompt}"

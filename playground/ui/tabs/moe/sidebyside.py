@@ -86,7 +86,7 @@ def answers(
         given.append(tokenizer.decode(ids))
         streamed = stream(checkpoint.model, tokenizer, ids, length, rules, shared=True)
         new.append("".join(token.text for _, (token,) in streamed))
-    return "".join(notice(text, "warning") for text in notes), chart, both_texts(given, new)
+    return "".join(notice(text, "warning") for text in notes), chart, both_texts(given, new, greedy=rules.greedy)
 
 
 def expectations(
@@ -109,7 +109,7 @@ def divergence(p: torch.Tensor, q: torch.Tensor) -> float:
     return max((entropy(middle).sum() - (entropy(p).sum() + entropy(q).sum()) / 2).item(), 0.0)
 
 
-def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
+def both_texts(given: Sequence[str], new: Sequence[str], *, greedy: bool = False) -> str:
     """Two texts side by side, with a mark where they part. Escaped."""
     same = next((i for i, (a, b) in enumerate(zip(*new)) if a != b), min(map(len, new)))
     cards = []
@@ -122,8 +122,11 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
     if new[0] == new[1]:
         words = "Both wrote the same."
     else:
-        words = "They part at the first token: the same draw falls on different tokens."
-        if same:
-            plural = "s" if same > 1 else ""
-            words = f"The same draws, yet they part after {same:,} character{plural}; what follows is marked."
+        place = f"after {same:,} character{'s' * (same > 1)}; what follows is marked" if same else "at the first token"
+        if greedy:
+            words = f"Each takes its likeliest token; they part {place}."
+        elif same:
+            words = f"The same draws, yet they part {place}."
+        else:
+            words = f"They part {place}: the same draw falls on different tokens."
     return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'

@@ -121,24 +121,28 @@ def summary(runs: dict[str, BalanceRun], config: ModelConfig) -> str:
     """Where the three runs stand; a sentence of patience before all have been measured."""
     if any(not run.entropy for run in runs.values()):
         return "The first steps are being made …"
+    step = min(run.steps[-1] for run in runs.values())  # one may have ended before the others
+    found = {name: run.steps.index(step) for name, run in runs.items()}
     return describe_runs(
-        {name: run.entropy[-1] for name, run in runs.items()},
+        {name: runs[name].entropy[i] for name, i in found.items()},
         most_entropy(config),
-        {name: run.dead for name, run in runs.items()},
-        {name: run.losses[-1] for name, run in runs.items()},
-        min(run.steps[-1] for run in runs.values()),
+        {name: runs[name].dead[i] for name, i in found.items()},
+        {name: run.losses[run.loss_steps.index(step)] for name, run in runs.items()},
+        step,
     )
 
 
 def losses_so_far(runs: dict[str, BalanceRun]) -> str:
     """How the three compare once each was evaluated, and how much of it is rounding."""
-    known = {name: run.losses[-1] for name, run in runs.items() if run.losses}
-    if len(known) < len(runs):
+    step = max(set.intersection(*(set(run.loss_steps) for run in runs.values())), default=None)
+    if step is None:
         return ""
+    # a stop ends each at a step of its own
+    known = {name: run.losses[run.loss_steps.index(step)] for name, run in runs.items()}
     _, none, constant = (round(loss, 4) for loss in known.values())  # as they are written
     apart = abs(constant - none)
     alike = f"differ by {apart:.4f}, which is rounding that grew" if apart else "are alike to four decimals"
     return (
-        f"{describe_losses(known, apart)} Without a loss and with the constant, routers are asked the same: those two "
-        f"{alike}."
+        f"{describe_losses(known, apart, step)} Without a loss and with the constant, routers are asked the same: "
+        f"those two {alike}."
     )
