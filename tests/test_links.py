@@ -310,6 +310,15 @@ def test_nothing_is_said_before_there_is_something_to_compare():
     assert repetition(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
 
 
+def test_a_run_that_was_evaluated_elsewhere_did_not_end_early():
+    """“this run ended before the others” was said of one that had made all steps."""
+    early = repetition(card(), evaluated((0, 3.4, 3.5), (100, 1.8, 1.9)), MACHINE, over=True).sentence
+    assert early.endswith("; this run ended before the others.")
+    for last in ((300, 1.2, 1.2345), (200, 1.4, 1.5)):
+        said = repetition(card(), evaluated((0, 3.4, 3.5), (100, 1.8, 1.9), last), MACHINE, over=True).sentence
+        assert said.endswith("; it was not evaluated at the others.")
+
+
 def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
     mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
     assert card().differing(mine) == []

@@ -19,7 +19,7 @@ from .judging import Learned
 from .ladder import IGNORE, WRITTEN, Ladder, measure
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
-from .left import Partition, partitions_of_text
+from .left import Partition, partitions_of_text, words_of
 from .overlap import SNIPPET, other_kind_in_words, overlap, overlap_in_words
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
@@ -156,7 +156,7 @@ class Corpus:
             if exact is not None:
                 self._cache[key] = [self._by_kind(exact, inputs, targets)]
             else:
-                learned = self.learned().words
+                learned = words_of(self.learned().text)
                 self._cache[key] = partitions_of_text(
                     inputs, targets, self.tokenizer.kind, self.tokenizer.token_text, learned
                 )

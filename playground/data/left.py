@@ -19,7 +19,7 @@ from .ladder import NOTHING_LEFT, Ladder
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 FEW = 100
 """Tokens below which their number stands beside what they are divided into."""
-CUT = "beginnings of windows"
+CUT, EDGE = "beginnings of windows", "words at edges of windows"
 FIRST, SECOND, LATER, BETWEEN = "first letters of words", "second letters", "later letters", "what stands between words"
 FREQUENT, RARER, UNSEEN = "frequent words", "rarer words", "words that it has never read"
 
@@ -149,19 +149,26 @@ def _error(by_window: np.ndarray) -> float:
 # ---- parts of any text -----------------------------------------------------------------------------------------------
 
 
+def words_of(text: str) -> Counter[str]:
+    """How often each word occurs, in any case; a number is a word, as it is in `partitions_of_text`."""
+    return Counter(word.lower() for word in _WORD.findall(text))
+
+
 def partitions_of_text(
     inputs: np.ndarray, targets: np.ndarray, kind: str, token_text: Callable[[int], str], learned: Counter[str]
 ) -> list[Partition]:
-    """Targets (N, T), negative where they do not count, by place in the word and by the word's count in `learned`.
+    """Targets (N, T), negative where they do not count, by place in the word and by the word's count in `learned`,
+    which comes from `words_of`.
 
     A tokenizer of this `kind`, whose tokens look as `token_text` says, made them; words know no place within. What
-    stands before a window's first word boundary may be the rest of a word, and is in neither.
+    stands before a window's first word boundary may be the rest of a word, and is in neither; the word that a window
+    ends with may go on, so nobody knows how frequent it is.
     """
     frequent = _frequent(learned)
     by_place, by_count = np.full(targets.shape, -1), np.full(targets.shape, -1)
     letters, pieces = (FIRST, SECOND, LATER), ("beginnings of words", "later pieces of words")
     places = (*(letters if kind == "char" else pieces), BETWEEN, CUT)
-    counts = (FREQUENT, RARER, UNSEEN, BETWEEN, CUT)
+    counts = (FREQUENT, RARER, UNSEEN, BETWEEN, EDGE)
     for row, (first, after) in enumerate(zip(inputs[:, 0].tolist(), targets)):
         tokens = [first, *after[after >= 0].tolist()]
         pieces = [token_text(token) for token in tokens]
@@ -173,6 +180,8 @@ def partitions_of_text(
             in_word[word.start() : word.end()] = np.arange(word.end() - word.start())
             known = word[0].lower()
             which = FREQUENT if known in frequent else RARER if known in learned else UNSEEN
+            if kind != "word" and (word.start() == 0 or word.end() >= len(joined.rstrip("'’"))):
+                which = EDGE
             count_of[word.start() : word.end()] = counts.index(which)
         edge = next((i for i, c in enumerate(joined) if not c.isalnum()), len(joined)) if kind != "word" else 0
         for i, (start, piece) in enumerate(zip(starts.tolist()[1:], pieces[1:])):
@@ -180,7 +189,7 @@ def partitions_of_text(
             at = min(at, len(joined) - 1)
             column = int(np.flatnonzero(after >= 0)[i])
             if at < edge:
-                place = count = CUT
+                place, count = CUT, EDGE
             elif in_word[at] < 0:
                 place = count = BETWEEN
             else:

@@ -157,7 +157,8 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
     elif beaten:
         where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
     elif known:
-        where += ", above every line of the ladder"
+        highest = max(known, key=known.__getitem__)
+        where += f", {last - known[highest]:.4f} nats above the {highest} line"
     return f"{where}.{course and ' '}{course}"
 
 

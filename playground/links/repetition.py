@@ -83,7 +83,9 @@ def repetition(card: RunCard, evaluations: Mapping[str, Sequence[float]], machin
         if n == len(card.losses):
             elsewhere = "" if card.machine == machine else f" {_made_on(card.machine, machine)}"
             return Repetition("matched", f"Matched to 4 decimals: {losses} are the link's, {end}.{elsewhere}")
-        missing = "this run ended before the others" if over else "it goes on"
+        before = max(found) < min(row[0] for row in card.losses if row[0] not in found)
+        ended = "this run ended before the others" if before else "it was not evaluated at the others"
+        missing = ended if over else "it goes on"
         return Repetition(
             "matched" if over else "open", f"Matched to 4 decimals so far: {losses} are the link's, {end}; {missing}."
         )

@@ -301,4 +301,5 @@ def settings_of(spec: RunSpec) -> dict:
     """The settings of a run as one flat table, by the names used in configs."""
     unsaid = ("snapshots", "vocab_size", "sample_prompt", "max_seconds", "autosave_seconds", "device")
     table = {"text": spec.source.title, "tokenizer": spec.tokenizer, **spec.model.to_dict(), **spec.training.to_dict()}
-    return {name: value for name, value in table.items() if name not in unsaid}
+    learned = {"vocab_size": spec.vocab_size} if spec.vocab_size else {}
+    return {name: value for name, value in table.items() if name not in unsaid} | learned

@@ -7,6 +7,7 @@ import math
 
 from ..data import Ladder
 from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
+from ..training.events import in_steps
 from ..training.states import state_of
 from .held import Checkpoint
 
@@ -31,10 +32,11 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         "## How good it is",
         "",
     ]
+    done = in_steps(history.last_step)
     if history.val_loss is not None and not math.isfinite(history.val_loss):
-        lines.append(f"Its run went wrong: the validation loss is no number after {history.last_step:,} steps.")
+        lines.append(f"Its run went wrong: the validation loss is no number after {done}.")
     elif history.val_loss is not None:
-        lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {history.last_step:,} steps.")
+        lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {done}.")
         known = Ladder.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
         lines += ["", state_of(history, causal=config.causal, ladder=known).in_words]
         ladder = dict(known.rungs()) if known else {}
@@ -43,10 +45,9 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
             lines += [f"| {name} | {loss:.4f} |" for name, loss in ladder.items()]
             lines.append(f"| **this model** | **{history.val_loss:.4f}** |")
             if "floor" in ladder:
-                lines += [
-                    "",
-                    f"That is {history.val_loss - ladder['floor']:.4f} nats above the true generator's floor.",
-                ]
+                gap = history.val_loss - ladder["floor"]
+                side = "above" if gap >= 0 else "below"
+                lines += ["", f"That is {abs(gap):.4f} nats {side} the true generator's floor."]
     else:
         lines.append("It was not evaluated.")
     if picture:

@@ -133,18 +133,22 @@ class History:
         return history
 
     def to_csv(self) -> str:
-        """One row per step, with the evaluation of that step where there was one."""
+        """One row per step that is kept or was evaluated: with its evaluation, if any, and empty where not kept."""
         evaluated = {
             int(step): row
             for step, row in zip(
                 self.evaluations["step"], zip(self.evaluations["train_loss"], self.evaluations["val_loss"])
             )
         }
+        rows = {
+            int(step): (int(step), "", "", "", "", seconds)
+            for step, seconds in zip(self.evaluations["step"], self.evaluations["seconds"])
+        } | {int(row[0]): row for row in zip(*self.steps.values())}
         out = io.StringIO()
         writer = csv.writer(out)
         writer.writerow((*_COLUMNS["steps"], "train_loss", "val_loss"))
-        for row in zip(*self.steps.values()):
-            writer.writerow((*row, *evaluated.get(int(row[0]), ("", ""))))
+        for step, row in sorted(rows.items()):
+            writer.writerow((*row, *evaluated.get(step, ("", ""))))
         return out.getvalue()
 
 

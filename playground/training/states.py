@@ -115,15 +115,20 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
         words = f"Below the floor: {lowest:.4f} where the text's own generator loses {floor:.4f}, which no "
         words += "honest model can keep up."
         return State(BELOW, words, "Judge it on more validation text, and see that none of it was learned from.")
+    if over and history.finished.get("reason") == "moment":  # what came of it afterwards is cut off
+        now = max(history.last_step, steps[-1])  # files keep few steps
+        return State(UNCLEAR, f"These are the weights of step {now:,.0f} of a run that went on.")
     if risen:
         return _overfitting(history, step, lowest)
     if len(validation) < FEWEST:
         state = State(UNCLEAR, "Too few evaluations for a verdict." if over else "Too early to tell where this leads.")
     else:
-        state = _course(history, over=over, floor=floor)
+        state = _course(history, over=over, floor=floor, jump=jump)
     if lowest < (floor or 0.0) + NOTHING_LEFT:
         state = replace(state, do="")  # nothing could reach lower
-    return replace(state, says=f"{state.says} Before that {jump[1]}", do=CALMER) if jump else state
+    if jump and state.kind != UNSTEADY:
+        state = replace(state, says=f"{state.says} On the way {jump[1]}", do=CALMER)
+    return state
 
 
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
@@ -198,14 +203,18 @@ def _overfitting(history: History, step: int, lowest: float) -> State:
     at = history.evaluations["step"].index(step)
     words = f"Overfitting since step {step:,}: the validation loss was {lowest:.4f} there and rose to "
     words += f"{validation[-1]:.4f}, while the training loss went from {training[at]:.4f} to {training[-1]:.4f}. "
+    if not step:
+        words += "What it learns from the training text does not help with the text that judges it."
+        return State(OVERFITTING, words, since=step)
     words += "It begins to learn the training text by heart."
     do = f"The weights of step {step:,} are the better ones. More text, a smaller model, fewer steps or dropout help."
     return State(OVERFITTING, words, do, since=step)
 
 
-def _course(history: History, *, over: bool, floor: float | None) -> State:
+def _course(history: History, *, over: bool, floor: float | None, jump: tuple[float, str] | None) -> State:
     """Falling, level, or not to be told apart: the earlier half of the last third of the evaluations against the later
-    one; the change is held against what is left above the floor, too. No loss lies below 0, floor or not."""
+    one; the change is held against what is left above the floor, too. No loss lies below 0, floor or not. A jump (as
+    `_jump` tells it) within that third would be most of the change: then nothing is said of halves."""
     steps, validation = history.evaluations["step"], history.evaluations["val_loss"]
     half = max(2, -(-len(validation) // 6))
     since, (step, lowest) = int(steps[-2 * half]), history.best
@@ -215,6 +224,8 @@ def _course(history: History, *, over: bool, floor: float | None) -> State:
         return State(
             LEVEL, f"The validation loss is {validation[-1]:.4f}, {side}next to nothing is left to learn.", since=since
         )
+    if jump and jump[0] >= since:
+        return State(UNSTEADY, f"Unsteady: {jump[1]} It has come down to {lowest:.4f} since.", CALMER)
     fell = _mean(validation[-2 * half : -half]) - _mean(validation[-half:])
     error = SURE_OF_FALL * _jitter(validation) * math.sqrt(2 / half)
     risen, little = validation[-1] - lowest, min(LITTLE, SMALL_PART * left)
@@ -236,7 +247,7 @@ def _course(history: History, *, over: bool, floor: float | None) -> State:
         return State(LEVEL, f"Levelled off: {halves}.{lower}", _after_level(history) if over else "", since=since)
     changes = [b - a for a, b in pairwise(last)]
     one_way = "lower" if max(changes) < 0 else "higher" if min(changes) > 0 else ""
-    words = f"Each of the last {len(last)} evaluations was {one_way} than the one before" if one_way else ""
+    words = f"Each of the last {len(changes)} evaluations was {one_way} than the one before" if one_way else ""
     words = f"{words or 'It is not clear whether it still falls or rises'}: the validation loss was {halves}, "
     if error >= abs(fell):
         words += f"and its jumps, which may explain {error:.4f}, are larger than that."

@@ -8,7 +8,7 @@ import pytest
 from playground.data import LANGUAGES, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.languages.grammar import SPELLING
 from playground.data.languages.made import addition, copy, stories
-from playground.data.left import BETWEEN, CUT, FIRST, UNSEEN, Partition, left, partitions_of_text, standing
+from playground.data.left import BETWEEN, CUT, EDGE, FIRST, UNSEEN, Partition, left, partitions_of_text, standing
 
 LADDER = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.5, unit="character")
 
@@ -122,10 +122,24 @@ def test_on_any_text_the_loss_is_shared_out_by_place_and_by_frequency():
     places = [by_place.names[p] for p in by_place.part[0]]
     counts = [by_count.names[p] for p in by_count.part[0]]
     shown = dict(zip(range(1, len(text)), zip(text[1:], places, counts)))
-    assert shown[1] == ("b", CUT, CUT)  # of a word whose beginning nobody knows
+    assert shown[1] == ("b", CUT, EDGE)  # of a word whose beginning nobody knows
     assert shown[3] == ("t", FIRST, "frequent words") and shown[2][1:] == (BETWEEN, BETWEEN)
     assert shown[4][1] == "second letters" and shown[5][1] == "later letters"
     assert shown[7] == ("c", FIRST, "rarer words") and shown[11] == ("x", FIRST, UNSEEN)
+
+
+def test_a_number_that_was_read_and_a_word_that_a_window_cuts_off_were_not_never_read():
+    """Of lines as “day 17 rain 42”, all numbers were, and “need” at a window's end, of “needles”."""
+    text = "".join(f"day {n * 7 % 90} rain {n * 11 % 90}\n" for n in range(900))
+    for kind in ("char", "word"):
+        by_count = corpus_from_text(text, kind).partitions(32)[-1]
+        assert not (by_count.part == by_count.names.index(UNSEEN)).any()
+    letters = sorted(set("on needles"))
+    ids = np.array([letters.index(c) for c in "on need"])
+    learned = Counter({"on": 1, "needles": 5})
+    by_place, by_count = partitions_of_text(ids[None, :-1], ids[None, 1:], "char", letters.__getitem__, learned)
+    assert {by_count.names[part] for part in by_count.part[0]} == {BETWEEN, EDGE}
+    assert by_place.names[by_place.part[0][2]] == FIRST, "how a word that goes on begins is known"
 
 
 @pytest.mark.parametrize("kind", ["char", "word", "bpe"])

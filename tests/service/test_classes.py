@@ -352,6 +352,14 @@ def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(cla
     other = replace(with_seed(10), text="stories", text_hash="")
     text = experiment(klass, [*pupils[:4], student(10, (other, 1.25))], "text", names)
     assert text.above_floor and [group.mean for group in text.groups] == [pytest.approx(1.015), pytest.approx(0.25)]
+    others = [
+        student(n, (replace(with_seed(n), text="stories", text_hash="", tokenizer=tokens), 1.25 + n / 100))
+        for n, tokens in enumerate(("char", "char", "char", "word"), 10)
+    ]
+    text = experiment(klass, [*pupils[:4], *others], "text", names)
+    assert text.left_out == 1, "nats per word are none per character"
+    said = text.in_words()
+    assert said.count("nats above its floor over") == 2 and ", each counted from its floor: more than luck." in said
 
 
 # ---- the speedrun ----------------------------------------------------------------------------------------------------

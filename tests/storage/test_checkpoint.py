@@ -37,6 +37,12 @@ def test_history_and_origin_come_along(tmp_path):
     assert loaded.history == history and loaded.name == "My model" and loaded.about == about
     card = (tmp_path / "m" / "README.md").read_text()
     assert "My model" in card and "0.1000 nats above the true generator's floor" in card and "letters" in card
+    for name, column in history.steps.items():
+        column.append(1 if name == "step" else 0.5)
+    below = about | {"ladder": {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.43}}
+    save(tmp_path / "m", Transformer(TINY), TOKENIZER, history, name="My model", about=below)
+    below = (tmp_path / "m" / "README.md").read_text()
+    assert "after 1 step." in below and "That is 0.3300 nats below the true generator's floor" in below
     assert card.count("```") == 4  # the sample's own backticks cannot end its block
 
 

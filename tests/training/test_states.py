@@ -98,6 +98,33 @@ def test_diverged_is_who_did_not_come_back_and_start_and_peak_are_named():
     assert "to 13.1000; the training" in state_of(made_up(validation[:4], training[:4])).says
 
 
+def test_of_halves_within_which_a_loss_jumped_nothing_is_said():
+    """“Learning: 0.2375 nats lower … since step 520. Before that the validation loss jumped … by step 560”."""
+    course = [3.5 - 0.09 * i for i in range(17)]
+    for validation in ([*course, 2.01, 2.8, 1.99, 1.98, 1.97, 1.96, 1.95, 1.94], [4.6, 34.0, 5.0, 4.0, 3.9]):
+        state = state_of(made_up(validation))
+        assert state.kind == UNSTEADY and "jumped from" in state.says and "by step" in state.says, state
+        assert f"It has come down to {validation[-1]:.4f} since." in state.says and state.do
+        assert not any(words in state.says for words in ("Learning", "halves", "half", "Before that"))
+    few = state_of(made_up([4.6, 34.0, 4.0]))
+    assert few.says.startswith("Too early to tell") and "On the way the validation loss jumped" in few.says
+
+
+def test_of_a_moment_of_a_run_no_course_is_said():
+    """“Still falling at the end … Train longer” was said of the best weights of a run that had risen since."""
+    history = made_up([3.5, 2.9, 2.4, 2.2, 2.1])
+    history.finished = {"reason": "moment"}
+    assert state_of(history).in_words == "These are the weights of step 200 of a run that went on."
+    assert state_of(history, causal=False).kind == UNMASKED
+
+
+def test_what_never_helped_is_not_said_to_be_known_by_heart():
+    """Letters, and digits that judge: 2.4 nats on the training text, and the advice to use the untrained weights."""
+    state = state_of(made_up([3.9, 7.0, 8.0, 8.5, 9.0, 8.7], [3.7, 3.3, 2.9, 2.7, 2.5, 2.4]))
+    assert (state.kind, state.since, state.do) == (OVERFITTING, 0, "") and "by heart" not in state.says
+    assert "does not help with the text that judges it" in state.says
+
+
 def test_where_nothing_is_left_nothing_is_advised():
     at_the_floor = made_up([4.0, 1.0, 0.92, *[0.902] * 6], finished={"reason": "done"})
     assert state_of(at_the_floor, ladder=LADDER).do == "" != state_of(at_the_floor).do
@@ -139,7 +166,9 @@ def test_what_is_said_of_halves_is_said_of_halves_and_a_fall_at_every_evaluation
     falling = state_of(made_up([2.5, 0.9, 0.25, *last]))
     assert falling.kind == LEARNING
     bumpy = state_of(made_up([2.5, 0.9, 0.19, *last]))
-    assert bumpy.kind == UNCLEAR and "Each of the last 4 evaluations was lower than the one before" in bumpy.says
+    assert bumpy.kind == UNCLEAR and "Each of the last 3 evaluations was lower than the one before" in bumpy.says
+    risen_before = state_of(made_up([3.0, 2.0, 2.45, 2.3, 2.1, 2.05])).says
+    assert "Each of the last 3 evaluations was lower" in risen_before  # 2.45 was not
     for said in (falling.says, bumpy.says):
         assert "0.0234 nats lower on average in the later half of the evaluations since step 150" in said
         assert "not clear" not in said and "went down" not in said

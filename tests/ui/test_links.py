@@ -154,6 +154,15 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"].config, RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
+    dropout = [("Dropout: 0 → 0.1", "")]
+    assert "length" not in linked_html(own, "s4", ({}, {}), None, dropout), "of a walkthrough it sets nothing"
+    assert "length of an own text may have set" in linked_html(own, "tiny", ({}, {}), None, dropout)
+
+
+def test_a_links_loss_names_its_step():
+    """A run that was stopped: “800 steps, seed 0 … That run came to a validation loss of 0.3512”, at step 400."""
+    card = RunCard("stories", PRESETS["small"].config, RECIPES["small"], losses=((0, 3.0, 3.0), (400, 0.3, 0.3512)))
+    assert "validation loss of 0.3512 at step 400." in linked_html(card, "small", ({}, {}), None)
 
 
 @pytest.mark.parametrize(

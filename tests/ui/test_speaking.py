@@ -70,9 +70,10 @@ def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
         side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
         assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
         figure, words = watch.curve(view)
-        below = f"{gap} nats below the {name} line" if side == "Below" else "above every line"
-        assert below in words and "bigram" in str(figure)
+        assert f"{gap} nats {side.lower()} the {name} line" in words and "bigram" in str(figure)
         assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
+    digits = replace(view_of(3.9), ladder=Ladder(uniform=3.6, unigram=9.1, bigram=9.3))
+    assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
     few = replace(view_of(3.1), ladder=Ladder(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
     assert ("Below uniform", "0.2000", "too little to tell: 29 tokens judge") in watch.cards(few)
     assert "cannot be told from the 29" in speaking.standing_line(few)

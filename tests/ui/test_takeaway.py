@@ -17,7 +17,7 @@ from playground.storage.transformers_export import family_for
 from playground.training import History
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.tabs.train.takeaway import _giving, received
+from playground.ui.tabs.train.takeaway import _giving, _lines_in_words, received
 
 from .runs import ANNA, BERT, small_limits
 
@@ -80,6 +80,15 @@ def test_what_is_made_to_be_taken_away_does_not_stay(tmp_path):
     for path, words in giving:
         assert zipfile.is_zipfile(path) and "Here it is." in words
     assert not seen[0].exists() and not seen[0].parent.exists()
+
+
+def test_a_history_of_which_not_every_step_was_kept_says_so():
+    """“one line per step” was said of 401 of 2,400."""
+    history = History()
+    for column in history.steps.values():
+        column.extend(range(1, 2401))
+    assert "one line per step" in _lines_in_words(history)
+    assert "each of 401 of its 2,400 steps and for each of its evaluations" in _lines_in_words(history.thinned())
 
 
 def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):

@@ -196,6 +196,25 @@ def test_a_setting_that_follows_from_others_is_said_as_its_control_says_it():
         assert all(f">{said}</td>" in shown for said in (title, "as many as heads", "from the width"))
 
 
+def test_all_settings_are_the_same_only_where_the_texts_are():
+    """Said of vocabularies of 512 and 2048, and of two pasted texts."""
+
+    def view(n: int, key: str, **values) -> RunView:
+        spec = form.run_spec(filled(source=texts.OWN_TEXT, tokenizer="bpe", **values), Source("text", text="x"), LOCAL)
+        return RunView(id=str(n), name="Run", state="finished", settings=settings_of(spec), corpus_key=key)
+
+    assert "All settings are the same." in runs_table([view(0, "a"), view(1, "a")], "0")
+    sizes = runs_table([view(0, "a/512"), view(1, "a/2048", vocab_size=2048)], "0")
+    assert "the same" not in sizes and "2,048</td>" in sizes and "BPE vocabulary" in sizes
+    assert "All settings are the same, the texts are not." in runs_table([view(0, "a"), view(1, "b")], "0")
+    assert "the same" not in runs_table([view(0, "a"), view(1, "")], "0"), "in line: its text was not read yet"
+
+
+def test_a_run_without_samples_promises_none():
+    never, soon = (RunView("1", "Run", "training", settings={"sample_every": every}) for every in (0, 40))
+    assert "first sample comes" in watch.samples(soon) and "first sample comes" not in watch.samples(never)
+
+
 def test_a_setting_that_is_written_otherwise_does_not_differ():
     settings = [{"dropout": 0, "gradient_clip": 1.0, "steps": 40}, {"dropout": 0.0, "gradient_clip": 1, "steps": 20}]
     runs = [RunView(id=str(n), name="Run", state="finished", settings=each) for n, each in enumerate(settings)]
@@ -415,6 +434,28 @@ def test_pieces_are_a_setting_of_an_own_text_too():
     assert start["base"] == "tiny" and settings.suit(auto)["base"] == "small"
 
 
+def test_a_walkthroughs_outlook_is_of_the_text_that_is_there():
+    """It spoke of the text before, and took the number of its letters for that of its words."""
+    others = ("source", "size", "prompt", "base", "suited", "outlook", "changes", "preset_note", "preset_chart")
+    c = {name: name for name in (*form.BY_NAME, *texts.OWN, *others, "preset_table")}
+    settings = Settings(LOCAL, c, Pace())
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": LIGHTHOUSE[:8000], "source": texts.OWN_TEXT}
+    start = filled(source=texts.OWN_TEXT) | own | {"suited": ""}
+    start |= settings.suit(start)
+    for name, about in (("s2", False), ("s5", True)):
+        chosen = start | settings._presetter(name)(start)
+        assert ("About" in chosen["outlook"]) == about, "in words the text was not read"
+        set_by_preset = {field: chosen[field] for field in form.BY_NAME}
+        after = chosen | {"text": "ab " * 4000}
+        after |= settings.suit(after)
+        count = texts.own_of(after["text"], after["tokenizer"])
+        assert form.remembered(after)[0] == count and {field: after[field] for field in form.BY_NAME} == set_by_preset
+        n = form.model_config(after).n_parameters
+        assert after["outlook"].startswith(theme.quiet(f"{n:,} parameters").split(" parameters")[0])
+    long = start | {"text": LIGHTHOUSE * 60, "base": "s2", "steps": 800}
+    assert "were chosen for" not in (long | settings.suit(long))["outlook"], "a walkthrough's steps follow from no text"
+
+
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():
     with pytest.raises(ValueError) as problem:
         form.model_config(filled(n_heads=3))
@@ -464,7 +505,8 @@ def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
     before = pace.seconds(spec.model, spec.training)
     words = outlook_text(filled(), LOCAL, pace)
     assert "a guess until a first run" in words
-    assert f"Its first text comes after {spec.training.sample_every} steps" in words
+    assert "Its first text after the untrained one" in words
+    assert f"comes after {spec.training.sample_every} steps" in words
     shown = learned_from(pace, spec, step=2.0, evaluation=3.0, sample=0.5)
     assert "guess" not in outlook_text(filled(), LOCAL, pace)
     assert pace.seconds(spec.model, spec.training) == pytest.approx(shown, rel=0.01) != before

@@ -20,7 +20,7 @@ from .reports import Report
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
 GOES_WITH_SIZE = {"steps", "batch_size", "learning_rate", "muon_learning_rate", "warmup_steps", "eval_windows"}
 """Training settings that a position of the size dial brings along."""
-TEXT = {"text", "text_hash", "tokenizer", "vocab_size", "hub"}
+TEXT = {"text", "text_hash", "hub"}
 ENOUGH = 3
 """Runs from which an interval says something: with two it is nine times their spread."""
 
@@ -75,7 +75,7 @@ class Experiment:
         own = next((group for group in self.groups if group.own), None)
         if own is not None and own.margin is not None:
             others = [group for group in self.groups if group is not own and group.margin is not None]
-            parts += [_difference_in_words(group, own, len(others)) for group in others[:4]]
+            parts += [_difference_in_words(group, own, len(others), self.above_floor) for group in others[:4]]
         if self.repeated:
             runs = (
                 "1 run repeated a seed and counts"
@@ -161,19 +161,20 @@ def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
 
 def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
     n, where = len(group.losses), f"{group.label}: " if several else ""
+    nats = "nats above its floor" if above_floor else "nats"
     if n == 1:
-        return f"{where}{group.mean:.4f} nats in one run, which says nothing of luck."
+        return f"{where}{group.mean:.4f} {nats} in one run, which says nothing of luck."
     if group.margin is None:
         low, high = min(group.losses), max(group.losses)
-        return f"{where}{n} runs between {low:.4f} and {high:.4f} nats, too few for an interval: {ENOUGH} are needed."
+        return f"{where}{n} runs between {low:.4f} and {high:.4f} {nats}, too few for an interval: {ENOUGH} are needed."
     mean = f"{group.mean:.4f} ± {group.margin:.4f}" if above_floor else loss_in_words(group.mean, group.margin)
     return (
-        f"{where}{mean} nats over {n} seeds (95 % interval of the mean, Student's t), "
+        f"{where}{mean} {nats} over {n} seeds (95 % interval of the mean, Student's t), "
         f"and a single run lands about {group.spread:.4f} from it."
     )
 
 
-def _difference_in_words(group: Group, own: Group, several: int) -> str:
+def _difference_in_words(group: Group, own: Group, several: int, above_floor: bool) -> str:
     """Welch's interval for the difference of two means, with whole degrees of freedom rounded down, Bonferroni's way
     where there are several."""
     errors = [g.spread**2 / len(g.losses) for g in (group, own)]
@@ -183,6 +184,8 @@ def _difference_in_words(group: Group, own: Group, several: int) -> str:
     freedom = total**2 / sum(e**2 / (len(g.losses) - 1) for e, g in zip(errors, (group, own)))
     margin = student_t(max(int(freedom), 1), 1 - 0.05 / several) * math.sqrt(total)
     size = f"{abs(difference):.4f} ± {margin:.4f} nats"
+    counted = ", each counted from its floor" if above_floor else ""
     if abs(difference) <= margin:
-        return f"{group.label} cannot be told apart from {own.label} with so few runs ({size})."
-    return f"{group.label} ends {size} {'lower' if difference < 0 else 'higher'} than {own.label}: more than luck."
+        return f"{group.label} cannot be told apart from {own.label} with so few runs ({size}{counted})."
+    side = "lower" if difference < 0 else "higher"
+    return f"{group.label} ends {size} {side} than {own.label}{counted}: more than luck."

@@ -196,11 +196,12 @@ def linked_html(
     differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
-        if card.text == OWN_TEXT:
-            parts.append("The length of an own text sets some of these.")
+        if card.text == OWN_TEXT and base in form.SIZES:
+            parts.append("The length of an own text may have set some of these.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
-        parts.append(f"That run came to a validation loss of {card.losses[-1][2]:.4f}{where}.")
+        step, _, loss = card.losses[-1]
+        parts.append(f"That run came to a validation loss of {loss:.4f} at step {step:,}{where}.")
     extra = {**beyond[0], **beyond[1]}
     extra.pop("eval_windows", None)
     if extra:

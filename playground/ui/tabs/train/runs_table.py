@@ -31,11 +31,11 @@ def runs_table(views: Sequence[RunView], shown: str | None, departed: Sequence[s
     table = _table(views, base, shown, first, ("validation loss", "above floor"))
     if differing[len(first) :]:
         rest = f"All {len(differing)} settings that differ"
-    elif len(views) > 1 and not differing:
-        table += theme.quiet("All settings are the same.")
-        rest = "Steps and times"
     else:
         rest = "Steps and times"
+    texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
+    if len(views) > 1 and not differing and "" not in texts:
+        table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
     whole = _table(views, base, shown, differing, ("steps made", "validation loss", "above floor", "time"))
     return f'{left}{table}<details class="more-columns"><summary>{rest}</summary>{whole}</details>'
 

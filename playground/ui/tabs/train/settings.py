@@ -92,7 +92,7 @@ class Settings:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(self.named(values))
         if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
-            return self._outlook(named)
+            return self._outlook(named) | {self.c["suited"]: named.get("suited")}
         return self._all(named)
 
     def _all(self, named: dict[str, Any]) -> dict:
@@ -101,10 +101,12 @@ class Settings:
 
     def suited(self, named: dict[str, Any]) -> dict[str, Any]:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
-        follow from the text's length, and what the visitor has set stays."""
-        if named["source"] != OWN_TEXT or named["base"] in form.SYSTEMS:
+        follow from the text's length, and what the visitor has set stays. A teaching system's settings stay, too."""
+        if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
+        if named["base"] in form.SYSTEMS:
+            return named | {"suited": form.written(own, last)}
         by_hand = {field.name for field in form.changed(named, self._base(named))}
         size = form.best_size(own) if named["base"] == last else named["base"]
         suited = named | {"base": size, "suited": form.written(own, last if last == form.BY_HAND else "")}
@@ -198,6 +200,7 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         config, training = form.model_config(named), form.train_config(named)
         limits.check_training(config, training)
         own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
+        own = own if own.tokenizer == named["tokenizer"] else texts.UNKNOWN  # it was read in other pieces
         texts.check_own_length(own, config.context_length)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
@@ -210,8 +213,9 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     )
     if 0 < training.sample_every < training.steps:
         first = pace.seconds(config, training.replace(steps=training.sample_every), own.tokens)
-        words += f" Its first text comes after {in_steps(training.sample_every)}: {theme.duration(first)}."
-    suits = form.suited(named.get("base"), own) if own.tokens else None
+        words += " Its first text after the untrained one's comes after "
+        words += f"{in_steps(training.sample_every)}: {theme.duration(first)}."
+    suits = form.suited(named.get("base"), own) if own.tokens and named.get("base") not in form.SYSTEMS else None
     if suits is not None and suits.training.steps == training.steps:
         what = "Size and steps" if form.remembered(named)[1] == suits.size else "Steps"
         words += f" {what} were chosen for about {own.tokens:,} tokens of text."

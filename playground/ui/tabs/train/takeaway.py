@@ -15,6 +15,7 @@ from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
 from ....storage.transformers_export import export, family_for
+from ....training import History
 from ... import theme
 from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
 from ...theme import quiet
@@ -72,7 +73,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
             raise ValueError("This model came without a history: there is nothing to write down.")
         path = folder / f"{file_name(view.name)}.csv"
         path.write_text(view.history.to_csv(), encoding="utf-8")
-        return path, f"{view.name}: one line per step, with the losses of its evaluations."
+        return path, f"{view.name}: {_lines_in_words(view.history)}."
 
     def write_report(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         view = _view(view_of, visitor, model_id)
@@ -159,6 +160,14 @@ def _giving(make: Make, waiting: str = "Making the file …") -> Callable[..., I
             yield str(path), quiet(sentence(words))
 
     return give
+
+
+def _lines_in_words(history: History) -> str:
+    """What lines its CSV has: files keep about 400 steps of a run."""
+    kept, made = len(history.steps["step"]), history.last_step
+    if kept < made:
+        return f"a line for each of {kept:,} of its {made:,} steps and for each of its evaluations"
+    return "one line per step, with the losses of its evaluations"
 
 
 def _view(view_of: Callable, visitor: str, model_id: str) -> RunView:

@@ -247,7 +247,7 @@ def samples(view: RunView | None) -> str:
     """What it wrote along the way, the newest first."""
     found = view.history.samples[-SAMPLES:][::-1] if view else []
     if not found:
-        waiting = view is not None and view.active
+        waiting = view is not None and view.active and view.settings.get("sample_every") != 0
         soon = "once it has begun" if waiting and view.place else "in a moment"
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows, beginnings = [], speaking.first_lines(view, found[::-1])
