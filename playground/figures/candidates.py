@@ -141,9 +141,9 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
 
 
 _CAME = {
-    "drawn": "was",
-    "chosen": "was put there by you: these rules would have it",
-    "kept": "was there before, whatever its rules: these would have it",
+    "drawn": "was drawn with",
+    "chosen": "was put there by you; these rules draw it with",
+    "kept": "stood there before; these rules draw it with",
 }
 
 
@@ -160,8 +160,7 @@ def describe_sampling_steps(
     words = f"Of the {len(rows)} candidates shown, {cuts or 'none was cut off'}"
     if chosen is not None:
         row = rows[chosen]
-        drawn = f"drawn with {percent(row['probability'])}"
-        words += f"; “{row['label']}” {_CAME[came]} {drawn}"
+        words += f"; “{row['label']}” {_CAME[came]} {percent(row['probability'])}"
         if abs(row["probability"] - row["raw_probability"]) >= 0.0005:
             words += f" ({percent(row['raw_probability'])} from the scores alone)"
     return words + "."

@@ -93,8 +93,8 @@ def test_a_token_that_was_kept_is_not_said_to_be_drawn_by_the_rules_of_later_one
     text.sampling, text.kept = SamplingConfig(greedy=True), 6
     text.samples[0][5] = next(t for t in range(CONFIG.vocab_size) if t != rows_of(CHECKPOINT, text, 0, 5)[0].token)
     kept, chosen, drawn = (opened(CHECKPOINT, text, 0, i) for i in (2, 5, 7))
-    assert "was put there by you: these rules would have it drawn with 0.0 %" in chosen[2]["summary"]
-    assert "was there before, whatever its rules" in kept[2]["summary"] and "these rules did not choose it" in kept[1]
+    assert "was put there by you; these rules draw it with 0.0 %" in chosen[2]["summary"]
+    assert "stood there before; these rules draw it with" in kept[2]["summary"] and "kept from before" in kept[1]
     assert "was drawn with" in drawn[2]["summary"] and "how it was chosen" in drawn[1]
     assert text.by == "Written by Stories <b>, greedily, from token 7 on."
     assert Written.from_dict(text.to_dict(), LOCAL) == text

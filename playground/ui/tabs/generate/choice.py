@@ -20,6 +20,7 @@ from ...quoted import quoted
 from .written import Written
 
 TABLE_ROWS = 12
+HOW = {"drawn": "how it was chosen", "chosen": "your choice", "kept": "kept from before"}
 
 
 def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) -> tuple:
@@ -52,8 +53,7 @@ def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) ->
         for i, (label, row) in enumerate(zip(labels, rows))
     ]
     came = "drawn" if index >= written.kept else "chosen" if index == written.kept - 1 else "kept"
-    how = "how it was chosen" if came == "drawn" else "these rules did not choose it"
-    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – {how}"
+    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – {HOW[came]}"
     about = {"model": written.name, "prompt": checkpoint.tokenizer.decode(written.prompt), "token": index + 1}
     about |= {"seed": str(written.sampling.seed)}
     words = describe_sampling_steps(drawn, chosen=chosen, came=came)
