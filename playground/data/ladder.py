@@ -172,9 +172,8 @@ class Ladder:
                 "too few validation tokens to judge by, or the validation text leaked into the training."
             )
         if gap is not None and gap < NOTHING_LEFT:
-            return (
-                f"{max(gap, 0.0):.4f} nats above the floor: next to nothing is left to learn in windows of this length."
-            )
+            side = "above" if gap >= 0 else "below"
+            return f"{abs(gap):.4f} nats {side} the floor: next to nothing is left to learn in windows of this length."
         words = self.passed_in_words(loss)
         if gap is None:
             return f"{words} Ordinary text has no known floor."

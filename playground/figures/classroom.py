@@ -77,8 +77,10 @@ def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
     return [(step, float(np.median(losses))) for step, losses in sorted(at.items()) if len(losses) >= enough]
 
 
-def describe_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]], left_out: int) -> str:
-    """Where the class stands."""
+def describe_curves(
+    curves: Sequence[Curve], rungs: Sequence[tuple[str, float]], left_out: int, unmasked: int = 0
+) -> str:
+    """Where the class stands; `unmasked` of the curves are of models without a mask."""
     if not curves:
         return "No run of the class has been measured yet."
     last = [points[-1][1] for _, points in curves]
@@ -88,6 +90,8 @@ def describe_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]],
     words += f", median {float(np.median(last)):.4f}" if n > 1 else ""
     floor = dict(rungs).get("floor")
     words += f"; the floor is {floor:.4f}." if floor is not None else "."
+    if unmasked:
+        words += f" {unmasked} of these see{'s' * (unmasked == 1)} the tokens to be predicted, for want of a mask."
     if left_out:
         other = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
         words += f" {other} from another text or in other tokens and cannot be drawn on this scale."

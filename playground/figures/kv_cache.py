@@ -62,8 +62,8 @@ def describe_token_times(
     beyond = ""
     if within < len(lengths):
         beyond = (
-            f" Beyond {context:,} tokens the context is full: whenever its first token leaves it, all others move up, "
-            "so the cache has to be made anew for every token and saves nothing."
+            f" Beyond {context:,} tokens the context is full: every token drives the first one out, which the keys and "
+            "values that are kept had seen, so the cache has to be made anew for every token and saves nothing."
         )
     if within:
         lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]

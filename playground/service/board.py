@@ -31,7 +31,7 @@ from .limits import AWAY_SECONDS, FAILED_RUNS, TRAININGS_WITHOUT_PAGE, LimitErro
 from .models import Registry, new_id
 from .pace import Pace
 from .run_job import RunJob, Runner
-from .runs import RunSpec, run_training
+from .runs import RunSpec, Source, run_training
 
 K = TypeVar("K", bound=Job)
 
@@ -149,11 +149,11 @@ class Board:
         """This visitor's run of that id; None for anyone else's."""
         return next((job for job in self.of(visitor, kind=kind) if job.id == run_id), None)
 
-    def spec_of(self, checkpoint: Checkpoint) -> RunSpec | None:
-        """What the run was asked for that made this very checkpoint; None where no run here did."""
+    def source_of(self, checkpoint: Checkpoint) -> Source | None:
+        """What the run or comparison learned from that made this very checkpoint; None where none here did."""
         with self._lock:
-            jobs = [job for job in self._jobs.values() if isinstance(job, RunJob)]
-            return next((job.spec for job in jobs if job.checkpoint is checkpoint), None)
+            jobs = list(self._jobs.values())
+        return next((job.spec.source for job in jobs if any(made is checkpoint for made in job.made)), None)
 
     def active(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """The visitor's job that is going on now, or waits to."""

@@ -119,6 +119,11 @@ class ComparisonJob(Job):
         self._notices: list[str] = []
 
     @property
+    def made(self) -> list[Checkpoint]:
+        """See `Job.made`."""
+        return list(self.checkpoints.values())
+
+    @property
     def has_result(self) -> bool:
         """Whether at least one of the two is in the registry."""
         return bool(self.checkpoints)

@@ -32,7 +32,7 @@ from ..inspection.game import (
 from ..storage import Checkpoint
 from .kept import Kept
 from .limits import GAMES, STAKES, TYPED
-from .runs import LANGUAGE_CHARACTERS, RunSpec
+from .runs import LANGUAGE_CHARACTERS, Source
 from .unseen import Unseen, unseen
 
 COUNTED = 2_000_000
@@ -98,10 +98,10 @@ class Games:
         self._names = Kept(entries=GAMES)
 
     def open(
-        self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, *, anew: bool = False
+        self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, *, anew: bool = False
     ) -> Position:
         """This visitor's game with this model: the one under way, or a new one. Raises ValueError without a text."""
-        table, seat = self._table(checkpoint, spec), self._seats.get(visitor, Seat)
+        table, seat = self._table(checkpoint, source), self._seats.get(visitor, Seat)
         with seat.lock:
             if anew or seat.game is None or seat.model_id != model_id:
                 text = passage(table.unseen.corpus, checkpoint.config.context_length, secrets.randbits(31))
@@ -114,7 +114,7 @@ class Games:
         seat = self._seats.peek(visitor)
         return seat.game if seat else None
 
-    def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, spec: RunSpec | None, sent: Any) -> Position:
+    def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, sent: Any) -> Position:
         """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
 
         Args:
@@ -123,7 +123,7 @@ class Games:
         """
         if not isinstance(sent, Mapping):
             raise ValueError(_NO_BET)
-        table, seat = self._table(checkpoint, spec), self._seats.get(visitor, Seat)
+        table, seat = self._table(checkpoint, source), self._seats.get(visitor, Seat)
         with seat.lock:
             game = seat.game
             if game is None or sent.get("game") != seat.name or seat.model_id != model_id:
@@ -142,9 +142,9 @@ class Games:
             game.settle(bet, others, chosen)
             return _position(seat, table, checkpoint.tokenizer)
 
-    def _table(self, checkpoint: Checkpoint, spec: RunSpec | None) -> Table:
+    def _table(self, checkpoint: Checkpoint, source: Source | None) -> Table:
         def lay() -> Table:
-            judged = unseen(spec, checkpoint)
+            judged = unseen(source, checkpoint)
             if judged is None:
                 raise ValueError(
                     "no text is known here that this model has not learned from, so there is nothing fair to bet on: "

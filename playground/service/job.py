@@ -55,6 +55,11 @@ class Job:
         raise NotImplementedError
 
     @property
+    def made(self) -> list[Checkpoint]:
+        """Those of its models that are here."""
+        return []
+
+    @property
     def time_left(self) -> float | None:
         """Seconds until it is done; None before that can be told."""
         return None

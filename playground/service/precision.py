@@ -7,7 +7,7 @@ from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
 from .kept import Kept
 from .limits import PRECISION_TOKENS, PRECISION_WRITTEN
-from .runs import RunSpec
+from .runs import Source
 from .unseen import beside_the_run, unseen
 
 _kept = Kept(entries=64, megabytes=4)
@@ -18,14 +18,14 @@ def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
-def measured(spec: RunSpec | None, checkpoint: Checkpoint, most: int) -> tuple[PrecisionCost, str]:
+def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[PrecisionCost, str]:
     """The same, measured now unless it was; with texts of `most` tokens at the most.
 
     Raises ValueError where no text is known to judge the model by.
     """
 
     def measure() -> tuple[PrecisionCost, str]:
-        found = unseen(spec, checkpoint)
+        found = unseen(source, checkpoint)
         if found is None:
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
         cost = cost_on(found.corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most))

@@ -97,6 +97,11 @@ class RunJob(Job):
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
     @property
+    def made(self) -> list[Checkpoint]:
+        """See `Job.made`."""
+        return [] if self.checkpoint is None else [self.checkpoint]
+
+    @property
     def has_result(self) -> bool:
         """Whether its model is in the registry."""
         return self.checkpoint is not None

@@ -12,7 +12,7 @@ import torch
 
 from ..data import LANGUAGES, Corpus, corpus_from_sentences, corpus_from_text, read_file
 from ..storage import Checkpoint
-from .runs import OWN_TEXT, RunSpec
+from .runs import OWN_TEXT, Source
 
 TEXTS = Path(__file__).resolve().parents[1] / "data" / "texts"
 _CHARACTERS = 20_000
@@ -27,13 +27,13 @@ class Unseen:
     words: str
 
 
-def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
-    """What the run of this spec held out, else what the checkpoint remembers; None where nobody knows it any more.
+def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
+    """What a run on this source held out, else what the checkpoint remembers; None where nobody knows it any more.
 
     Of a language there is the validation part alone: for its training part there is the language.
     """
-    if spec is not None and spec.source.kind == OWN_TEXT:
-        corpus = corpus_from_text(spec.source.text, checkpoint.tokenizer)
+    if source is not None and source.kind == OWN_TEXT:
+        corpus = corpus_from_text(source.text, checkpoint.tokenizer)
         return Unseen(corpus, "the last tenth of your text, which it never trained on")
     about, tokenizer = checkpoint.about, checkpoint.tokenizer
     language = about.get("language")
@@ -48,10 +48,10 @@ def unseen(spec: RunSpec | None, checkpoint: Checkpoint) -> Unseen | None:
     return None
 
 
-def learned(spec: RunSpec | None, checkpoint: Checkpoint) -> str:
+def learned(source: Source | None, checkpoint: Checkpoint) -> str:
     """The beginning of a text like that which a model learned from; empty where nobody knows it any more."""
-    if spec is not None and spec.source.kind == OWN_TEXT:
-        return spec.source.text[:_BEGINNING]
+    if source is not None and source.kind == OWN_TEXT:
+        return source.text[:_BEGINNING]
     language, digest = checkpoint.about.get("language"), checkpoint.about.get("text_sha256")
     if isinstance(language, str) and language in LANGUAGES:
         return LANGUAGES[language].sample(_BEGINNING, seed=len(checkpoint.name))

@@ -21,13 +21,15 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
     """
     config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
     share = 100 * config.n_parameters / GPT2_SMALL_PARAMETERS
+    corpus, family = (str(about[name]) if about.get(name) else "" for name in ("corpus", "imported_from"))
+    trained = f"trained with Transformer Playground{corpus and f' on {corpus}'}"
     lines = [
         *front_matter(checkpoint),
         "",
         f"# {checkpoint.name}",
         "",
-        f"A transformer of {config.n_parameters:,} parameters ({share:.2g} % of GPT-2 small), "
-        f"trained with Transformer Playground{' on ' + str(about['corpus']) if about.get('corpus') else ''}.",
+        f"A transformer of {config.n_parameters:,} parameters ({f'{share:.2g}' if share < 10 else f'{share:.0f}'} % of "
+        f"GPT-2 small), {f'imported from {family} of Transformers' if family else trained}.",
         "",
         "## How good it is",
         "",

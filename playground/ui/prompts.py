@@ -46,7 +46,7 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
-    found += _beginnings(learned(page.board.spec_of(checkpoint), checkpoint))
+    found += _beginnings(learned(page.board.source_of(checkpoint), checkpoint))
     found += [sample.get("prompt") for sample in checkpoint.history.samples[-1:]]
     known = [s for s in found if isinstance(s, str) and s.strip() and not checkpoint.tokenizer.unknown_parts(s)]
     return list(dict.fromkeys(known))[:4] or [_any_beginning(checkpoint)]

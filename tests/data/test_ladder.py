@@ -113,7 +113,8 @@ def test_the_ladder_speaks_plainly():
     assert "0.0400 nats above the floor" in ladder.in_words(1.04) and "gained 96.0 %" in ladder.in_words(1.04)
     assert "more than the last 3 characters" in ladder.in_words(1.04)
     assert "leaked into the training" in ladder.in_words(0.9)
-    assert "next to nothing is left" in ladder.in_words(1.002)
+    assert ladder.in_words(1.002).startswith("0.0020 nats above the floor: next to nothing is left")
+    assert ladder.in_words(0.9992).startswith("0.0008 nats below the floor: next to nothing is left")
     between = ladder.in_words(1.7)
     assert "Passed the bigram (2.0000)" in between and "is above the 4-gram (1.5000)" in between
     for close in (1.505, 1.5, 1.495):

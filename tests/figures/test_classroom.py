@@ -18,6 +18,7 @@ def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
     assert len(figure["layout"]["shapes"]) == 3
     assert describe_curves(curves, RUNGS, 1).startswith("4 runs, the last of each student: validation loss from 1.0000")
     assert "1 run learns from another text" in describe_curves(curves, RUNGS, 1)
+    assert "2 of these see the tokens to be predicted" in describe_curves(curves, RUNGS, 0, 2)
 
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():

@@ -14,7 +14,7 @@ from playground.inspection.walk import step, step_names
 from playground.inspection.walk.stream import _together
 from playground.model import ModelConfig, no_tap
 from tests.inspection.test_receipts import IDS, by_loops, look_at
-from tests.model.configs import VARIANTS
+from tests.model.configs import TINY, VARIANTS
 
 PLACE = (1, 2, 4, 2)  # layer, head, query, key
 
@@ -248,6 +248,9 @@ def test_without_a_mask_the_step_says_what_that_means():
     mask = step(seen, "mask", *PLACE)
     assert np.isfinite(mask.arrays["scores"]).all() and "sees the future" in mask.sentence
     assert torch.isfinite(seen.pattern(1)).all()
+    for causal, said in ((True, "nothing but the mask"), (False, "this model cannot tell order")):
+        lost = look_at(TINY.replace(positions="none", causal=causal))
+        assert said in step(lost, "embed", *PLACE).why
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -190,3 +190,13 @@ def test_what_no_lesson_left_there_is_dropped(sent):
     assert len(json.dumps(progress.to_dict())) < 20_000
     assert all(a.guess is None for steps in progress.answers.values() for a in steps.values())
     assert not any(progress.before.values())
+
+
+def test_what_is_reckoned_before_the_visitors_eyes_comes_to_what_stands_behind_it():
+    found = 0
+    for lesson in all_lessons():
+        for words in [case.says for step in lesson.steps for group in step.show for case in group]:
+            for sum_, fact in re.findall(r"([(\d][\d +·()]*) = \{([\w.-]+)\}", words):
+                assert eval(sum_.replace("·", "*")) == value_of(Scene(), fact), (lesson.id, words)
+                found += 1
+    assert found >= 2

@@ -11,18 +11,21 @@ from dataclasses import replace
 
 import pytest
 
-from playground.links import RunCard
+from playground.links import SEEN_ONLY, RunCard
+from playground.model import ModelConfig
 from playground.service.board import Board
 from playground.service.cards import settings_card
 from playground.service.classes import ClassError, Classes, Student
 from playground.service.classes.codes import WORDS, hashed
-from playground.service.classes.experiment import experiment
+from playground.service.classes.experiment import GOES_WITH_SIZE, SHAPE, experiment
 from playground.service.classes.house import Run, one_line
 from playground.service.classes.reports import Report
 from playground.service.classes.speedrun import Verifier, enter, entries
 from playground.service.classes.tables import answers_csv, results_csv
 from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, ENTRIES, STUDENT_NAME, STUDENTS, WRONG_CODES
 from playground.service.models import Registry
+from playground.training import TrainConfig
+from playground.ui.forms import run as form
 
 from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, small_limits, small_spec, until
 
@@ -334,6 +337,14 @@ def test_the_spread_over_seeds_has_students_exact_interval(classes):
     assert "No run has come to its end yet" in experiment(klass, [], "seed", names).in_words()
 
 
+def test_the_dial_of_sizes_sets_nothing_that_does_not_go_with_a_size():
+    """*Small* on a language has a momentum of its own: all who chose another size were left out."""
+    there = {name: form.size_values(name, "stories") for name in form.SIZES}
+    differ = {name for values in there.values() for name, value in values.items() if value != there["small"][name]}
+    known = differ & {*vars(TrainConfig()), *vars(ModelConfig())} - set(SEEN_ONLY)
+    assert {"d_model", "muon_momentum"} <= known <= SHAPE | GOES_WITH_SIZE
+
+
 def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(classes):
     klass, _ = made(classes)
     names = {n: f"S{n}" for n in range(20)}
@@ -343,6 +354,7 @@ def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(cla
     pupils.append(student(9, (with_seed(1, activation="relu", d_model=32), 1.0)))
     size = experiment(klass, pupils, "size", names)
     assert [len(group.losses) for group in size.groups] == [4, 4] and size.groups[0].own
+    assert "Steps and rates that go with a size may differ as well." in size.in_words()
     assert (size.repeated, size.left_out) == (1, 1) and "more than luck" in size.in_words()
     assert "1 run repeated a seed" in size.in_words()
     seed = experiment(klass, pupils, "seed", names)

@@ -87,7 +87,7 @@ def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path)
     board.rename(ANNA, job.id, "  The  best\none ")
     assert job.view().name == job.checkpoint.name == "The best one" and job.version > version
     assert [entry.name for entry in board.registry.models(ANNA)] == ["The best one"]
-    assert board.registry.get(job.id, ANNA) is job.checkpoint and board.spec_of(job.checkpoint) is job.spec
+    assert board.registry.get(job.id, ANNA) is job.checkpoint and board.source_of(job.checkpoint) is job.spec.source
     for name in ("", " ", "x" * 61, None, 7):
         with pytest.raises(ValueError, match="from 1 to 60 characters"):
             board.rename(ANNA, job.id, name)

@@ -43,6 +43,9 @@ def test_history_and_origin_come_along(tmp_path):
     save(tmp_path / "m", Transformer(TINY), TOKENIZER, history, name="My model", about=below)
     below = (tmp_path / "m" / "README.md").read_text()
     assert "after 1 step." in below and "That is 0.3300 nats below the true generator's floor" in below
+    save(tmp_path / "m", Transformer(TINY), TOKENIZER, name="Theirs", about={"imported_from": "gpt2"})
+    theirs = (tmp_path / "m" / "README.md").read_text()
+    assert "imported from gpt2 of Transformers." in theirs and "trained with" not in theirs
     assert card.count("```") == 4  # the sample's own backticks cannot end its block
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from html import unescape
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,15 +16,18 @@ from playground.figures.wire import numbers_of
 from playground.links import letters, text_hash
 from playground.model import Transformer
 from playground.service.runs import OWN_TEXT, Source
+from playground.service.unseen import unseen
 from playground.service.views import RunView, pair_of
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
 from playground.ui.tabs.moe import pair_picture
+from playground.ui.tabs.moe.compare import sum_text
 from playground.ui.tabs.moe.linked import pair_letters
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
+from playground.ui.tabs.moe.texts import text_for
 from playground.ui.tabs.train import watch as run_watch
 from tests.service.test_comparisons import TRAINING, house, spec, whole
 
@@ -82,6 +87,18 @@ def test_every_axis_puts_the_points_where_they_belong(finished):
     assert last["seconds"] == moe.histories[0].evaluations["seconds"][-1]
 
 
+def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(finished, tmp_path):
+    jobs, job, view = finished
+    for part in view.sides.values():
+        checkpoint = jobs.registry.get(part.model_id, ANNA)
+        assert jobs.source_of(checkpoint) is job.spec.source
+        assert "the last tenth of your text" in unseen(jobs.source_of(checkpoint), checkpoint).words
+        windows, words = text_for(SimpleNamespace(board=jobs), checkpoint)
+        assert len(windows) and "the last tenth of your text" in words
+        with pytest.raises(ValueError, match="is not here"):
+            text_for(SimpleNamespace(board=house(tmp_path)), checkpoint)
+
+
 def test_the_verdict_is_shown_with_its_marks(finished):
     view = finished[2]
     assert "over 2 seeds" in pair_picture.verdict(view)
@@ -96,6 +113,7 @@ def test_the_table_has_each_models_own_numbers(finished):
     speeds = decoding_speeds(*models)
     assert speeds["dense"] > 0 and speeds["moe"] > 0 and decoding_speeds(*models) is speeds
     html = pair_table(view, speeds)
+    assert "with evaluations, first seed" in html and "FLOPs of training, first seed" in html  # of two
     for model in models:
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html
         assert f"{model.config.flops_per_token():,}" in html
@@ -177,6 +195,10 @@ def test_the_form_opens_with_a_pair_that_is_exactly_equal():
     assert twins.counted[0] == twins.counted[1]
     text = pair_picture.sum_of(twins)
     assert "exactly equal" in text and f"{twins.counted[0]:,}" in text
+    limits = small_limits()
+    assert "your text's own number" not in unescape(sum_text(values | {"source": "dialects"}, limits))
+    own = unescape(sum_text(values | {"source": "text", "tokenizer": "char"}, limits))
+    assert "Counted for 64 different tokens; with your text's own number both change alike." in own
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_a_text_says_by_which_rules_it_was_written():
         return Written("m", "Stories", [1], [[1]], [[0.5]], SamplingConfig(seed=12345678, **rules), 3).by
 
     assert by() == "Written by Stories: seed 12345678, temperature 1."
+    assert by(greedy=True, repetition_penalty=1.3) == "Written by Stories, greedily, repetition penalty 1.3."
     assert by(temperature=0.3, top_k=5, min_p=0.02, repetition_penalty=1.2) == (
         "Written by Stories: seed 12345678, temperature 0.3, top-k 5, min-p 0.02, repetition penalty 1.2."
     )

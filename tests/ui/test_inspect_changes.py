@@ -315,13 +315,13 @@ def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(
     assert found.losses[-1] < found.losses[0]
     ids = torch.tensor([made.tokenizer.encode("the cat sat")])
     assert torch.allclose(made.snapshots.model(20)(ids).logits, made.model(ids).logits, atol=0.05)
-    assert jobs.spec_of(made) is job.spec and jobs.spec_of(checkpoint()) is None
+    assert jobs.source_of(made) is job.spec.source and jobs.source_of(checkpoint()) is None
     keep_snapshot(job.folder, 25, made.model.state_dict())  # as if a longer run had been interrupted
     jobs.resume(ANNA, job.id, more_steps=10)
     until(lambda: job.settled)
     steps = registry.get(job.id, ANNA).snapshots.steps
     assert steps[-1] == 30 and set(made.snapshots.steps) <= set(steps)
-    assert "the last tenth of your text" in unseen(jobs.spec_of(job.checkpoint), job.checkpoint).words
+    assert "the last tenth of your text" in unseen(jobs.source_of(job.checkpoint), job.checkpoint).words
 
 
 def test_fewer_moments_are_kept_of_larger_models():
@@ -429,6 +429,6 @@ def test_a_rate_is_the_runs_only_where_a_run_had_it(tab):
     def said(prompt: str, rule: str, **more) -> str:
         return tab.frame.update(tab.at(prompt, view="learn", learn_rule=rule, **more))[tab.component("learn_cards")]
 
-    assert "the run&#x27;s peak" in said("abcab", "adamw") and "the run&#x27;s peak" in said("abcab", learn.TRAINED)
-    assert all("no run&#x27;s of this model" in said("abcab", rule) for rule in ("sgd", "muon"))
-    assert "no run&#x27;s of this model" in said("", learn.TRAINED, subject="pronoun")
+    assert all("peak by the run&#x27;s settings" in said("abcab", rule) for rule in (learn.TRAINED, "adamw", "muon"))
+    assert "not the run&#x27;s, but the usual one" in said("abcab", "sgd")
+    assert "not the run&#x27;s, but the usual one" in said("", learn.TRAINED, subject="pronoun")

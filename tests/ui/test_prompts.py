@@ -23,12 +23,12 @@ def page_with(tmp_path, tokenizer, text="", prompt="", sampled=""):
     """A page with one model that learned this own text and wrote words that it has not."""
     history = History()
     history.samples.append({"step": 9, "prompt": sampled, "text": "Or twopum dada. Monda pumpu we que. Eac lasts ord."})
-    spec = SimpleNamespace(source=Source(OWN_TEXT, text)) if text else None
+    source = Source(OWN_TEXT, text) if text else None
     model = Transformer(TINY.replace(vocab_size=tokenizer.vocab_size))
     registry = Registry(small_limits(), shipped=tmp_path / "none")
     about = {"prompt": prompt, "language": None}
     model_id = registry.add(ANNA, Checkpoint(model, tokenizer, history, "Run 1", about))
-    board = SimpleNamespace(spec_of=lambda checkpoint: spec)
+    board = SimpleNamespace(source_of=lambda checkpoint: source)
     return SimpleNamespace(registry=registry, limits=small_limits(), board=board), model_id
 
 
@@ -48,7 +48,7 @@ def test_where_the_text_is_not_known_nothing_that_the_model_wrote_stands_in_for_
 @pytest.mark.parametrize("name", ["prose", "sentences"])
 def test_a_shipped_model_is_offered_words_of_its_text(tmp_path, name):
     registry = Registry(small_limits())
-    page = SimpleNamespace(registry=registry, board=SimpleNamespace(spec_of=lambda checkpoint: None))
+    page = SimpleNamespace(registry=registry, board=SimpleNamespace(source_of=lambda checkpoint: None))
     text = learned(None, registry.get(f"shipped-{name}", ANNA))
     found = suggestions(page, f"shipped-{name}", ANNA)
     assert len(found) > 2 and all(begun in " ".join(text.split()) for begun in found[1:])

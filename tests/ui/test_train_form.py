@@ -468,12 +468,14 @@ def test_factors_are_said_without_powers_of_ten(factor, said):
     assert form.times(factor) == said
 
 
-def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_small_is():
+def test_a_system_without_a_recipe_of_its_own_is_said_to_be_trained_as_usual():
     others = ("source", "size", "prompt", "base", "suited", "outlook", "changes", "preset_note", "preset_chart")
     c = {name: name for name in (*form.BY_NAME, *others, "preset_table")}
     settings = Settings(LOCAL, c, Pace())
     notes = {name: settings._presetter(name)(filled() | {"suited": ""})["preset_note"] for name in form.SYSTEMS}
-    assert {name for name, note in notes.items() if "trained as Small is" in note} == set(form.SYSTEMS) - set(RECIPES)
+    assert {name for name, note in notes.items() if "trained by the usual settings" in note} == set(form.SYSTEMS) - set(
+        RECIPES
+    )
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,7 @@ def _neurons(at: At) -> Step:
     why = (
         "Attention only mixes what tokens have. Here each token is worked on alone: a number that is bent "
         f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. "
-        f"{percent(share, 0)} of this model's weights stand here."
+        f"{percent(share, 0)} of this model's weights stand in such parts of its layers."
     )
     told = f"None of {width} neurons answers to {at.asks}. "
     if active:

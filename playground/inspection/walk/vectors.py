@@ -31,7 +31,9 @@ def embed(at: At) -> Step:
         formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
         why += {
             "rotary": "Where it stands is told later, by turning queries and keys.",
-            "none": "Where it stands is told by nothing but the mask, which lets later tokens see more.",
+            "none": "Where it stands is told by nothing but the mask, which lets later tokens see more."
+            if config.causal
+            else "Where it stands is told by nothing: this model cannot tell order.",
         }[config.positions]
     sentence = f"{at.asks} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at, stream)}"
     drawn = {"stream": "x[0]"}

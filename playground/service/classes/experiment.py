@@ -18,7 +18,9 @@ from .house import Klass, Student, card_from
 from .reports import Report
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
-GOES_WITH_SIZE = {"steps", "batch_size", "learning_rate", "muon_learning_rate", "warmup_steps", "eval_windows"}
+GOES_WITH_SIZE = {
+    "steps", "batch_size", "learning_rate", "muon_learning_rate", "muon_momentum", "warmup_steps", "eval_windows"
+}  # fmt: skip
 """Training settings that a position of the size dial brings along."""
 TEXT = {"text", "text_hash", "hub"}
 ENOUGH = 3
@@ -76,6 +78,8 @@ class Experiment:
         if own is not None and own.margin is not None:
             others = [group for group in self.groups if group is not own and group.margin is not None]
             parts += [_difference_in_words(group, own, len(others), self.above_floor) for group in others[:4]]
+        if self.thing == "size" and len(self.groups) > 1:
+            parts.append("Steps and rates that go with a size may differ as well.")
         if self.repeated:
             runs = (
                 "1 run repeated a seed and counts"

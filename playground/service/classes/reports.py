@@ -39,6 +39,8 @@ class Report:
     n_parameters: int
     repeatable: bool
     """Whether its settings alone lead to its losses."""
+    causal: bool = True
+    """Whether its model has a mask; one without sees the tokens it is to predict."""
 
     @property
     def floor(self) -> float | None:
@@ -108,6 +110,7 @@ def report(job: RunJob) -> tuple[str, Report] | None:
         seconds=round(seconds[-1], 3) if seconds else 0.0,
         n_parameters=config.n_parameters,
         repeatable=not view.lengthened and job.used is None,
+        causal=config.causal,
     )
 
 

@@ -115,14 +115,17 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
-    over = [run.report.above for run in runs if run.report.above is not None]
+    over = [run.report.above for run in runs if run.report.above is not None and run.report.causal]
+    closest = min(over, key=abs, default=None)
+    known = any(run.report.rungs for run in runs if run.report.causal)
+    where = "its text has no floor" if known else "no floor known yet"
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{len(runs) - going} of their last runs are over"),
         (
             "Closest to the floor",
-            f"{min(over):.4f}" if over else "–",
-            "nats above it" if over else "no floor known yet",
+            "–" if closest is None else f"{abs(closest):.4f}",
+            where if closest is None else f"nats {'above' if closest >= 0 else 'below'} it",
         ),
         (
             "It ended" if klass.ended else "It ends",
@@ -199,6 +202,7 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
             report = run.report
             state = "" if report.state == "finished" else " · training" if at_work(run, now) else " · ended early"
             above = "–" if report.above is None else f"{report.above:+.4f}"
+            above += "" if report.causal else " · sees its answers"
             row += [
                 f"{report.step:,} of {report.planned:,}{state}",
                 "–" if report.loss is None else f"{report.loss:.4f}",
@@ -208,8 +212,11 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
         rows.append(row)
     told = ""
     if len({s.latest.report.text_key for s in students if s.latest and s.latest.report.text_key}) > 1:
+        more = (
+            ", what is above the floor says more" if any(s.latest and s.latest.report.floor for s in students) else ""
+        )
         told = theme.quiet(
-            "They learn from different texts: losses compare within one text only, what is above the floor says more."
+            f"They learn from different texts, or read them in other pieces: losses compare within one only{more}."
         )
     return theme.table(head, rows, classes="class-table") + told
 
@@ -242,7 +249,8 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     drawn = [(name, report) for name, report in last if report.text_key == key]
     rungs = next((report.rungs for _, report in drawn if report.rungs), ())
     lines = [(name, report.curve) for name, report in drawn]
-    return show(class_curves(lines, rungs), describe_curves(lines, rungs, len(last) - len(drawn)))
+    unmasked = sum(not report.causal for _, report in drawn)
+    return show(class_curves(lines, rungs), describe_curves(lines, rungs, len(last) - len(drawn), unmasked))
 
 
 def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) -> Any:
@@ -270,8 +278,8 @@ def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[E
             told = f"{ENTRY_STATES[e.state]}{e.said and f': {e.said}'}"
             rows.append(["", name, loss, "–", "–", Cell(told, kind="words")])
     words = (
-        f"To a validation loss of {klass.target:g} or less on the class's text. Every entry was trained again on this "
-        "machine, in the line with all others, and counts with what that took."
+        f"To a validation loss of {klass.target:g} or less on the class's text. An entry counts once it was trained "
+        "again on this machine, in the line with all others, with what that took."
     )
     if not rows:
         return theme.quiet(f"{words} There are no entries yet.")

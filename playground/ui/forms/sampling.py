@@ -19,7 +19,7 @@ FIELDS: tuple[Field, ...] = (
           most=2, step=0.05),
     Field("samples", "Samples", "Several continuations of the same prompt at once.", least=1, most="samples", step=1),
     Field("seed", "Seed", "Moves on with every text, unless it is kept.", least=0, most=2**53),
-    Field("greedy", "Greedy", "Always the likeliest token; other rules are idle."),
+    Field("greedy", "Greedy", "Always the likeliest token; of the rules only the penalty counts."),
 )  # fmt: skip
 BY_NAME = {field.name: field for field in FIELDS}
 _NAMES = tuple(SamplingConfig.__dataclass_fields__)

@@ -33,7 +33,7 @@ value **V**. Those answers depend only on what stood before each of those tokens
 change and can be kept. A query is used once, by its own token, and never asked for again.
 
 **When the context is full**, the oldest token falls out. Deeper keys and values were computed while it could still
-be seen, and positions that are added to the embedding all move by one, so everything kept is stale: the cache is
+be seen, and positions that are added to the embedding all move by one, so what was kept is stale: the cache is
 rebuilt from the tokens that remain.
 """
 

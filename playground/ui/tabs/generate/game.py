@@ -76,7 +76,7 @@ def build(page: Page, fold: gr.Accordion) -> None:
     def seen(visitor: str, model_id: str, act: str, sent: Any = None) -> dict:
         try:
             checkpoint = page.registry.get(model_id, visitor)
-            about = page.known(visitor), model_id, checkpoint, page.board.spec_of(checkpoint)
+            about = page.known(visitor), model_id, checkpoint, page.board.source_of(checkpoint)
             position = games.bet(*about, sent) if act == "bet" else games.open(*about, anew=act == "another")
         except ValueError as problem:
             said = sentence(str(problem))

@@ -51,7 +51,7 @@ def build(page: Page) -> None:
             checkpoint = page.registry.get(model_id, visitor)
             if seen(checkpoint) is None:
                 yield theme.quiet("Measuring: three times the same text, then a text from each …"), "", None, ""
-            cost, words = measured(page.board.spec_of(checkpoint), checkpoint, page.limits.new_tokens)
+            cost, words = measured(page.board.source_of(checkpoint), checkpoint, page.limits.new_tokens)
         except ValueError as problem:
             yield theme.notice(sentence(str(problem)), "error"), "", None, ""
             return

@@ -96,7 +96,15 @@ def build(page: Page) -> Desk:
                     rewrite = gr.Button("Continue from here", scale=1, min_width=120, elem_id="rewrite")
                 steps = Chart(height=380, save_name="choice", clickable=True, elem_id="choice-chart")
                 table = gr.Dataframe(
-                    headers=["token", "score", "probability", "÷ temperature", "after it", "cut by", "drawn with"],
+                    headers=[
+                        "token",
+                        "score",
+                        "probability",
+                        "penalty, ÷ T",
+                        "after it",
+                        "cut by",
+                        "drawn with",
+                    ],
                     interactive=False,
                     label="scores → temperature → cut-offs → probabilities → choice",
                     elem_id="choice-table",

@@ -36,7 +36,8 @@ class Written:
         rules, name = self.sampling, self.name if self.precision == "fp32" else f"{self.name} in {self.precision}"
         since = f", from token {self.kept + 1:,} on" if self.kept else ""
         if rules.greedy or not rules.temperature:
-            return f"Written by {name}, greedily{since}."
+            penalty = "" if rules.repetition_penalty == 1 else f", repetition penalty {rules.repetition_penalty:g}"
+            return f"Written by {name}, greedily{penalty}{since}."
         neutral = SamplingConfig(seed=rules.seed, temperature=rules.temperature)
         names = {name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in vars(rules)}
         said = ["seed", "temperature", *(name for name in names if getattr(rules, name) != getattr(neutral, name))]

@@ -232,14 +232,13 @@ def _percent(step: float, before: np.ndarray) -> str:
 
 def step_cards(look: Look, report: StepReport) -> str:
     """The loss before and after, the gradient, what clipping did, the rates."""
-    was = {"muon", "adamw"} if report.config.optimizer == "muon" else {"adamw"}
-    its = isinstance(look.checkpoint.about.get("training"), dict) and was == set(report.learning_rates)
+    its = isinstance(look.checkpoint.about.get("training"), dict) and "sgd" not in report.learning_rates
     fell = report.loss_before - report.loss_after
     rates = ", ".join(f"{RULES.get(name, name)} {rate:g}" for name, rate in report.learning_rates.items())
     clipped = (
         "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
     )
-    peak = "the run's peak" if its else "no run's of this model, but the usual one"
+    peak = "peak by the run's settings" if its else "not the run's, but the usual one"
     return theme.stat_cards(
         [
             ("loss before", f"{report.loss_before:.4f}", "nats per token of this prompt"),
@@ -341,8 +340,8 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     names = [name.replace("feedforward", "feed-forward").replace("_", " ") for name in names]
     return (
         named_bars(names, values, "length of the gradient"),
-        f"The prompt pulls hardest on {names[most]} ({values[most]:.3f} of {report.gradient_norm:.3f} in all; lengths "
-        "add as squares).",
+        f"The prompt pulls hardest on {names[most]} ({values[most]:.3f} of {report.gradient_norm:.3f} in all, before "
+        "any clipping; lengths add as squares).",
     )
 
 
@@ -358,7 +357,7 @@ def parameter_table(report: StepReport) -> str:
         )
         for row in rows[:MOST_ROWS]
     ]  # fmt: skip
-    heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖", "‖step‖")
+    heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖, clipped", "‖step‖")
     total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
     more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
     return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)

@@ -33,7 +33,7 @@ def held_out(page: Page, look: Look) -> Judged:
     Raises ValueError where that is a single token.
     """
     checkpoint = look.checkpoint
-    found = unseen(page.board.spec_of(checkpoint), checkpoint)
+    found = unseen(page.board.source_of(checkpoint), checkpoint)
     if found is not None:
         T = checkpoint.config.context_length
         most = max(2, TOKENS // T)

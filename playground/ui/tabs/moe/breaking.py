@@ -104,7 +104,7 @@ def build(two: TwoModels) -> None:
                 next_tokens(labels, after, before, names=("as it is", "changed")),
                 describe_next_tokens(labels, after, before),
             )
-            windows, what = text_for(page, visitor, model_id, checkpoint)
+            windows, what = text_for(page, checkpoint)
             windows = windows[:LOSS_WINDOWS]
             # a position of the prompt means nothing elsewhere: the loss is taken with every token forced
             everywhere = edit if not last or how != "force" else edit_for(model, how, number, chosen, None)
@@ -149,11 +149,11 @@ def build(two: TwoModels) -> None:
             layer: gr.Radio([(str(n), n) for n in layers], value=start),
             experts: gr.CheckboxGroup(numbers, value=[first]),
         }  # fmt: skip
-        return {**answer, **shown, pulls: _pulls(visitor, model_id, checkpoint, layers)}
+        return {**answer, **shown, pulls: _pulls(checkpoint, layers)}
 
-    def _pulls(visitor, model_id, checkpoint, layers) -> str:
+    def _pulls(checkpoint, layers) -> str:
         try:
-            windows, _ = text_for(page, visitor, model_id, checkpoint)
+            windows, _ = text_for(page, checkpoint)
         except ValueError as problem:
             return notice(f"{problem}.")
         windows = windows[:LOSS_WINDOWS]
@@ -165,7 +165,7 @@ def build(two: TwoModels) -> None:
     def each(visitor, model_id) -> Any:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
-            windows, what = text_for(page, visitor, model_id, checkpoint)
+            windows, what = text_for(page, checkpoint)
             x, y = windows[:LOSS_WINDOWS, :-1], windows[:LOSS_WINDOWS, 1:]
             model, layers = checkpoint.model, expert_layers(checkpoint.config)
             found = _kept.get(what, lambda: cost_of_each_expert(model, x, y), owner=model)

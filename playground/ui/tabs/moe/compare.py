@@ -328,4 +328,6 @@ def sum_text(named: dict[str, Any], limits: Limits) -> str:
             limits.check_training(config, spec.training)
     except ValueError as problem:
         return notice(sentence(str(problem)), "error")
-    return pair_picture.sum_of(twins)
+    known = texts.knows_vocabulary(source.kind, spec.tokenizer)
+    guess = f"Counted for {twins.moe.vocab_size:,} different tokens; with your text's own number both change alike."
+    return pair_picture.sum_of(twins) + ("" if known else quiet(guess))

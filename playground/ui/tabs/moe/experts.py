@@ -98,7 +98,7 @@ def build(two: TwoModels) -> None:
         shared = {
             layer: gr.Radio([(str(n), n) for n in layers], value=telling),
             pasted: "",
-            table: _favourites(visitor, model_id, checkpoint, "", telling),
+            table: _favourites(checkpoint, "", telling),
             note: said,
         }
         if found is None:
@@ -130,14 +130,14 @@ def build(two: TwoModels) -> None:
     def another_layer(visitor: str | None, model_id: str | None, words: str, number: Any) -> dict:
         with in_words():
             checkpoint = page.registry.get(model_id, visitor)
-            answer = {table: _favourites(visitor, model_id, checkpoint, words, number, strict=True)}
+            answer = {table: _favourites(checkpoint, words, number, strict=True)}
             if has_sources(checkpoint):
                 answer[sources] = _sources(found_in(checkpoint), number)
             return answer
 
-    def _favourites(visitor, model_id, checkpoint: Checkpoint, words: str, number: Any, *, strict: bool = False) -> str:
+    def _favourites(checkpoint: Checkpoint, words: str, number: Any, *, strict: bool = False) -> str:
         try:
-            windows, what = text_for(page, visitor, model_id, checkpoint, words)
+            windows, what = text_for(page, checkpoint, words)
         except ValueError as problem:
             if strict:
                 raise

@@ -52,8 +52,9 @@ def pair_table(
         _speeds(f"training, tokens/s, {turns}", training or told, later),
         _speeds("decoding, tokens/s, timed here", decoding, later),
     ]
+    one = ", first seed" if view.seeds > 1 and not apart else ""  # whose models these are
     took = _compared(
-        "time in training, with evaluations",
+        f"time in training, with evaluations{one}",
         seconds(dense),
         seconds(moe),
         lambda s: f"{s:.1f} s" if s < 10 else duration(s),
@@ -62,7 +63,7 @@ def pair_table(
         took = ["time in training, recorded one after the other", took[1], took[2], "not comparable"]
     rows += [
         took,
-        _compared("FLOPs of training", spent(dense), spent(moe), lambda v: f"{v:.3g}"),
+        _compared(f"FLOPs of training{one}", spent(dense), spent(moe), lambda v: f"{v:.3g}"),
         _compared("memory of the weights", weights(dense.config), weights(moe.config), _megabytes),
         _compared("… read for one token", active_bytes(dense.config), active_bytes(moe.config), _megabytes),
         _compared("memory of a training step, about", _step_memory(dense), _step_memory(moe), _megabytes),

@@ -6,7 +6,7 @@ import torch
 
 from ....data import LANGUAGES
 from ....inspection.probe import PROBE_SEED
-from ....service.runs import OWN_TEXT, corpus_for
+from ....service.unseen import unseen
 from ....storage import Checkpoint
 from ...page import Page
 
@@ -14,13 +14,11 @@ LEAST_TOKENS = 64
 WINDOWS = 48
 
 
-def text_for(
-    page: Page, visitor: str | None, model_id: str | None, checkpoint: Checkpoint, pasted: str = ""
-) -> tuple[torch.Tensor, str]:
+def text_for(page: Page, checkpoint: Checkpoint, pasted: str = "") -> tuple[torch.Tensor, str]:
     """Windows (N, T + 1) of a text that suits the model, and what it is, in words.
 
-    A pasted text comes first; then fresh text of the model's language; then the held-out part of the text that this
-    visitor's run learned from. Raises ValueError where there is none, or too little.
+    A pasted text comes first; then fresh text of the model's language; then what its run held out. Raises ValueError
+    where there is none, or too little.
     """
     T = checkpoint.config.context_length
     if pasted and pasted.strip():
@@ -33,13 +31,15 @@ def text_for(
             ids = checkpoint.tokenizer.encode(language.sample(characters, PROBE_SEED))
             characters *= 4
         return _windows(ids, T), f"fresh text of {language.title}"
-    job = page.board.find(visitor, model_id)
-    if job is not None and job.spec.source.kind == OWN_TEXT:
-        return _windows(corpus_for(job.spec, page.limits).val.tolist(), T), "the held-out part of its text"
+    found = unseen(page.board.source_of(checkpoint), checkpoint)
+    if found is not None:
+        return _windows(found.corpus.val.tolist(), T), found.words
     written = "".join(str(sample.get("text", "")) for sample in checkpoint.history.samples[-3:])
     if written:
         return _windows(checkpoint.tokenizer.encode(written), T), "what the model itself wrote while it trained"
-    raise ValueError("There is no text to judge this model by: paste a page of the kind it learned")
+    raise ValueError(
+        "The text that this model learned from is not here, so there is nothing to judge it by: choose another"
+    )
 
 
 def _windows(ids: list[int], T: int) -> torch.Tensor:

@@ -177,7 +177,7 @@ class Settings:
             n = config.n_parameters
             note = f"{preset.title}: {preset.note} {n:,} parameters, {watch.share_of_gpt2(n)} of GPT-2 small."
             if name not in RECIPES:
-                note += " Only its shape is its own: it is trained as Small is."
+                note += " Only its shape is its own: it is trained by the usual settings."
             if shrunk:
                 note += (
                     " That is too large to train here, so the controls now hold a small twin: the same architecture "
