@@ -18,7 +18,7 @@ from playground.ui.tabs.generate.game import board_value, result_table
 from tests.model.configs import TINY
 from tests.ui.runs import ANNA, BERT, TEXT, small_spec
 
-SPEC = small_spec(text=TEXT)
+SOURCE = small_spec(text=TEXT).source
 
 
 def checkpoint(kind: str = "char", language: str | None = None, seed: int = 1) -> Checkpoint:
@@ -32,16 +32,16 @@ def checkpoint(kind: str = "char", language: str | None = None, seed: int = 1) -
 @pytest.mark.parametrize("kind", ["char", "word", "bpe"])
 def test_a_game_on_ones_own_text(kind):
     games, made = Games(), checkpoint(kind)
-    at = games.open(ANNA, "mine", made, SPEC)
+    at = games.open(ANNA, "mine", made, SOURCE)
     assert "last tenth of your text" in at.words and at.all_listed == (kind != "bpe")
     assert "".join(at.shown) == made.tokenizer.decode(at.game.shown)
     while not at.game.over:
         turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.asked[len(at.game.rounds)][1]]
         bet = {"choice": comes} if turn % 2 else {"chips": [[at.candidates[0][0], 20], [at.candidates[1][0], 30]]}
         sent = {"game": at.name, "round": turn, **bet}
-        at = games.bet(ANNA, "mine", made, SPEC, sent)
+        at = games.bet(ANNA, "mine", made, SOURCE, sent)
         assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
-        assert len(games.bet(ANNA, "mine", made, SPEC, sent).game.rounds) == turn + 1, "sent twice, it counts once"
+        assert len(games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds) == turn + 1, "sent twice, it counts once"
         assert "came" in result_table(at, made.tokenizer)
     saved = result_table(at, made.tokenizer).partition("<details")[2]  # the table that its button saves
     assert 'data-csv="bets"' in saved and "data-csv" not in result_table(at, made.tokenizer).partition("<details")[0]
@@ -49,8 +49,8 @@ def test_a_game_on_ones_own_text(kind):
     mine, models = (np.array([float(row[i]) for row in rows]) for i in (0, 1))
     assert mine.tolist() == at.game.bits(YOU).tolist() and models.tolist() == at.game.bits(MODEL).tolist()
     assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
-    assert games.open(ANNA, "mine", made, SPEC).game is at.game, "a reload finds it again"
-    assert games.open(ANNA, "mine", made, SPEC, anew=True).game is not at.game
+    assert games.open(ANNA, "mine", made, SOURCE).game is at.game, "a reload finds it again"
+    assert games.open(ANNA, "mine", made, SOURCE, anew=True).game is not at.game
 
 
 def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
@@ -86,32 +86,32 @@ NO_BETS = [
 @pytest.mark.parametrize("sent", NO_BETS, ids=lambda sent: str(sent)[:40])
 def test_what_is_no_bet_is_refused_in_words_and_shows_nothing(sent):
     games, made = Games(), checkpoint()
-    at = games.open(ANNA, "mine", made, SPEC)
+    at = games.open(ANNA, "mine", made, SOURCE)
     sent = {"game": at.name, **sent} if isinstance(sent, dict) else sent
     with pytest.raises(ValueError) as refused:
-        games.bet(ANNA, "mine", made, SPEC, sent)
+        games.bet(ANNA, "mine", made, SOURCE, sent)
     assert len(str(refused.value)) > 20 and not at.game.rounds
 
 
 def test_a_bet_belongs_to_one_visitor_and_one_text():
     games, made = Games(), checkpoint()
-    at = games.open(ANNA, "mine", made, SPEC)
+    at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
         with pytest.raises(ValueError, match="no longer played"):
-            games.bet(visitor, model_id, made, SPEC, {"game": name, "round": 0, "choice": 1})
+            games.bet(visitor, model_id, made, SOURCE, {"game": name, "round": 0, "choice": 1})
     with pytest.raises(ValueError, match="nothing fair to bet on"):
         Games().open(ANNA, "strange", made, None)
 
 
 def test_tokens_can_be_typed():
     games, made = Games(), checkpoint("bpe")
-    at = games.open(ANNA, "mine", made, SPEC)
+    at = games.open(ANNA, "mine", made, SOURCE)
     tokens = [made.tokenizer.encode(text)[0] for text in (" cat", " sat")]
     sent = {"game": at.name, "round": 0, "chips": [["␣cat", 40], ["sat", 20]]}
-    bet = games.bet(ANNA, "mine", made, SPEC, sent).game.rounds[0].bets[YOU]
+    bet = games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds[0].bets[YOU]
     assert (bet.favourite, bet.share) == (tokens[0], pytest.approx(0.4 + 0.4 / made.config.vocab_size))
     with pytest.raises(ValueError, match="the first one of it is"):
-        games.bet(ANNA, "mine", made, SPEC, {"game": at.name, "round": 1, "choice": "sat on"})
+        games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on"})
 
 
 def test_fifty_visitors_play_at_once():
