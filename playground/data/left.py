@@ -79,8 +79,10 @@ class Left:
     def _clause(self) -> str:
         if not self.parts or not np.isfinite(self.nats):
             return "what is left cannot be told"
-        if self.nats < (NOTHING_LEFT if self.of_loss else max(NOTHING_LEFT, 2 * self.error)):
+        if self.nats < NOTHING_LEFT or (not self.of_loss and self.nats + 2 * self.error < 4 * NOTHING_LEFT):
             return "next to nothing is left"
+        if not self.of_loss and self.nats < 2 * self.error:
+            return "what is left cannot be told"
         whole, named = "its loss" if self.of_loss else "what is left", self._largest()
         together, more = sum(map(self._share, named)), [self._share(part) > part.share_of_tokens for part in named]
         if together >= 0.5 and all(more) and (together < 0.995 or len(named) == 1):

@@ -114,10 +114,11 @@ def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence
         f" The strongest look goes from {row + offset} “{queries[row]}” to {column} “{keys[column]}” "
         f"({pattern[row, column]:.2f})."
     )
-    if weight >= 0.4:
-        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
+    # of few tokens each has much, so how evenly is asked first
     if spreads := spread(evenness, np.exp2(entropies - possible).mean()):
         return f"Spreads its weight {spreads} ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    if weight >= 0.4:
+        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
     return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
 
 

@@ -111,19 +111,20 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
     )
 
 
-def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None) -> Figure:
+def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None, penalised: bool = False) -> Figure:
     """The step table as bars: raw, tempered and final probability per candidate.
 
     Args:
         rows: mappings with `label`, `raw_probability`, `tempered_probability`, `probability`, `removed_by` (None or
             the rule's name), as `decoding.explain` gives them plus the label. Removed rows are pale and say by what.
         chosen: index into `rows` of the drawn token.
+        penalised: whether a repetition penalty was at work, which comes with the temperature.
     """
     labels = [str(row["label"]) for row in rows]
     removed = [row.get("removed_by") for row in rows]
     stages = (
         ("scores", "raw_probability", palette.FAINT),
-        ("+ temperature", "tempered_probability", palette.SCORES),
+        ("+ penalty, temperature" if penalised else "+ temperature", "tempered_probability", palette.SCORES),
         ("+ cut-offs", "probability", palette.DENSE),
     )
     top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])

@@ -62,8 +62,8 @@ def similarity_order(similarity: np.ndarray) -> list[int]:
     return order
 
 
-def describe_similarity(similarity: np.ndarray, words: Sequence[str]) -> str:
-    """The closest pair and the most opposed pair."""
+def describe_similarity(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
+    """The closest pair and the most opposed pair; `part` says that these are only the first words of a vocabulary."""
     if len(words) < 2:
         return "It takes two words to compare."
     values = np.array(similarity, dtype=np.float64)
@@ -74,7 +74,8 @@ def describe_similarity(similarity: np.ndarray, words: Sequence[str]) -> str:
     def named(pair: int) -> str:
         return f"“{words[upper[0][pair]]}” and “{words[upper[1][pair]]}”"
 
+    most = f"Of the first {len(words)} words of its vocabulary, most" if part else "Most"
     return (
-        f"Most alike: {named(best)} (cosine {signed(pairs[best])}); "
+        f"{most} alike: {named(best)} (cosine {signed(pairs[best])}); "
         f"least alike: {named(worst)} ({signed(pairs[worst])}). Unrelated words sit near 0."
     )

@@ -80,6 +80,8 @@ def step_at(x: float) -> float:
 def describe_appearance(name: str, found: Any, last: int, ends: tuple[float, float] = (0.0, 0.0)) -> str:
     """When a habit appeared; `found` is inspection.replay's Appearance or None, `ends` what its strongest head had of
     it before any training and has in the end."""
+    if math.isnan(ends[1]):
+        return f"Nothing in this prompt could tell which heads have this habit ({name})."
     if found is None and 0 < ends[1] <= ends[0]:
         so = f"ends with {ends[1]:.2f} and began with {ends[0]:.2f}: training did not bring it."
         return f"The head with most of this habit ({name}) on this prompt {so}"

@@ -255,8 +255,10 @@ def describe_sources(table: np.ndarray, sources: Sequence[str], untaught: tuple[
         if enough[e, s] > most
         else f"Random routers on the same stream come to as much (×{usual:.2f}, up to ×{most:.2f})."
     )
+    rare = np.nanmax(lift) > enough[e, s]
+    who = f"Of the experts that a fiftieth of the tokens chooses first, expert {e}" if rare else f"Expert {e}"
     return (
-        f"Expert {e} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
+        f"{who} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
         f"writes {100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). "
         f"{beside}{_nobodys_first(table)}"
     )

@@ -6,6 +6,7 @@ M = moments, L = layers, H = heads, T = tokens.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,10 @@ class Replay:
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def most(self, habit: str) -> tuple[float, float]:
-        """Score of the head that has most of a habit in the end, before the first moment and then."""
+        """Score of the head that has most of a habit in the end, at the first moment and then; NaN where this prompt
+        can tell it of no head."""
+        if np.isnan(self.scores[habit][-1]).all():
+            return math.nan, math.nan
         line = _strongest(self.scores[habit])[2]
         return float(line[0]), float(line[-1])
 
@@ -107,6 +111,9 @@ def kept(checkpoint: Checkpoint) -> Snapshots:
             "no moments of this model's training were kept, so there is nothing to look back at: choose the shipped "
             "“Copying, watched”, or train a small model here, whose moments are kept as it learns"
         )
+    history = checkpoint.history
+    if (history.finished or {}).get("reason") == "moment":  # what the run came to afterwards is not this model's past
+        return checkpoint.snapshots.until(history.last_step)
     return checkpoint.snapshots
 
 

@@ -40,6 +40,10 @@ class Snapshots:
         """Optimizer steps after which the weights were kept, ascending."""
         return tuple(self._places)
 
+    def until(self, step: int) -> Snapshots:
+        """Those up to a step."""
+        return Snapshots(self.config, {at: place for at, place in self._places.items() if at <= step}, self.best)
+
     def nearest(self, step: float) -> int:
         """The kept step closest to this one."""
         return min(self._places, key=lambda kept: (abs(kept - step), kept))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -101,6 +102,11 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     if jump and jump[0] > step:
         now = f"It is {validation[-1]:.4f} now, still above the {lowest:.4f}."
         return State(UNSTEADY, f"Unsteady: {jump[1]} {now}", CALMER, since=step)
+    if risen and training[-1] > training[at] and _rate_rose(history, step):
+        words = (
+            f"The learning rate rose again after step {step:,}, where the run was lengthened, and the loss with it: "
+        )
+        return State(UNCLEAR, f"{words}{lowest:.4f} there, {validation[-1]:.4f} now.")
     if risen and training[-1] > training[at]:
         words = (
             f"Unsteady: the validation loss was {lowest:.4f} after step {step:,} and is {validation[-1]:.4f} now, and "
@@ -132,6 +138,13 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
 
 
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
+
+
+def _rate_rose(history: History, step: int) -> bool:
+    """Whether the rate had fallen from its peak by this step and is more than twice as high now."""
+    rates = history.steps["learning_rate"]
+    at = bisect_right(history.steps["step"], step) - 1
+    return at >= 0 and max(rates[: at + 1]) > 1.1 * rates[at] and rates[-1] > 2 * rates[at]
 
 
 def _jump(history: History) -> tuple[float, str] | None:

@@ -78,7 +78,8 @@ def test_the_words_are_no_surer_than_the_numbers():
     assert "*a*" in tie and "*b*" in tie and " and " in tie  # which of the two is larger cannot be told
     many = made_up({letter: 1.0 for letter in "abcdefghij"}).in_words()
     assert "spread over many" in many
-    assert made_up({"a": 0.02, "b": 0.0}, n=4, spread=2.0).in_words() == "next to nothing is left"
+    assert made_up({"a": 0.02, "b": 0.0}, n=4, spread=2.0).in_words() == "what is left cannot be told"
+    assert made_up({"a": 0.002, "b": 0.0}, n=60, spread=0.2).in_words() == "next to nothing is left"
     assert left(np.zeros((1, 3)), Partition((), np.full((1, 3), -1))).in_words() == "what is left cannot be told"
     whole = Partition(("a", "b"), np.arange(12).reshape(2, 6) % 2)
     assert left(np.zeros((2, 6)), whole).in_words() == "next to nothing is left"  # of a text of one letter

@@ -296,6 +296,8 @@ def test_cosines_agree_with_the_definition():
     z = wire.numbers_of(embeddings.similarity_map(similarity, list("abcde"))["data"][0]["z"])
     assert np.isnan(np.diag(z)).all()
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
+    part = embeddings.describe_similarity(pairs, ["cat", "dog", "the"], part=True)
+    assert part.startswith("Of the first 3 words of its vocabulary, most alike: ")
     words = embeddings.describe_similarity(pairs, ["cat", "dog", "the"])
     assert "“cat” and “dog” (cosine 0.90)" in words and "“cat” and “the” (−0.40)" in words
 
@@ -313,6 +315,10 @@ def test_candidates_keep_their_rows_and_probabilities():
     for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
         np.testing.assert_array_equal(wire.numbers_of(trace["x"]), [row[key] for row in ROWS])
     assert "✕ top-k" in steps[2]["text"]
+    titles = [[note["text"] for note in figure["layout"]["annotations"]] for figure in (
+        candidates.sampling_steps(ROWS, penalised=True), candidates.sampling_steps(ROWS)
+    )]  # fmt: skip
+    assert "+ penalty, temperature" in titles[0] and "+ temperature" in titles[1]
     assert "top-k cut off 1" in candidates.describe_sampling_steps(ROWS, chosen=0)
 
 
@@ -349,6 +355,8 @@ def test_patterns_in_words():
     previous = np.eye(6, k=-1)
     previous[0, 0] = 1
     assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
+    alike = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]  # (1/2 + 1/3) / 2 on the token before is no habit
+    assert attention.describe_pattern(alike, TOKENS[:3]).startswith("Spreads its weight evenly")
     even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
     assert "evenly" in attention.describe_pattern(even, TOKENS)
     uneven = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))

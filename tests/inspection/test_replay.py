@@ -1,5 +1,6 @@
 """Replay: every moment is the model of that moment; the shipped run shows induction appear."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import describe_appearance
-from playground.inspection.replay import appearance, look_at, replay
+from playground.inspection.replay import appearance, kept, look_at, replay
 from playground.model import Transformer
 from playground.model.trace import trace
 from playground.storage import Checkpoint, load
@@ -59,6 +60,15 @@ def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
         replay(bare, IDS)
 
 
+def test_of_the_weights_of_a_moment_only_what_came_before_is_the_past(watched):
+    _, checkpoint = watched
+    steps = checkpoint.snapshots.steps
+    cut = History(finished={"reason": "moment"})
+    cut.steps["step"].append(steps[-2])
+    used = Checkpoint(checkpoint.model, checkpoint.tokenizer, cut, "used", {}, checkpoint.snapshots)
+    assert kept(used).steps == steps[:-1] and kept(checkpoint).steps == steps
+
+
 def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     steps, scores = (0, 10, 20, 40), np.zeros((4, 2, 2))
     scores[:, 1, 0] = (0.1, 0.15, 0.7, 0.8)
@@ -81,6 +91,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     assert appearance(steps, scores * 0.1) is None  # too little
     assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
     assert "ends with 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
+    assert "Nothing in this prompt could tell" in describe_appearance("it", None, 40, (math.nan, math.nan))
     assert "No head ends with much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
 
 

@@ -110,6 +110,20 @@ def test_of_halves_within_which_a_loss_jumped_nothing_is_said():
     assert few.says.startswith("Too early to tell") and "On the way the validation loss jumped" in few.says
 
 
+def test_a_rate_that_was_raised_again_is_not_told_to_be_too_large():
+    """“Train longer” stretches the schedule to the new end: the rate jumps back up, and the loss with it."""
+    fell = [1.5 + 1.5 * 0.6**i for i in range(12)]
+    history = made_up([*fell, 1.56, 1.565, 1.563], [*[loss - 0.1 for loss in fell], 1.45, 1.46, 1.46])
+    last = int(history.evaluations["step"][-1])
+    longer, at = range(1, last + 1), int(history.evaluations["step"][11])
+    history.steps["step"] = list(longer)
+    history.steps["learning_rate"] = [0.01 * (1 - n / (at + 1) if n <= at else 1 - n / (2 * at)) for n in longer]
+    state = state_of(history)
+    assert state.kind == UNCLEAR and "rose again after step 550, where the run was lengthened" in state.says
+    history.steps["learning_rate"] = [0.01] * last
+    assert state_of(history).kind == UNSTEADY
+
+
 def test_of_a_moment_of_a_run_no_course_is_said():
     """“Still falling at the end … Train longer” was said of the best weights of a run that had risen since."""
     history = made_up([3.5, 2.9, 2.4, 2.2, 2.1])

@@ -113,6 +113,7 @@ def test_the_table_has_each_models_own_numbers(finished):
     speeds = decoding_speeds(*models)
     assert speeds["dense"] > 0 and speeds["moe"] > 0 and decoding_speeds(*models) is speeds
     html = pair_table(view, speeds)
+    assert "MoE ÷ dense, or MoE − dense" in html and " nats</td>" in html
     assert "with evaluations, first seed" in html and "FLOPs of training, first seed" in html  # of two
     for model in models:
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html

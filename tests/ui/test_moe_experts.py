@@ -414,3 +414,10 @@ def test_pictures_say_what_they_show():
     assert "3 of 8 experts" in routing_figures.describe_routing(
         np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
     )
+
+
+def test_a_preference_is_the_largest_of_those_experts_only_that_enough_tokens_choose():
+    table = np.array([[80, 20], [1600, 1000], [900, 2000]])  # 0 prefers the first most, and is seldom chosen
+    said = figures.describe_sources(table, ["cook", "miner"], (1.0, 1.01))
+    assert said.startswith("Of the experts that a fiftieth of the tokens chooses first, expert 1 prefers the cook most")
+    assert figures.describe_sources(table[1:], ["cook", "miner"], (1.0, 1.01)).startswith("Expert 0 prefers the cook")

@@ -43,7 +43,7 @@ function draw() {
     return node;
   }));
   if (at >= 0) tokens.children[at]?.focus({ preventScroll: true });
-  place("listed").textContent = board.all ? "" : "These followed the last token most often in the training text, in the order of the alphabet. Any other can be typed; a space before it counts.";
+  place("listed").textContent = board.all ? "" : "By counting in the training text, these are the likeliest after the last token, in the order of the alphabet. Any other can be typed; a space before it counts.";
   mark();
 }
 

@@ -56,11 +56,12 @@ def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) ->
     heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – {HOW[came]}"
     about = {"model": written.name, "prompt": checkpoint.tokenizer.decode(written.prompt), "token": index + 1}
     about |= {"seed": str(written.sampling.seed)}
+    picture = sampling_steps(drawn, chosen=chosen, penalised=written.sampling.repetition_penalty != 1)
     words = describe_sampling_steps(drawn, chosen=chosen, came=came)
     return (
         gr.Column(visible=True),
         heading,
-        quoted(show(sampling_steps(drawn, chosen=chosen), words), **about),
+        quoted(show(picture, words), **about),
         table,
         gr.Dropdown(
             choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],

@@ -192,7 +192,7 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     rows.append(("weight that lies elsewhere in another text", _interval(tests.moved, at), moved_before, ""))
     rows.append((f"loss without it, nats, on {tests.tokens:,} tokens", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:
-        rows.append(("this prediction moves without it, nats", "", "", f"{shift[at]:.4f}"))
+        rows.append(("the prediction after the last token moves without it, nats", "", "", f"{shift[at]:.4f}"))
     words = f"It {ROLES[tests.role(*at)]}. {tests.reason(*at)} {on_prompt}"
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 

@@ -29,7 +29,7 @@ def build(frame: Frame) -> None:
         ("What a training step keeps in memory", f"The largest parts of one block, for {BATCH} texts, in 32 bits.",
          ("bytes",)),
         ("What one token costs to compute", "Operations (a multiplication and an addition count as two) for the last "
-         "token of a full context.", ("compute",)),
+         "of so many tokens.", ("compute",)),
     ):  # fmt: skip
         with gr.Column(elem_classes="card"):
             gr.HTML(theme.heading(title, text), padding=False)

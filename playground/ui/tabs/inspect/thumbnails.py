@@ -32,7 +32,8 @@ def build(frame: Frame) -> None:
     gr.HTML(
         theme.heading(
             "All heads",
-            "Rows ask, columns answer. First the head without which this prediction changes most. Click one.",
+            "Rows ask, columns answer. First the head without which the prediction after the last token changes "
+            "most. Click one.",
         ),
         padding=False,
     )

@@ -70,7 +70,7 @@ def pair_table(
     ]
     rows += _losses(view)
     whose = "" if apart else f"{view.name}, under way" if view.active else view.name
-    return table((whose, "Dense", "MoE", "MoE ÷ dense"), rows, save="dense-vs-moe-table")
+    return table((whose, "Dense", "MoE", "MoE ÷ dense, or MoE − dense"), rows, save="dense-vs-moe-table")
 
 
 def _speeds(title: str, speeds: dict[str, float | None] | None, later: str) -> list[str]:
@@ -199,7 +199,7 @@ def _losses(view: PairView) -> list[list[str]]:
         over = ", as far as they came"
     if view.verdict is not None and view.twins is None:
         over = ", as recorded"  # the verdict is on fresh text
-    difference = signed(means["moe"] - means["dense"], 4, plus=True)
+    difference = f"{signed(means['moe'] - means['dense'], 4, plus=True)} nats"
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]

@@ -99,7 +99,8 @@ def _pictured(title: str, shown: tuple[dict[str, Any] | None, str], *parts: str)
 
 
 def _after(view: RunView) -> str:
-    return f"<p class='note'>After “{html.escape(view.prompt[-200:])}”.</p>"
+    after = f"“{html.escape(view.prompt[-200:])}”" if view.prompt else "the first token of the text that judges it"
+    return f"<p class='note'>After {after}.</p>"
 
 
 def _ladder(view: RunView) -> str:

@@ -217,7 +217,8 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
         words += f"{in_steps(training.sample_every)}: {theme.duration(first)}."
     suits = form.suited(named.get("base"), own) if own.tokens and named.get("base") not in form.SYSTEMS else None
     if suits is not None and suits.training.steps == training.steps:
-        what = "Size and steps" if form.remembered(named)[1] == suits.size else "Steps"
+        its = form.remembered(named)[1] == suits.size == form.size_of(named)
+        what = "Size and steps" if its else "Steps"
         words += f" {what} were chosen for about {own.tokens:,} tokens of text."
         if training.patience:
             stops = training.steps // training.eval_every > training.patience  # else there are too few evaluations

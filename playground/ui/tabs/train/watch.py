@@ -344,7 +344,8 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
     """Cosine similarity of word embeddings, for models that read words."""
     if model is None or tokenizer is None or tokenizer.kind != "word":
         return None, ""
-    words = [i for i in range(tokenizer.vocab_size) if tokenizer.token_text(i).isalpha()][:WORDS]
+    every = [i for i in range(tokenizer.vocab_size) if tokenizer.token_text(i).isalpha()]
+    words = every[:WORDS]
     if len(words) < 3:
         return None, ""
     vectors = model.embedding.weight.detach()[words].float().numpy()
@@ -352,7 +353,9 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
     order = embeddings.similarity_order(similarity)
     ordered = np.asarray(similarity)[np.ix_(order, order)]
     names = [tokenizer.token_text(words[i]) for i in order]
-    return embeddings.similarity_map(ordered, names), embeddings.describe_similarity(ordered, names)
+    return embeddings.similarity_map(ordered, names), embeddings.describe_similarity(
+        ordered, names, part=len(every) > WORDS
+    )
 
 
 def similarity_note(view: RunView | None) -> str:
