@@ -14,22 +14,27 @@ from .held import Checkpoint
 TAG = "transformer-playground"  # what every model of this project carries on the Hub
 
 
+def share_of_gpt2(n: int) -> str:
+    """A size beside GPT-2 small's."""
+    share = 100 * n / GPT2_SMALL_PARAMETERS
+    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
+
+
 def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: str | None = None) -> str:
     """Markdown with the front matter the Hub reads: what the model is, how good it is, how to use it.
 
     `repo_id` is where on the Hub it will stand, `picture` the file beside it that shows the curve.
     """
     config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
-    share = 100 * config.n_parameters / GPT2_SMALL_PARAMETERS
-    corpus, family = (str(about[name]) if about.get(name) else "" for name in ("corpus", "imported_from"))
+    corpus, family = (str(about.get(name) or "") for name in ("corpus", "imported_from"))
     trained = f"trained with Transformer Playground{corpus and f' on {corpus}'}"
     lines = [
         *front_matter(checkpoint),
         "",
         f"# {checkpoint.name}",
         "",
-        f"A transformer of {config.n_parameters:,} parameters ({f'{share:.2g}' if share < 10 else f'{share:.0f}'} % of "
-        f"GPT-2 small), {f'imported from {family} of Transformers' if family else trained}.",
+        f"A transformer of {config.n_parameters:,} parameters ({share_of_gpt2(config.n_parameters)} of GPT-2 "
+        f"small), {f'imported from {family} of Transformers' if family else trained}.",
         "",
         "## How good it is",
         "",

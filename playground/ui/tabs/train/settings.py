@@ -12,6 +12,7 @@ from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
+from ....storage.card import share_of_gpt2
 from ....training import RECIPES
 from ....training.events import in_steps
 from ... import theme
@@ -175,7 +176,7 @@ class Settings:
             settings, shrunk = form.preset_values(preset, self.limits)
             c, config = self.c, preset.config
             n = config.n_parameters
-            note = f"{preset.title}: {preset.note} {n:,} parameters, {watch.share_of_gpt2(n)} of GPT-2 small."
+            note = f"{preset.title}: {preset.note} {n:,} parameters, {share_of_gpt2(n)} of GPT-2 small."
             if name not in RECIPES:
                 note += " Only its shape is its own: it is trained by the usual settings."
             if shrunk:
@@ -208,7 +209,7 @@ def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
     about = "" if known else "About "
     words = (
-        f"{about}{config.n_parameters:,} parameters ({watch.share_of_gpt2(config.n_parameters)} of GPT-2 small), "
+        f"{about}{config.n_parameters:,} parameters ({share_of_gpt2(config.n_parameters)} of GPT-2 small), "
         f"{in_steps(training.steps)}: {'about ' * (seconds >= 1)}{theme.duration(seconds)} here{guess}."
     )
     if 0 < training.sample_every < training.steps:

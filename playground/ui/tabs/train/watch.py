@@ -13,8 +13,9 @@ import torch
 from ....data import visible
 from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....figures.wire import bytes_text
-from ....model import GPT2_SMALL_PARAMETERS, ModelConfig, Transformer
+from ....model import ModelConfig, Transformer
 from ....service.views import RunView
+from ....storage.card import share_of_gpt2
 from ....training.events import in_steps
 from ... import theme
 from ...followers import in_line
@@ -201,12 +202,6 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
-
-
-def share_of_gpt2(n: int) -> str:
-    """A size beside GPT-2 small's."""
-    share = 100 * n / GPT2_SMALL_PARAMETERS
-    return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
 
 
 def seconds_of(view: RunView) -> float:
