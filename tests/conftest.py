@@ -1,6 +1,8 @@
-"""Workers of a parallel test run share the cores instead of each taking all."""
+"""Workers of a parallel test run share the cores instead of each taking all, and one of them has the browser."""
 
 import os
+
+import pytest
 
 _workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 if _workers > 1:
@@ -11,3 +13,16 @@ from hypothesis import settings  # noqa: E402
 
 settings.register_profile("untimed", deadline=None)  # whether a test passes says nothing of how busy the machine was
 settings.load_profile("untimed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """The browser's tests on one worker, all others file by file: two Chromiums at once cost more than they gain."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class BrowserAlone(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "tests/browser" if file.startswith("tests/browser/") else file
+
+    return BrowserAlone(config, log) if config.getvalue("dist") == "loadfile" else None
