@@ -1,9 +1,11 @@
-"""What is clicked last is what is answered, however quickly it was clicked; a page at rest rests."""
+"""What is clicked last is what is answered, however quickly it was clicked, and always; a page at rest rests."""
 
+import asyncio
 import time
 
 import gradio as gr
 from playwright.sync_api import expect
+from starlette.middleware import Middleware
 
 from playground.ui.gradio_fixes.mended_scripts import mended_scripts
 
@@ -27,6 +29,36 @@ def test_the_last_of_three_quick_clicks_is_asked(serve, browser):
     for word in ("a1", "b2", "c3"):
         page.get_by_text(word, exact=True).locator("visible=true").first.click()
     expect(page.locator("#said textarea, #said input").first).to_have_value("c3", timeout=15_000)
+    page.close()
+
+
+class SlowToClose:
+    """A network that takes a second to tell the page that its stream of answers is closed."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        async def sent(message):
+            await asyncio.sleep(b"close_stream" in message.get("body", b""))
+            await send(message)
+
+        await self.app(scope, receive, sent)
+
+
+def test_a_click_while_the_stream_of_answers_is_being_closed_is_answered(serve, browser):
+    """Plain gradio answers it once something else is asked."""
+    with gr.Blocks() as app:
+        first, second, said = gr.Button("first"), gr.Button("second"), gr.Textbox(elem_id="said")
+        first.click(lambda: "the first", None, said)
+        second.click(lambda: "the second", None, said)
+    page = browser.new_page()
+    page.goto(
+        serve(app, ssr_mode=False, app_kwargs={"routes": mended_scripts(), "middleware": [Middleware(SlowToClose)]})
+    )
+    for name in ("first", "second"):
+        page.get_by_role("button", name=name, exact=True).click()
+        expect(page.locator("#said textarea, #said input").first).to_have_value(f"the {name}", timeout=15_000)
     page.close()
 
 

@@ -187,7 +187,7 @@ def test_gradios_scripts_are_served_as_mended_and_each_mend_still_has_its_place(
     assert sorted(done) == sorted(MENDS), "gradio has changed its scripts: drop a mend, or renew it"
     assert mended("const other = 1;") == ("const other = 1;", [])
     routes = mended_scripts()
-    assert len(routes) == 3
+    assert len(routes) == 4
     for route in routes:
         with urllib.request.urlopen(page[1].rstrip("/") + route.path, timeout=30) as answer:
             script = answer.read().decode()

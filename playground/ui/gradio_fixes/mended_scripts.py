@@ -1,5 +1,5 @@
 """Gradio's page does some work again and again, or for every component what concerns one (gradio 6.31); and it forgets
-the last of several quick clicks.
+the last of several quick clicks, and a click at the moment at which the answer to the one before has come.
 
 With this page's 800 components and 280 handlers that is half of the script of a page that opens, and a fifth of a core
 while a run is looked at. The page gets those few scripts with the places below changed; what they do stays the same.
@@ -56,6 +56,12 @@ MENDS = {
         r"(?=\w+&&\2\(\).*?(\w+)&&\w+\(\)&&\(\w+\.status===`pending`)",
         r"\1\3&&",
     ),
+    # Once all is answered, the server closes the stream of answers. What was asked before the page has heard of that
+    # waits for an answer on a stream that nobody opens, until something else is asked.
+    "who waits for an answer opens its stream again": (
+        r"(msg===`close_stream`\)\{\w+\(\w+,(\w)\.abort_controller\);)(?=return\})",
+        r"\1\2.unclosed_events.size&&\2.open_stream();",
+    ),
 }
 """What is mended → the place in gradio's script, and what stands there instead."""
 
@@ -71,7 +77,7 @@ def mended(script: str) -> tuple[str, list[str]]:
 
 def mended_scripts() -> list[Route]:
     """For the `routes` of gradio's `app_kwargs`, which come before gradio's own."""
-    files = [file for name in ("Blocks", "core", "statustracker") for file in FOLDER.glob(f"{name}-*.js")]
+    files = [file for name in ("Blocks", "core", "index", "statustracker") for file in FOLDER.glob(f"{name}-*.js")]
     found = {file.name: mended(file.read_text(encoding="utf-8")) for file in files}
     return [_route(name, script) for name, (script, done) in found.items() if done]
 
