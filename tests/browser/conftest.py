@@ -133,7 +133,7 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
             page.set_viewport_size(viewport)
         pages.append((page, not (arguments or pages)))
         page.emulate_media(color_scheme=color_scheme)
-        page.set_default_timeout(PATIENCE)
+        page.context.set_default_timeout(PATIENCE)  # and that of whatever it opens
 
         def heard(message) -> None:
             refused = message.location.get("url", "").endswith("/run/predict") and "status of 500" in message.text
