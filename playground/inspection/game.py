@@ -162,15 +162,18 @@ class Bet:
     bits: float
     """What it cost: −log2 of the probability of the token that came."""
     favourite: int
-    """The token that had the most."""
+    """The token that had the most, or the first of them."""
     share: float
     """The favourite's probability."""
+    alike: int
+    """How many tokens had that much."""
 
 
 def cost(bets: np.ndarray, token: int) -> Bet:
     """The cost of bets (V,), given as log2 of probabilities, when this token came."""
     favourite = int(bets.argmax())
-    return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]))
+    alike = int((bets >= bets[favourite] - 1e-4).sum())
+    return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]), alike)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from playground.data import build_tokenizer, corpus_from_language
+from playground.figures.wire import percent
 from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
 from playground.service.game import Games
@@ -51,6 +52,18 @@ def test_a_game_on_ones_own_text(kind):
     assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
     assert games.open(ANNA, "mine", made, SOURCE).game is at.game, "a reload finds it again"
     assert games.open(ANNA, "mine", made, SOURCE, anew=True).game is not at.game
+
+
+def test_whoever_is_always_wrong_is_said_to_favour_no_token_for_its_place_in_the_alphabet():
+    games, made = Games(), checkpoint("char")
+    at = games.open(ANNA, "mine", made, SOURCE)
+    for turn in range(len(at.game.passage.asked)):
+        comes = at.game.passage.ids[at.game.passage.asked[turn][1]]
+        wrong = next(token for token, *_ in at.candidates if token != comes)
+        at = games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": turn, "choice": wrong})
+    n, vocabulary = len(at.game.rounds), at.game.vocab_size
+    each = (1 - 0.5 / n) / (vocabulary - 1)  # which is more than the choice itself has
+    assert each > 0.5 / n and f"{vocabulary - 1} tokens, {percent(each)} each" in result_table(at, made.tokenizer)
 
 
 def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():

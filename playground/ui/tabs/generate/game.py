@@ -150,8 +150,10 @@ def result_table(position: Position, tokenizer: Tokenizer) -> str:
         if player not in latest.bets:
             continue
         bet = latest.bets[player]
-        even = bet.share <= 1.0001 / game.vocab_size
-        favourite = "all alike" if even else f"{_label(tokenizer, bet.favourite)} {percent(bet.share)}"
+        favourite = f"{_label(tokenizer, bet.favourite)} {percent(bet.share)}"
+        if bet.alike > 1:  # as all others have more than a choice of one that counts for little
+            even = bet.alike == game.vocab_size
+            favourite = "all alike" if even else f"{bet.alike:,} tokens, {percent(bet.share)} each"
         mean = float(game.bits(player).mean())
         rows.append([name, percent(2.0**-bet.bits), f"{bet.bits:.2f}", favourite, f"{mean:.2f}"])
     came = {True: "you chose it", False: "you chose another"}.get(latest.right, "")
