@@ -172,7 +172,7 @@ class Bet:
 def cost(bets: np.ndarray, token: int) -> Bet:
     """The cost of bets (V,), given as log2 of probabilities, when this token came."""
     favourite = int(bets.argmax())
-    alike = int((bets >= bets[favourite] - 1e-4).sum())
+    alike = int((bets >= bets[favourite] - 1e-4).sum())  # what is printed of them does not differ
     return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]), alike)
 
 

@@ -10,7 +10,7 @@ import gradio as gr
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
 from ....figures.wire import percent
-from ....inspection.game import BIGRAM, CHIPS, ENOUGH, FLOOR, MODEL, SPREAD, YOU, in_words
+from ....inspection.game import BIGRAM, CHIPS, ENOUGH, FLOOR, MODEL, SPREAD, YOU, Bet, in_words
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
@@ -150,16 +150,21 @@ def result_table(position: Position, tokenizer: Tokenizer) -> str:
         if player not in latest.bets:
             continue
         bet = latest.bets[player]
-        favourite = f"{_label(tokenizer, bet.favourite)} {percent(bet.share)}"
-        if bet.alike > 1:  # as all others have more than a choice of one that counts for little
-            even = bet.alike == game.vocab_size
-            favourite = "all alike" if even else f"{bet.alike:,} tokens, {percent(bet.share)} each"
+        favourite = _favourite(bet, game.vocab_size, tokenizer)
         mean = float(game.bits(player).mean())
         rows.append([name, percent(2.0**-bet.bits), f"{bet.bits:.2f}", favourite, f"{mean:.2f}"])
     came = {True: "you chose it", False: "you chose another"}.get(latest.right, "")
     heading = theme.heading(f"“{_label(tokenizer, latest.token)}” came{f': {came}' if came else ''}")
     head = ("", "gave it", "bits", "favourite", "bits per token so far")
     return f"{heading}{theme.table(head, rows)}{_all_bets(position, tokenizer)}"
+
+
+def _favourite(bet: Bet, vocab_size: int, tokenizer: Tokenizer) -> str:
+    if bet.alike == vocab_size:
+        return "all alike"
+    if bet.alike > 1:  # as all others, where a choice of one counts for less than they share
+        return f"{bet.alike:,} tokens, {percent(bet.share)} each"
+    return f"{_label(tokenizer, bet.favourite)} {percent(bet.share)}"
 
 
 def _all_bets(position: Position, tokenizer: Tokenizer) -> str:
