@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import gradio as gr
+import pytest
 from playwright.sync_api import expect
 from starlette.middleware import Middleware
 
@@ -16,7 +17,19 @@ const ask = window.requestAnimationFrame.bind(window);
 window.requestAnimationFrame = (act) => { window.frames_asked += 1; return ask(act); };"""
 
 
-def test_the_last_of_three_quick_clicks_is_asked(serve, browser):
+@pytest.fixture
+def page(browser):
+    """In no window that may remember gradio's own scripts, of another app on the same port."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
+def says(page, what: str) -> None:
+    expect(page.locator("#said textarea, #said input").first).to_have_value(what, timeout=15_000)
+
+
+def test_the_last_of_three_quick_clicks_is_asked(serve, page):
     def chosen(event: gr.SelectData) -> str:
         time.sleep(0.5)
         return str(event.value)
@@ -24,12 +37,10 @@ def test_the_last_of_three_quick_clicks_is_asked(serve, browser):
     with gr.Blocks() as app:
         table, said = gr.Dataframe([["a1", "b2", "c3"]], interactive=False), gr.Textbox(elem_id="said")
         table.select(chosen, None, said, trigger_mode="always_last")
-    page = browser.new_page()  # the window may remember gradio's own scripts, of another app on the same port
     page.goto(serve(app, ssr_mode=False, app_kwargs={"routes": mended_scripts()}))
     for word in ("a1", "b2", "c3"):
         page.get_by_text(word, exact=True).locator("visible=true").first.click()
-    expect(page.locator("#said textarea, #said input").first).to_have_value("c3", timeout=15_000)
-    page.close()
+    says(page, "c3")
 
 
 class SlowToClose:
@@ -46,20 +57,18 @@ class SlowToClose:
         await self.app(scope, receive, sent)
 
 
-def test_a_click_while_the_stream_of_answers_is_being_closed_is_answered(serve, browser):
+def test_a_click_while_the_stream_of_answers_is_being_closed_is_answered(serve, page):
     """Plain gradio answers it once something else is asked."""
     with gr.Blocks() as app:
         first, second, said = gr.Button("first"), gr.Button("second"), gr.Textbox(elem_id="said")
         first.click(lambda: "the first", None, said)
         second.click(lambda: "the second", None, said)
-    page = browser.new_page()
     page.goto(
         serve(app, ssr_mode=False, app_kwargs={"routes": mended_scripts(), "middleware": [Middleware(SlowToClose)]})
     )
     for name in ("first", "second"):
         page.get_by_role("button", name=name, exact=True).click()
-        expect(page.locator("#said textarea, #said input").first).to_have_value(f"the {name}", timeout=15_000)
-    page.close()
+        says(page, f"the {name}")
 
 
 def test_a_page_at_rest_asks_for_no_frames(address, open_page):
