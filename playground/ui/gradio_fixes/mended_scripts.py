@@ -34,8 +34,8 @@ MENDS = {
         r"\1\3?null:",
     ),
     # What was put off ("always_last") is asked as the event before it: the first click twice, the last never. All who
-    # read the same event are asked with it, and their turn puts off the others' again: with three readers of a text that
-    # is typed quickly, the page goes on asking for as long as it is open. After an error, nobody is asked.
+    # read the same event are asked with it, and their turn puts off the others' again: with three readers of a text
+    # that is typed quickly, the page goes on asking for as long as it is open. After an error, nobody is asked.
     "what was put off is kept": (
         r"(async dispatch\((\w)\)\{(?:(?!async ).)*?===`defer`\)\{)(?=this\.queue\.add\((\w)\.id\))",
         r"\1(this.put_off??=new Map).set(\3.id,\2),",
