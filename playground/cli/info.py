@@ -10,7 +10,7 @@ from ..data import LANGUAGES, Ladder
 from ..data.judging import Share, right_in_words
 from ..data.left import standing
 from ..model import GPT2_SMALL_PARAMETERS
-from ..storage.card import shape_in_words
+from ..storage.card import shape_in_words, share_of_gpt2
 from ..storage.opening import open_model
 from ..storage.values import finite
 from ..training import History
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(finite(facts)))
         return 0
-    print(f"{facts['name']}: {config.n_parameters:,} parameters, {facts['percent_of_gpt2_small']:.2f} % of GPT-2 small")
+    print(f"{facts['name']}: {config.n_parameters:,} parameters, {share_of_gpt2(config.n_parameters)} of GPT-2 small")
     for component, count in facts["parameters_by_component"].items():
         print(f"  {component:<20} {count:>12,}  {100 * count / config.n_parameters:5.1f} %")
     print(f"{shape_in_words(config)}; {checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}")

@@ -168,18 +168,17 @@ class Ladder:
         gap = None if self.floor is None else loss - self.floor
         if gap is not None and gap < -NOTHING_LEFT:
             return (
-                f"{-gap:.4f} nats below the floor, which no honest model can keep up: "
+                f"{to_the_floor(gap)}, which no honest model can keep up: "
                 "too few validation tokens to judge by, or the validation text leaked into the training."
             )
         if gap is not None and gap < NOTHING_LEFT:
-            side = "above" if gap >= 0 else "below"
-            return f"{abs(gap):.4f} nats {side} the floor: next to nothing is left to learn in windows of this length."
+            return f"{to_the_floor(gap)}: next to nothing is left to learn in windows of this length."
         words = self.passed_in_words(loss)
         if gap is None:
             return f"{words} Ordinary text has no known floor."
         learned = self.learned(loss)
         share = f"; of the nats between the bigram and the floor it has gained {100 * learned:.1f} %" if learned else ""
-        return f"{words} It is {gap:.4f} nats above the floor{share}."
+        return f"{words} It is {to_the_floor(gap)}{share}."
 
     def _at_best(self, name: str) -> str:
         """What such a guesser can do, where that lies below the rung by more than a model must."""
@@ -255,6 +254,11 @@ class Ladder:
         ):
             raise ValueError("what chance may do beside a ladder's rungs belongs to its rungs")
         return ladder
+
+
+def to_the_floor(gap: float) -> str:
+    """How far a loss is from the floor, given the loss less the floor in nats."""
+    return f"{abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
 
 
 def equally_likely(loss: float) -> str:

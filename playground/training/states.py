@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..data.ladder import NO_MASK, NOTHING_LEFT, Ladder
+from ..data.ladder import NO_MASK, NOTHING_LEFT, Ladder, to_the_floor
 
 if TYPE_CHECKING:
     from .history import History
@@ -233,7 +233,7 @@ def _course(history: History, *, over: bool, floor: float | None, jump: tuple[fl
     since, (step, lowest) = int(steps[-2 * half]), history.best
     left = validation[-1] - (floor or 0.0)
     if left < NOTHING_LEFT:
-        side = f"{abs(left):.4f} nats {'above' if left >= 0 else 'below'} the floor: " if floor is not None else ""
+        side = f"{to_the_floor(left)}: " if floor is not None else ""
         return State(
             LEVEL, f"The validation loss is {validation[-1]:.4f}, {side}next to nothing is left to learn.", since=since
         )

@@ -18,6 +18,7 @@ from playground.data import corpus_from_text
 from playground.data.intake import MAX_BYTES
 from playground.data.ladder import NO_MASK
 from playground.storage import load
+from playground.storage.card import share_of_gpt2
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
 
@@ -119,7 +120,7 @@ def test_info_says_what_is_there(trained, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["parameters"] == load(trained).config.n_parameters == sum(facts["parameters_by_component"].values())
     assert main(["info", str(trained)]) == 0
-    assert "% of GPT-2 small" in capsys.readouterr().out
+    assert f"{share_of_gpt2(facts['parameters'])} of GPT-2 small" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

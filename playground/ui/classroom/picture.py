@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from ...data.ladder import to_the_floor
 from ...figures.classroom import class_curves, class_spread, describe_curves
 from ...lessons.reading import find_lesson
 from ...links import LinkError
@@ -98,7 +99,7 @@ def loss_in_words(run: Run) -> str:
         return f"step {report.step:,} of {report.planned:,}, no loss yet"
     words = f"{report.loss:.4f} at step {report.step:,} of {report.planned:,}"
     if report.above is not None:
-        return f"{words}, {abs(report.above):.4f} nats {'above' if report.above >= 0 else 'below'} the floor"
+        return f"{words}, {to_the_floor(report.above)}"
     return words
 
 
