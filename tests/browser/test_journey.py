@@ -106,26 +106,6 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     assert page.input_value("#model input").startswith("Run 1")
 
 
-def test_what_is_typed_while_the_form_follows_a_text_stays_and_is_what_the_form_says(address, open_page):
-    page = open_page()
-    page.goto(address)
-    page.click("#source label:has-text('My own text')")
-    page.fill("#text textarea", TEXT)
-    page.wait_for_selector("#outlook:has-text(' 36 steps'):has-text('chosen for about')")
-    page.click("#advanced > button")
-    page.click("#advanced .settings:has-text('Learning') > button")
-    network = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
-    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", network)  # a Space far away
-    page.fill("#text textarea", TEXT * 5)
-    page.wait_for_timeout(300)
-    steps = page.get_by_label("Steps", exact=True).first
-    steps.press("Control+A")
-    steps.press_sequentially("2125", delay=40)
-    expect(page.locator("#outlook")).to_contain_text("2,125 steps")
-    expect(page.locator("#advanced")).to_contain_text(re.compile(r"\b1\d\d → 2,125"))  # from what suits the longer text
-    expect(steps).to_have_value("2125")
-
-
 def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     anna, bert = open_page(), open_page()
     anna.goto(address)

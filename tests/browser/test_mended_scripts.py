@@ -150,31 +150,6 @@ def test_what_is_typed_into_an_accordion_that_has_just_opened_stays(serve, page)
     expect(page.get_by_label("Second")).to_have_value("2")
 
 
-def test_an_answer_sets_nothing_back_that_was_touched_since_it_was_asked_for(serve, page):
-    asked = threading.Event()
-
-    def fill() -> tuple[int, str, dict]:
-        asked.set()
-        time.sleep(1)
-        return 1, "filled", gr.Textbox("filled", label="Named")
-
-    with gr.Blocks() as app:
-        number, word = gr.Number(0, interactive=True, label="Number"), gr.Textbox(label="Word")
-        named = gr.Textbox(interactive=True, label="Before")
-        gr.Button("Fill").click(fill, None, [number, word, named], queue=False, show_progress="hidden")
-    page.goto(serve(app, ssr_mode=False, app_kwargs={"routes": mended_scripts()}))
-    page.get_by_role("button", name="Fill").click()
-    assert asked.wait(15)
-    page.get_by_label("Number").fill("2")
-    page.get_by_label("Before").press_sequentially("typed")
-    expect(page.get_by_label("Word")).to_have_value("filled")
-    expect(page.get_by_label("Number")).to_have_value("2")
-    expect(page.get_by_label("Named")).to_have_value("typed")
-    page.get_by_role("button", name="Fill").click()
-    expect(page.get_by_label("Number")).to_have_value("1")
-    expect(page.get_by_label("Named")).to_have_value("filled")
-
-
 def test_a_page_at_rest_asks_for_no_frames(address, open_page):
     """Plain gradio's asks for 60 a second, for a loading sign that is gone: 6 % of a core, in every open browser."""
     page = open_page()

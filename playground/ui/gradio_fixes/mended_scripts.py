@@ -48,15 +48,6 @@ MENDS = {
         r"((\w)&&this\.clear_submission\((\w)\.id,\2\),)(?=\w\.forEach\()",
         r"\1this.queue.delete(\3.id)&&this.dispatch({...this.put_off.get(\3.id),type:`fn`,fn_index:\3.id}),",
     ),
-    # An answer sets back what a visitor has typed or chosen since it was asked for, if need be in the middle of a word.
-    "what was touched since is not set back": (
-        r"(async dispatch\((\w)\)\{)(if\(this\.connection_lost\)(?:(?!async ).)*?let )(\w=await this\.gather_state\(.*?"
-        r"this\.handle_data\(\w\.outputs,\w\.data)(\).*?this\.handle_data\(\w\.outputs,\w\.data)(\).*?"
-        r"async handle_data\(\w,\w)(\)\{.*?async\((\w),\w\)=>\{let (\w)=.*?;)",
-        r"\1\2.event_name===`input`&&\2.type===`event`&&(this.touched??=new Map).set(\2.target_id,"
-        r"this.touches=(this.touches??0)+1);\3touches=this.touches??0,\4,touches\5,touches\6,touches\7"
-        r"if(this.touched?.get(\8)>touches){if(\9?.__type__!==`update`)return;\9={...\9};delete \9.value}",
-    ),
     # For every component all targets of all handlers are looked through for its events.
     "events are sorted by component once": (
         r"find_attached_events\((\w),(\w)\)\{let (\w)=\2\.filter\(.*?"

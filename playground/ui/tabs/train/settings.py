@@ -52,29 +52,24 @@ class Settings:
         gr.on(touched, self.outlook, inputs, words, **QUIETLY)
         own, of_source = [c[name] for name in texts.OWN], [c[name] for name in (*texts.SET_BY_SOURCE, "prompt")]
         read, suited = {*inputs, *own}, [*self.fields, *words, c["base"], c["suited"]]
+        c["source"].input(self.choose_source, read, [*suited, *of_source], **QUIETLY)
         begun = [c["text"].change, c["text"].blur]
         gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
-        own_text = [
+        for listen in (
             c["text"].change,  # `input` says nothing of a pasted text
             c["upload"].upload,
             c["upload"].clear,
             c["own_kind"].input,
             c["tokenizer"].input,
-        ]
+        ):
+            listen(self.suit, read, suited, **QUIETLY)
+        c["size"].input(self.choose_size, inputs, suited, **QUIETLY)
+        c["reset"].click(self.reset, read, suited, **QUIETLY)
+        for group in form.GROUPS:
+            c[f"reset_{group}"].click(self._resetter(group), read, suited, **QUIETLY)
         shown = [c["base"], c["preset_note"], c["preset_chart"], c["preset_table"]]
-        sets = [
-            c["source"].input(self.choose_source, read, [*suited, *of_source], **QUIETLY),
-            gr.on(own_text, self.suit, read, suited, **QUIETLY),
-            c["size"].input(self.choose_size, inputs, suited, **QUIETLY),
-            c["reset"].click(self.reset, read, suited, **QUIETLY),
-            *(c[f"reset_{group}"].click(self._resetter(group), read, suited, **QUIETLY) for group in form.GROUPS),
-            *(
-                c[f"preset_{name}"].click(self._presetter(name), inputs, [*self.fields, *words, *shown], **QUIETLY)
-                for name in form.SYSTEMS
-            ),
-        ]
-        for answered in sets:  # what was typed meanwhile has stayed: what the form holds now is said
-            answered.then(self.outlook, inputs, words, **QUIETLY)
+        for name in form.SYSTEMS:
+            c[f"preset_{name}"].click(self._presetter(name), inputs, [*self.fields, *words, *shown], **QUIETLY)
 
     def named(self, values: dict) -> dict[str, Any]:
         """The form's values by name."""
