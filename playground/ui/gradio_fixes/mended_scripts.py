@@ -38,15 +38,15 @@ MENDS = {
     # that is typed quickly, the page goes on asking for as long as it is open. After an error, nobody is asked.
     "what was put off is kept": (
         r"(async dispatch\((\w)\)\{(?:(?!async ).)*?===`defer`\)\{)(?=this\.queue\.add\((\w)\.id\))",
-        r"\1(this.put_off??=new Map).set(\3.id,\2),",
+        r"\1(this.put_off??=new Map).set(\3.id,{...\2,type:`fn`,fn_index:\3.id}),",
     ),
     "what was put off is asked": (
         r"(this\.queue\.delete\((\w)\.id\),this\.dispatch\()(\w)(?=\)\)\}\}catch)",
-        r"\1{...this.put_off.get(\2.id),type:`fn`,fn_index:\2.id}",
+        r"\1this.put_off.get(\2.id)",
     ),
     "what was put off is asked after a failure, too": (
         r"((\w)&&this\.clear_submission\((\w)\.id,\2\),)(?=\w\.forEach\()",
-        r"\1this.queue.delete(\3.id)&&this.dispatch({...this.put_off.get(\3.id),type:`fn`,fn_index:\3.id}),",
+        r"\1this.queue.delete(\3.id)&&this.dispatch(this.put_off.get(\3.id)),",
     ),
     # For every component all targets of all handlers are looked through for its events.
     "events are sorted by component once": (
@@ -60,10 +60,10 @@ MENDS = {
     # A frame after an accordion or a tab is opened, all in it is told once more what it held before; what was typed in
     # it meanwhile is gone, if its turn was put off. What it holds now is looked up first.
     "what is typed into what has just opened stays": (
-        r"(async#\w\(\w\)\{for\(let (\w) of \w\.children\)await this\.(#\w)\(\2\.id,\2\),await this\.(#\w)\(\2\)\}.*?"
+        r"(async#\w\(\w\)\{for\(let (\w) of \w\.children\)await this\.(#\w)\(\2\.id,\2\),await this\.#\w\(\2\)\}.*?"
         r"async render_previously_invisible_children\(.*?requestAnimationFrame\(\w\)\);)"
-        r"(?=for\(let (\w) of (\w)\)this\.#\w\(\5\)\}\})",
-        r"\1for(let each of \6)await this.\3(each.id,each);",
+        r"(?=for\(let (\w) of (\w)\)this\.#\w\(\4\)\}\})",
+        r"\1for(let each of \5)await this.\3(each.id,each);",
     ),
     # A loading sign that is taken away, as that of the page itself, goes on counting its time, 60 times a second.
     "a sign that is gone counts no time": (
