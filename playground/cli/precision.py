@@ -8,12 +8,12 @@ from dataclasses import asdict
 
 from ..data import corpus_from_text, read_file
 from ..figures.precision import describe_level_counts
-from ..figures.wire import bytes_text
 from ..inspection.precision import PrecisionCost
 from ..service.precision import cost_on
 from ..service.unseen import beside_the_run, unseen
 from ..storage.values import finite
 from ..training.verdict import loss_in_words
+from ..words.numbers import bytes_text
 from . import moments
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .shapes import (
     FIXED,
@@ -24,7 +25,7 @@ from .shapes import (
     reach,
     slanted,
 )
-from .wire import escaped, numbers, packed, signed
+from .wire import escaped, numbers, packed
 
 _MOST_WRITTEN = 150
 """Cells up to which each has its number written into it."""

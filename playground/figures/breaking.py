@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .heads import on_one_level
 from .shapes import DASHES, Figure, axis, cells, counted, heatmap, layers_down, line, lines, rule
-from .wire import signed
 
 RUN_COLORS = (palette.MOE, palette.KEY, palette.SCORES, palette.DENSE)
 

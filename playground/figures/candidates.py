@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..words.numbers import percent
 from . import palette
 from .shapes import FIXED, Figure, axis, bar, figure, legend, note, nth, panels
 from .shapes import names as named
-from .wire import escaped, numbers, percent, shortened
+from .wire import escaped, numbers, shortened
 
 _ROW = 26
 """Pixels per candidate."""

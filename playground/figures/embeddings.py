@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .shapes import UPSIDE_DOWN, Figure, cells, heatmap, names, slanted
-from .wire import escaped, signed
+from .wire import escaped
 
 
 def cosine_similarity(vectors: np.ndarray) -> np.ndarray:

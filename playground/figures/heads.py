@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.numbers import signed
 from .attention import framed, written
 from .shapes import UPSIDE_DOWN, Figure, axis, cells, heatmap
-from .wire import escaped, signed
+from .wire import escaped
 
 NAMED = 5
 """Parts that are named at most where many share the first place."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..words.numbers import bytes_text
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, bar, figure, hidden, legend, line, lines, note, rule
-from .wire import bytes_text
 
 
 def token_times(

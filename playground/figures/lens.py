@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.numbers import percent, signed
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, line, lines, names, slanted
-from .wire import escaped, percent, shortened, signed
+from .wire import escaped, shortened
 
 _MOST_GUESSES = 28
 """More columns than this have no room for words in their cells."""

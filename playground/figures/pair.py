@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .loss import rung_labels, rung_line
 from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
 from .shapes import recorded as label
-from .wire import escaped, signed
+from .wire import escaped
 
 X_TITLES = {
     "step": "optimizer steps",

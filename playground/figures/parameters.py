@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..words.numbers import percent, size
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, bar, figure, hidden
-from .wire import escaped, percent, size
+from .wire import escaped
 
 GPT2_SMALL = 124_439_808
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .attention import framed
 from .heads import better_without, on_one_level
 from .shapes import FIXED, Figure, cells, heatmap, layers_down, names, reach
-from .wire import numbers, signed
+from .wire import numbers
 
 
 def part_map(values: np.ndarray, columns: Sequence[str], hover: str, *, mark: tuple[int, int] | None = None) -> Figure:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .shapes import Figure, axis, bar, figure, note, rule
-from .wire import signed
 
 
 def level_counts(counts: Sequence[int], chosen: int) -> Figure:

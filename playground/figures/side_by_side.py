@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..words.numbers import percent
 from . import palette
 from .candidates import next_tokens
 from .shapes import Figure
-from .wire import percent
 
 
 def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> Figure:

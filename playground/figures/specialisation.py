@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .shapes import (
     DASHES,
@@ -26,7 +27,7 @@ from .shapes import (
     note,
     rule,
 )
-from .wire import numbers, signed
+from .wire import numbers
 
 if TYPE_CHECKING:
     from ..inspection.nulls import Left

@@ -29,7 +29,7 @@ from playground.figures.heads import describe_worth
 from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
 from playground.figures.parts import describe_removal, describe_sublayers
 from playground.figures.side_by_side import both_expect
-from playground.figures.wire import signed
+from playground.words.numbers import signed
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -462,8 +462,3 @@ def test_no_head_is_missed_where_none_moves_the_prediction():
     assert describe_worth(np.full((2, 2), 2e-5), None, "nats") == (
         "No head is missed measurably here, none by 0.0001 nats."
     )
-
-
-def test_signs_are_minus_signs_in_percent_and_brief_numbers_too():
-    assert (wire.percent(-0.02, 0), wire.percent(-0.00001), wire.percent(0.00001)) == ("−2 %", "0.0 %", "<0.1 %")
-    assert [wire.brief(x) for x in (-0.0, -1.25e-7, 3.0, -152.0)] == ["0", "−1.2e−07", "3", "−152"]

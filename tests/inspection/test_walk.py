@@ -8,11 +8,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from playground.figures.wire import percent
 from playground.inspection import look
 from playground.inspection.walk import step, step_names
 from playground.inspection.walk.stream import _together
 from playground.model import ModelConfig, no_tap
+from playground.words.numbers import percent
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import TINY, VARIANTS
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from playground.data import build_tokenizer, corpus_from_language
-from playground.figures.wire import percent
 from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
 from playground.service.game import Games
@@ -16,6 +15,7 @@ from playground.service.limits import STAKES, TYPED
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.tabs.generate.game import board_value, result_table
+from playground.words.numbers import percent
 from tests.model.configs import TINY
 from tests.ui.runs import ANNA, BERT, TEXT, small_spec
 

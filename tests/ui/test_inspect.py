@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.figures.wire import numbers_of, percent
+from playground.figures.wire import numbers_of
 from playground.inspection import look
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.example import EXAMPLES
@@ -29,6 +29,7 @@ from playground.ui.tabs.inspect.pictures import HEIGHT, picture
 from playground.ui.tabs.inspect.receipt import receipt_html
 from playground.ui.tabs.inspect.thumbnails import thumbnails
 from playground.ui.tabs.inspect.words import coloured
+from playground.words.numbers import percent
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting, weight

@@ -13,7 +13,7 @@ import torch
 from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
-from playground.figures.wire import numbers_of, percent
+from playground.figures.wire import numbers_of
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.inspection.head_matrices import Matrix, head_matrix
@@ -29,6 +29,7 @@ from playground.ui.tabs.inspect.frame import MODEL, Place
 from playground.ui.tabs.inspect.learn import muon_note, picture, weight_receipt
 from playground.ui.tabs.inspect.replay import prediction
 from playground.ui.tabs.inspect.tested import survey_of
+from playground.words.numbers import percent
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 

@@ -11,10 +11,10 @@ import torch
 from ....data import Tokenizer, visible
 from ....decoding import explain
 from ....figures.candidates import describe_sampling_steps, sampling_steps
-from ....figures.wire import percent
 from ....model import Transformer
 from ....model.fast.reading import reading
 from ....storage import Checkpoint
+from ....words.numbers import percent
 from ...chart import show
 from ...quoted import quoted
 from .written import Written

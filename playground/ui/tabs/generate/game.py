@@ -9,11 +9,11 @@ import gradio as gr
 
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
-from ....figures.wire import percent
 from ....inspection.game import BIGRAM, CHIPS, ENOUGH, FLOOR, MODEL, SPREAD, YOU, Bet, in_words
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
+from ....words.numbers import percent
 from ... import theme
 from ...chart import ASSETS, Chart, show
 from ...page import QUIETLY, Page, sentence

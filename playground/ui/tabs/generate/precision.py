@@ -9,10 +9,10 @@ import gradio as gr
 import numpy as np
 
 from ....figures.precision import describe_level_counts, level_counts
-from ....figures.wire import bytes_text, signed
 from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
 from ....training.verdict import loss_in_words
+from ....words.numbers import bytes_text, signed
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence

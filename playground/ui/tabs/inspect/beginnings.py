@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from ....figures.wire import percent
 from ....inspection import Look
 from ....inspection.edits import SwitchOff, edits_tap
 from ....inspection.effect import effect
 from ....service.kept import Kept
 from ....storage import Checkpoint
+from ....words.numbers import percent
 from ...page import Page
 from ...prompts import suggestions
 from .place import moved, ranking

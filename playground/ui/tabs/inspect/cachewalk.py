@@ -9,11 +9,11 @@ from numpy import ndarray
 
 from ....figures.cachewalk import cache_panels, describe_cache
 from ....figures.candidates import describe_next_tokens, next_tokens
-from ....figures.wire import bytes_text
 from ....inspection import Look
 from ....inspection.cachewalk import WalkStep, cache_walk
 from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
+from ....words.numbers import bytes_text
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientSlider

@@ -13,7 +13,6 @@ import torch
 from ....figures.attention import pattern_map
 from ....figures.candidates import next_tokens
 from ....figures.parts import describe_removal, describe_sublayers, removal_figure
-from ....figures.wire import percent, signed
 from ....inspection import Look
 from ....inspection.cost import Cost, RemovalMap, edit_cost, removed_part
 from ....inspection.edits import (
@@ -28,6 +27,7 @@ from ....inspection.effect import Effect, effect
 from ....model import trace
 from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
+from ....words.numbers import percent, signed
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientDropdown, LenientNumber, SteadyDropdown

@@ -10,7 +10,6 @@ import torch
 
 from ....figures.attention import signed_map
 from ....figures.bars import named_bars
-from ....figures.wire import brief, signed
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
@@ -18,6 +17,7 @@ from ....inspection.optimizer_step import StepReport, optimizer_step
 from ....service.kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
+from ....words.numbers import brief, signed
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientDropdown, LenientNumber, SteadyRadio

@@ -11,10 +11,10 @@ import torch
 from ....figures.attention import describe_signed
 from ....figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ....figures.parts import part_map
-from ....figures.wire import signed
 from ....inspection import Look
 from ....inspection.attribution import Attribution, attribute
 from ....inspection.lens import LogitLens, lens_caveat, logit_lens
+from ....words.numbers import signed
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientDropdown, SteadyRadio

@@ -13,10 +13,10 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from ....figures.wire import signed
 from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
 from ....inspection.takehome import take_home
+from ....words.numbers import signed
 from ... import theme
 from ...widgets.turns import Question
 from .frame import Frame, Place

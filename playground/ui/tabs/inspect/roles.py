@@ -11,11 +11,11 @@ import numpy as np
 from ....figures.attention import EVEN
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
-from ....figures.wire import signed
 from ....inspection import Look, look
 from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
 from ....inspection.roles import ROLES, WHERE, HeadTests
 from ....inspection.watched import REPEATS, Estimate
+from ....words.numbers import signed
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import SteadyRadio

@@ -6,10 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from ....figures.wire import percent
 from ....inspection import Look
 from ....inspection.sizes import COMPARED, activations, compute
 from ....model import PRESETS, ModelConfig
+from ....words.numbers import percent
 from ... import theme
 from ...slips import slips
 from .frame import Frame, Place

@@ -10,7 +10,6 @@ import torch
 from ....data import visible
 from ....figures.breaking import cost_map, describe_costs
 from ....figures.candidates import describe_next_tokens, next_tokens
-from ....figures.wire import signed
 from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.effect import effect
 from ....inspection.rerouting import (
@@ -24,6 +23,7 @@ from ....model import Tap, Transformer
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
+from ....words.numbers import signed
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
 from ...page import QUIETLY, in_words, sentence

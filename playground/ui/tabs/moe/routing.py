@@ -19,11 +19,11 @@ from ....figures.routing import (
     load_lines,
     routing_map,
 )
-from ....figures.wire import signed
 from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....service.kept import Kept
 from ....storage import Checkpoint
+from ....words.numbers import signed
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...links import linked_layer, linked_prompt

@@ -12,13 +12,13 @@ from collections.abc import Callable
 import torch
 
 from ....decoding import SamplingConfig, generate
-from ....figures.wire import signed
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
 from ....service.limits import training_memory
 from ....service.views import PairView, SideView
 from ....training import loss_of
 from ....training.comparison import SIDES
+from ....words.numbers import signed
 from ... import theme
 from ...theme import duration, table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....figures.wire import signed
 from ....service.limits import Limits
 from ....service.views import RunView
+from ....words.numbers import signed
 from ... import theme
 from ...forms.fields import same
 from ...forms.run import setting_name, setting_shown

@@ -12,11 +12,11 @@ import torch
 
 from ....data import visible
 from ....figures import candidates, embeddings, gradients, loss, parameters
-from ....figures.wire import bytes_text
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
 from ....storage.card import share_of_gpt2
 from ....training.events import in_steps
+from ....words.numbers import bytes_text
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
