@@ -56,7 +56,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     from playground.ui.gradio_fixes.quick_import import import_gradio
 
     import_gradio()
-    from playground.model.fast.process import settle
+    from playground.model.kernels.process import settle
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
     from playground.ui.where import is_loopback

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from playground.model.fast.process import settle
+from playground.model.kernels.process import settle
 
 NAMES = (
     "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed",

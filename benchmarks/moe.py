@@ -18,9 +18,9 @@ import torch
 from torch import nn
 
 from playground.data import corpus_from_language
-from playground.model import PRESETS, ModelConfig, Transformer, no_tap
-from playground.model.feedforward import FeedForward
+from playground.model import PRESETS, ModelConfig, Pass, Transformer
 from playground.model.moe import MixtureOfExperts
+from playground.model.transformer import MLP
 from playground.model.twins import dense_twin
 from playground.training import RECIPES, Stepped, train
 
@@ -62,7 +62,7 @@ class ExpertLoop(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         self.router = nn.Linear(config.d_model, config.n_experts, bias=False)
-        self.experts = nn.ModuleList(FeedForward(config.replace(n_experts=0)) for _ in range(config.n_experts))
+        self.experts = nn.ModuleList(MLP(config.replace(n_experts=0)) for _ in range(config.n_experts))
         self.k = config.experts_per_token
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -72,20 +72,20 @@ class ExpertLoop(nn.Module):
         out = torch.zeros_like(flat)
         for expert, layer in enumerate(self.experts):
             token, place = (chosen == expert).nonzero(as_tuple=True)
-            out[token] += weights[token, place, None] * layer(flat[token], no_tap, 0)
+            out[token] += weights[token, place, None] * layer(flat[token], Pass(), 0)
         return out.view_as(x)
 
 
 def layer_ratios(device: torch.device, rounds: int, repeats: int) -> tuple[dict[str, float], float]:
     """Time over k × dense of each contestant, and the dense layer's milliseconds."""
-    dense = FeedForward(LAYER.replace(n_experts=0)).to(device)
+    dense = MLP(LAYER.replace(n_experts=0)).to(device)
     ours = MixtureOfExperts(LAYER).to(device)
     loop = ExpertLoop(LAYER).to(device)
     for parameter in (*dense.parameters(), *ours.parameters(), *loop.parameters()):
         nn.init.normal_(parameter, 0.0, 0.05)
     contestants: dict[str, tuple[nn.Module, Callable]] = {
-        "dense": (dense, lambda x: dense(x, no_tap, 0)),
-        OURS: (ours, lambda x: ours(x, no_tap, 0, None)[0]),
+        "dense": (dense, lambda x: dense(x, Pass(), 0)),
+        OURS: (ours, lambda x: ours(x, Pass(), 0)[0]),
         LOOP: (loop, loop),
     }
     mixtral = mixtral_block()

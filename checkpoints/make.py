@@ -17,7 +17,7 @@ from playground.data import Corpus, corpus_from_language, corpus_from_sentences,
 from playground.inspection.probe import probe  # noqa: E402
 from playground.inspection.specialisation import specialisation_over_training  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
-from playground.model.fast.process import settle  # noqa: E402
+from playground.model.kernels.process import settle  # noqa: E402
 from playground.storage import save  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402

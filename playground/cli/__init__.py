@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     from safetensors import SafetensorError
 
-    from ..model.fast.process import settle
+    from ..model.kernels.process import settle
     from .progress import print_no_more
 
     settle()

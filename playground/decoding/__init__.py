@@ -1,6 +1,6 @@
 """Decoding: generate(model, prompt, …) yields a DecodeStep per token; sampling rules turn scores into choices."""
 
-from ..model.fast.packed import PRECISIONS
+from ..model.kernels.packed import PRECISIONS
 from .comparison import with_and_without_cache
 from .continuation import DecodeStep
 from .decoder import count_projections, generate

@@ -1,7 +1,8 @@
 """The decoder: generate(model, prompt, …) yields one DecodeStep per token, from a preallocated KV cache or without one.
 
 N = samples decoded at once, V = vocabulary, T = context length. The model reads in two ways: a `window`, such as the
-prompt ("prefill"), and the `newest` token of each text, which follows those in the cache (see `model/fast/reading.py`).
+prompt ("prefill"), and the `newest` token of each text, which follows those in the cache
+(see `model/kernels/reading.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 
 from ..data.tokenizers import Tokenizer
 from ..model import KVCache, Transformer
-from ..model.fast.reading import Reading, reading
+from ..model.kernels.reading import Reading, reading
 from .continuation import Continuation, DecodeStep, choose
 from .sampling import SamplingConfig
 
@@ -39,7 +40,7 @@ def generate(
     fell out, and positions that are added would all be off by one. So the tokens equal those of `use_cache=False`
     always; `slide_by` larger than 1 makes rebuilding rarer. With `stop` strings (which need the `tokenizer`), a sample
     that has written one is over; when all are, generation ends. A model without a causal mask is decoded without cache.
-    With a `precision` of bf16 or int8, matrices are multiplied so (see `model/fast/packed.py`); the model is unchanged.
+    With a `precision` of bf16 or int8, matrices are multiplied so (see `model/kernels/packed.py`).
 
     Raises ValueError, before the first step, where prompt or numbers make no sense.
     """

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..model import Transformer
+from ..model import Pass, Transformer
 from ..model.moe import LayerRouting, balance_loss
 from ..training import loss_of
 from .routing import NAMES, expert_layers
@@ -112,7 +112,7 @@ def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Te
         return x
 
     with torch.enable_grad():
-        logits = model(inputs, tap=keep).logits
+        logits = model(inputs, Pass(tap=keep)).logits
         routings = [LayerRouting(*(seen[name, layer] for name in NAMES)) for layer in layers]
         terms = {
             "loss": loss_of(logits, targets),

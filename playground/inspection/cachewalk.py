@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..model import KVCache, Recorder, Transformer
+from ..model import KVCache, Pass, Recorder, Transformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _steps(model: Transformer, text: list[int], new_tokens: int) -> Iterator[Wal
     for index in range(new_tokens):
         recorder, before = Recorder(("q_rotated" if rotary else "q", "pattern")), cache.length
         with torch.no_grad():
-            logits = model(torch.tensor([read]), cache=cache, tap=recorder).logits[0, -1].float()
+            logits = model(torch.tensor([read]), Pass(cache=cache, tap=recorder)).logits[0, -1].float()
             plain = model(torch.tensor([text])).logits[0, -1].float()
         made += 3 * len(read)
         without += 3 * len(text)

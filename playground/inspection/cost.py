@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from ..data.ladder import IGNORE
-from ..model import Transformer
+from ..model import Pass, Transformer
 from ..training.losses import WindowLosses, summed_losses, window_losses
 from ..training.verdict import CERTAINTY, difference, student_t
 from .edits import Edit, EditCell, SwitchOff, edits_tap
@@ -83,7 +83,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     size = max(1, 2 * ROWS_AT_ONCE // (inputs.shape[1] * (1 + L * (H + 2) // 2)))
     sums = []
     for x, y in zip(inputs.split(size), targets.split(size)):
-        logits = model(x, tap=Variants(model)).logits  # (variants · n, T, V)
+        logits = model(x, Pass(tap=Variants(model))).logits  # (variants · n, T, V)
         variants = logits.shape[0] // x.shape[0]
         sums.append(summed_losses(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
     whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))

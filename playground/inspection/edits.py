@@ -1,7 +1,7 @@
 """Edits: taps that change a forward pass on its way – a head switched off, one cell of attention set, no mask.
 
-An edit never touches the stored model: it is handed to `model(ids, tap=edits_tap(...))` or `trace(..., edit=...)` and
-is gone with that call. B = batch, T = tokens, H = heads, D = d_head.
+An edit never touches the stored model: it is handed to `model(ids, Pass(tap=edits_tap(...)))` or
+`trace(..., edit=...)` and is gone with that call. B = batch, T = tokens, H = heads, D = d_head.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from ..model import Tap, Transformer
+from ..model import Pass, Tap, Transformer
 from ..training import loss_of
 
 
@@ -35,7 +35,7 @@ def effect(model: Transformer, ids: torch.Tensor, change: Tap, position: int = -
     """
     if not ids.numel():
         raise ValueError("The prompt is empty: type a few words")
-    runs = [model(ids).logits, model(ids, tap=change).logits]
+    runs = [model(ids).logits, model(ids, Pass(tap=change)).logits]
     losses = [loss_of(logits[:, :-1], ids[:, 1:]).item() if ids.shape[1] > 1 else None for logits in runs]
     before, after = (logits[0, position].float() for logits in runs)
     # in float64 and by logarithms: a probability that fp32 holds as 0 would make it infinite

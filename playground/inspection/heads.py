@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ..figures.attention import EVEN, spread
-from ..model import ModelConfig
+from ..model import ModelConfig, Pass
 from .cost import Variants
 from .look import Look
 
@@ -216,7 +216,7 @@ def moves(look: Look, query: int = -1) -> np.ndarray:
     All heads are taken away in one pass, as for the map of what they are worth.
     """
     ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
-    logits = look.model(ids, tap=Variants(look.model)).logits[:, query].double().log_softmax(dim=-1).cpu()
+    logits = look.model(ids, Pass(tap=Variants(look.model))).logits[:, query].double().log_softmax(dim=-1).cpu()
     whole, lacking = logits[0], logits[1:].unflatten(0, (look.config.n_layers, look.config.n_heads + 2))
     return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()
 

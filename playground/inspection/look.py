@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..data.tokenizers import visible
-from ..model import ModelConfig, Recorder, Trace, Transformer
+from ..model import ModelConfig, Pass, Recorder, Trace, Transformer
 
 if TYPE_CHECKING:
     from ..storage import Checkpoint
@@ -116,7 +116,7 @@ def look(checkpoint: Checkpoint, ids: Sequence[int], notes: Sequence[str] = ()) 
     recorder = Recorder()
     tap = recorder if cells <= KEPT_CELLS else _without(recorder, _PER_CELL)
     device = next(checkpoint.model.parameters()).device
-    checkpoint.model(torch.tensor([list(ids)], device=device), tap=tap)
+    checkpoint.model(torch.tensor([list(ids)], device=device), Pass(tap=tap))
     texts = tuple(visible(checkpoint.tokenizer.token_text(int(token))) for token in ids)
     return Look(checkpoint, tuple(int(token) for token in ids), texts, recorder.trace, tuple(notes))
 

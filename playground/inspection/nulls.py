@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..model import Recorder, Transformer
+from ..model import Pass, Recorder, Transformer
 from ..training.verdict import student_t
 from .chance import Chance
 from .information import counted
@@ -157,7 +157,7 @@ def random_routes(model: Transformer, ids: torch.Tensor, seed: int = 0) -> np.nd
     }
     for some in ids.split(AT_ONCE):
         recorder = Recorder(("ff_in",))
-        model(some, tap=recorder)
+        model(some, Pass(tap=recorder))
         streams = (recorder.trace["ff_in", layer].flatten(0, 1).double() for layer in layers)  # (n, d) each
         found.append(
             [(x @ weights[layer].T).unflatten(1, (DRAWS, E)).argmax(dim=-1).T for layer, x in zip(layers, streams)]

@@ -16,9 +16,9 @@ from ..decoding import SamplingConfig, generate
 from ..decoding.together import SMALL_MODEL
 from ..figures.wire import signed
 from ..model import Transformer
-from ..model.fast.packed import PRECISIONS, quantise
-from ..model.fast.process import lone_threads, threads_for
-from ..model.fast.reading import reading
+from ..model.kernels.packed import PRECISIONS, quantise
+from ..model.kernels.process import lone_threads, threads_for
+from ..model.kernels.reading import reading
 from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
 

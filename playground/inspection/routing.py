@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..model import ModelConfig, Recorder, Tap, Trace, Transformer, chain, no_tap
+from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer, chain, no_tap
 
 NAMES = ("router_logits", "router_probabilities", "experts", "expert_weights")
 AT_ONCE = 16
@@ -114,7 +114,7 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
     parts = []
     for some in ids.split(AT_ONCE):
         recorder = Recorder(NAMES)
-        model(some, tap=chain(edit, recorder))
+        model(some, Pass(tap=chain(edit, recorder)))
         parts.append(recorder.trace)
     return RoutedText(layers, *(_gathered(parts, name, layers) for name in NAMES))
 

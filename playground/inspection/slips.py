@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 
 from ..data.sentences import SENTENCES
-from ..model import PRESETS, Transformer
+from ..model import PRESETS, Pass, Transformer
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
@@ -195,7 +195,7 @@ def dropout_left_on() -> dict[str, Any]:
     inputs, targets = corpus_from_text(text, shipped.tokenizer).windows("val", shipped.config.context_length, 16)
     with torch.no_grad():
         off = loss_of(shipped.model(inputs).logits, targets).item()
-        on = loss_of(shipped.model(inputs, rng=torch.Generator().manual_seed(0)).logits, targets).item()
+        on = loss_of(shipped.model(inputs, Pass(generator=torch.Generator().manual_seed(0))).logits, targets).item()
     return {"on": on, "off": off, "worse": on - off, "p": shipped.config.dropout}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..model import Transformer
+from ..model import Pass, Transformer
 from ..training.verdict import mean_interval
 
 PLACES = ("previous", "first", "itself")
@@ -76,7 +76,7 @@ class Watched:
                 see(layer, x.float().cpu())
             return x
 
-        model(torch.from_numpy(texts).to(next(model.parameters()).device), tap=tap)
+        model(torch.from_numpy(texts).to(next(model.parameters()).device), Pass(tap=tap))
 
     def _observe(self, layer: int, pattern: torch.Tensor) -> None:
         """Statistics of one layer's pattern (N, H, T, T), per text."""

@@ -2,8 +2,9 @@
 
 from .cache import KVCache
 from .config import GPT2_SMALL_PARAMETERS, ModelConfig
+from .forward_pass import Pass, trace
 from .presets import PRESETS, Preset
-from .trace import Recorder, Tap, Trace, chain, no_tap, trace
+from .trace import Recorder, Tap, Trace, chain, no_tap
 from .transformer import Block, ModelOutput, Transformer
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "KVCache",
     "ModelConfig",
     "ModelOutput",
+    "Pass",
     "Preset",
     "Recorder",
     "Tap",

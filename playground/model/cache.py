@@ -10,10 +10,10 @@ from .config import ModelConfig
 class KVCache:
     """Keys and values of every layer for `length` tokens, with room for `capacity`.
 
-    B = batch, Hkv = key/value heads, S = capacity, D = d_head. Pass it to `model(ids, cache=cache)`: ids are taken as
-    the tokens that follow, and the cache has grown by their number when the call returns. It belongs to whoever made
-    it; the model never holds one. Only a causal model can use a cache: without the mask, a new token would change the
-    keys and values of all earlier ones.
+    B = batch, Hkv = key/value heads, S = capacity, D = d_head. Pass it to `model(ids, Pass(cache=cache))`: ids are
+    taken as the tokens that follow, and the cache has grown by their number when the call returns. It belongs to its
+    maker; the model never holds one. Only a causal model can use a cache: without the mask, a new token would change
+    the keys and values of all earlier ones.
     """
 
     def __init__(self, both: list[torch.Tensor]):

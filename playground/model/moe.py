@@ -1,9 +1,10 @@
-"""Mixture of experts: several feed-forward layers of which each token visits only a few.
+"""Mixture of experts: several MLPs of which each token uses only a few.
 
-N = tokens (batch × time), E = experts, K = experts per token, d = d_model, f = width of one expert.
+B = batch, T = tokens, N = B·T, E = experts, K = experts per token, d = d_model, f = width of one expert.
 
-A router scores the experts (N, E); softmax, then the K best, their weights renormalised to sum to 1 (the order of
-Mixtral, Jiang et al. 2024).
+A router scores the experts (B, T, E); each token goes to the K best, and their outputs are summed, weighted with the
+softmax of their scores (the order of Mixtral, Jiang et al. 2024). Padding is not routed: it reaches no expert and
+counts in no load and no balance loss.
 """
 
 from __future__ import annotations
@@ -13,19 +14,18 @@ import functools
 import torch
 from torch import nn
 
-from .activations import activate
 from .config import ModelConfig
-from .fast.grouped import Experts
-from .fast.layers import Linear
-from .fast.quicker import quicker
-from .feedforward import FeedForward
-from .trace import Tap, no_tap
+from .forward_pass import Pass
+from .kernels.experts import apply_experts
+from .kernels.layers import Linear
+from .trace import no_tap
 
 
 class MixtureOfExperts(nn.Module):
-    """Stands where a FeedForward stands. `forward` returns the layer's output and what balance needs to know."""
+    """Takes the place of an MLP. `forward` returns the layer's output and its routing."""
 
-    def __init__(self, config: ModelConfig):
+    def __init__(self, config: ModelConfig, shared: nn.Module | None = None):
+        """`shared`: an MLP that every token passes as well, or None."""
         super().__init__()
         self.config = config
         E, d, f = config.n_experts, config.d_model, config.expert_width
@@ -39,88 +39,61 @@ class MixtureOfExperts(nn.Module):
             if config.activation == "swiglu":
                 self.gate_bias = nn.Parameter(torch.zeros(E, f))
             self.down_bias = nn.Parameter(torch.zeros(E, d))
-        if config.shared_expert:
-            self.shared = FeedForward(config.replace(n_experts=0, d_ff=f))
+        if shared is not None:
+            self.shared = shared
         if config.balance == "bias":
             self.register_buffer("selection_bias", torch.zeros(E))
+        self.function = apply_experts  # or what `hide_experts` makes of it
 
-    def forward(
-        self, x: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None
-    ) -> tuple[torch.Tensor, LayerRouting]:
-        """Output (B, T, d) of x (B, T, d), and its LayerRouting."""
-        routing = self.route(x, tap, layer, rng)
-        out = self.answer(x, routing.experts, routing.weights)
+    def forward(self, x: torch.Tensor, run: Pass, layer: int) -> tuple[torch.Tensor, LayerRouting]:
+        """Output (B, T, d) of x (B, T, d), and where its tokens went."""
+        routing = self.route(x, run, layer)
+        if run.mask is None:
+            out = self.apply_experts(x, routing.experts, routing.weights)
+        else:
+            real = run.mask  # (B, T)
+            rows = self.apply_experts(x[real][None], routing.experts[real][None], routing.weights[real][None])
+            out = torch.zeros_like(x, dtype=rows.dtype).masked_scatter(real.unsqueeze(-1), rows)
         if self.config.shared_expert:
             out = out + self.shared.down(self.shared.hidden(x))
-        return tap("ff_out", layer, out), routing
+        return run.tap("ff_out", layer, out), routing
 
-    def route(self, x: torch.Tensor, tap: Tap, layer: int, rng: torch.Generator | None) -> LayerRouting:
-        """Which experts each token of x (B, T, d) visits, and with what weight."""
+    def route(self, x: torch.Tensor, run: Pass, layer: int) -> LayerRouting:
+        """The experts of each token of x (B, T, d), and their weights."""
         logits = self.router(x)  # (B, T, E)
-        if rng is not None and self.config.router_noise > 0:
-            noise = torch.empty_like(logits).normal_(generator=rng)
+        if run.generator is not None and self.config.router_noise > 0:
+            noise = torch.empty_like(logits).normal_(generator=run.generator)
             logits = logits + self.config.router_noise * noise
-        logits = tap("router_logits", layer, logits)
+        logits = run.tap("router_logits", layer, logits)
         probabilities, preference = None, logits
-        if tap is not no_tap or self.config.balance == "bias":
-            probabilities = tap("router_probabilities", layer, logits.softmax(dim=-1))
-        if self.config.balance == "bias":  # decides who is chosen, never how much it counts
+        if run.tap is not no_tap or self.config.balance == "bias":
+            probabilities = run.tap("router_probabilities", layer, logits.softmax(dim=-1))
+        if self.config.balance == "bias":  # decides which experts are chosen, never how much they count
             preference = probabilities.detach() + self.selection_bias
         experts = preference.topk(self.config.experts_per_token, dim=-1).indices
         if self.config.balance == "bias":  # their order is the biased preference's
             experts = heaviest_first(experts, logits)
-        experts = tap("experts", layer, experts)  # (B, T, K)
+        experts = run.tap("experts", layer, experts)  # (B, T, K)
         # the softmax of the chosen is the softmax of all, renormalised over the chosen
-        weights = tap("expert_weights", layer, logits.gather(-1, experts).softmax(dim=-1))  # (B, T, K)
-        return LayerRouting(logits, probabilities, experts, weights)
+        weights = run.tap("expert_weights", layer, logits.gather(-1, experts).softmax(dim=-1))  # (B, T, K)
+        return LayerRouting(logits, probabilities, experts, weights, run.mask)
 
-    def answer(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Each token's experts' answers, summed with their weights: (B, T, d) from x (B, T, d) and two (B, T, K)."""
+    def apply_experts(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """The weighted sum of each token's experts' outputs, (B, T, d), from x (B, T, d) and two (B, T, K)."""
         names = ("up", "gate", "down", "up_bias", "gate_bias", "down_bias")
         tokens, *matrices = x.flatten(0, 1), *map(self._parameters.get, names)
         device = x.device.type
         if torch.is_autocast_enabled(device):  # in its dtype, like any other linear layer
             dtype = torch.get_autocast_dtype(device)
             tokens, *matrices = (None if each is None else each.to(dtype) for each in (tokens, *matrices))
-        return visit(tokens, weights.flatten(0, 1), experts.flatten(0, 1), self.config, *matrices).view_as(x)
-
-    @classmethod
-    def stay_uncompiled(cls) -> None:
-        """Have torch.compile call the experts as they are: their rows change with every batch, its kernels cannot."""
-        if not getattr(cls.answer, "_torchdynamo_disable", False):
-            cls.answer = torch.compiler.disable(cls.answer)
+        return self.function(tokens, experts.flatten(0, 1), weights.flatten(0, 1), self.config, *matrices).view_as(x)
 
 
-@quicker(by=Experts)
-def visit(
-    x: torch.Tensor,
-    weights: torch.Tensor,
-    experts: torch.Tensor,
-    config: ModelConfig,
-    up: torch.Tensor,
-    gate: torch.Tensor | None,
-    down: torch.Tensor,
-    up_bias: torch.Tensor | None,
-    gate_bias: torch.Tensor | None,
-    down_bias: torch.Tensor | None,
-) -> torch.Tensor:
-    """Each token's experts' answers, summed with their weights: (N, d) from x (N, d), weights and experts (N, K).
-
-    `up` and `gate` (E, d, f), `down` (E, f, d), their biases (E, f) and (E, d); whatever is not there is None.
-    """
-
-    out = torch.zeros_like(x)
-    for e in range(config.n_experts):
-        token, place = (experts == e).nonzero(as_tuple=True)  # who visits, and as which of its choices
-        lifted = _linear(x[token], up, up_bias, e)
-        gates = None if gate is None else _linear(x[token], gate, gate_bias, e)
-        answers = _linear(activate(config, lifted, gates), down, down_bias, e)
-        out = out.index_add(0, token, answers * weights[token, place, None].to(x.dtype))
-    return out
-
-
-def _linear(rows: torch.Tensor, matrices: torch.Tensor, biases: torch.Tensor | None, e: int) -> torch.Tensor:
-    return rows @ matrices[e] if biases is None else rows @ matrices[e] + biases[e]
+def hide_experts(model: nn.Module) -> None:
+    """Have torch.compile leave the model's experts alone: their rows change with every batch, its kernels cannot."""
+    for part in model.modules():
+        if isinstance(part, MixtureOfExperts):
+            part.function = torch.compiler.disable(apply_experts)
 
 
 def heaviest_first(experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
@@ -129,41 +102,66 @@ def heaviest_first(experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
 
 
 class LayerRouting:
-    """Where one layer sent its tokens: what the balance losses and the routing pictures are computed from."""
+    """Where one layer sent its tokens: the balance losses and the routing pictures are computed from it."""
 
     def __init__(
-        self, logits: torch.Tensor, probabilities: torch.Tensor | None, experts: torch.Tensor, weights: torch.Tensor
+        self,
+        logits: torch.Tensor,
+        probabilities: torch.Tensor | None,
+        experts: torch.Tensor,
+        weights: torch.Tensor,
+        mask: torch.Tensor | None = None,
     ):
         self.logits = logits  # (B, T, E)
         if probabilities is not None:
             self.probabilities = probabilities
         self.experts = experts  # (B, T, K)
         self.weights = weights  # (B, T, K), rows sum to 1
+        self.mask = mask  # (B, T), False for padding, or None
 
     @functools.cached_property
     def probabilities(self) -> torch.Tensor:
-        """(B, T, E), the softmax of the logits: formed when somebody asks, since the layer itself needs no more."""
+        """(B, T, E), the softmax of the logits; the layer itself only needs that of the chosen experts."""
         return self.logits.softmax(dim=-1)
 
+    def real(self, x: torch.Tensor) -> torch.Tensor:
+        """x (B, T, …) of the real tokens only, (n, …)."""
+        return x.flatten(0, 1) if self.mask is None else x[self.mask]
+
     def fraction_routed(self) -> torch.Tensor:
-        """Share of all visits that each expert got, (E,); sums to 1, no gradient."""
-        E = self.logits.shape[-1]
-        return torch.bincount(self.experts.reshape(-1), minlength=E) / self.experts.numel()
+        """Share of the routed tokens that each expert got, (E,); sums to 1, no gradient."""
+        experts = self.real(self.experts).flatten()
+        return torch.bincount(experts, minlength=self.logits.shape[-1]) / len(experts)
+
+    def mean_probability(self) -> torch.Tensor:
+        """Mean router probability of each expert over the real tokens, (E,)."""
+        return self.real(self.probabilities).mean(dim=0)
+
+
+def auxiliary_loss(routings: list[LayerRouting], config: ModelConfig) -> torch.Tensor:
+    """Mean over the mixture layers of the weighted losses that keep experts in use, ()."""
+    total = torch.zeros((), device=routings[0].logits.device)
+    for routing in routings:
+        if config.balance in ("switch", "constant"):
+            total = total + config.balance_weight * balance_loss(routing, config.balance)
+        if config.router_z_weight:
+            total = total + config.router_z_weight * router_z_loss(routing)
+    return total / len(routings)
 
 
 def balance_loss(routing: LayerRouting, kind: str) -> torch.Tensor:
-    """The term that is to keep experts evenly used; 1 for a perfectly even router of either kind.
+    """The term that keeps experts evenly used, (); 1 for a perfectly even router of either kind.
 
     switch: E · Σ fraction routed · mean probability (Fedus et al. 2021, section 2.2), fractions over all K choices.
     constant: E · Σ mean probability · 1/E, which a well-known walkthrough uses. Probabilities sum to 1, so it is 1
     whatever the router does, and its gradient is zero; kept to show just that.
     """
-    mean_probability = routing.probabilities.flatten(0, 1).mean(dim=0)  # (E,)
+    mean_probability = routing.mean_probability()  # (E,)
     E = mean_probability.shape[0]
     share = routing.fraction_routed() if kind == "switch" else torch.full_like(mean_probability, 1.0 / E)
     return E * (share.detach() * mean_probability).sum()
 
 
 def router_z_loss(routing: LayerRouting) -> torch.Tensor:
-    """Mean squared log-sum-exp of the router's logits, which keeps them small (Zoph et al. 2022, section 3.2)."""
-    return routing.logits.logsumexp(dim=-1).square().mean()
+    """Mean squared log-sum-exp of the router's logits, which keeps them small (Zoph et al. 2022, section 3.2), ()."""
+    return routing.real(routing.logits).logsumexp(dim=-1).square().mean()

@@ -99,13 +99,3 @@ def chain(*taps: Tap) -> Tap:
         return x
 
     return chained
-
-
-@torch.no_grad()
-def trace(
-    model: torch.nn.Module, ids: torch.Tensor, *, edit: Tap = no_tap, names: Iterable[str] | None = None
-) -> Trace:
-    """Run ids (B, T) through the model and return every intermediate; `edit` may change them on the way."""
-    recorder = Recorder(names)
-    model(ids, tap=recorder if edit is no_tap else chain(edit, recorder))
-    return recorder.trace

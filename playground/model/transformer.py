@@ -1,37 +1,42 @@
-"""Transformer: the one forward pass, which trains, decodes with a cache, is traced and is edited.
+"""The transformer: one forward pass, which trains, decodes with a cache, is traced and is edited.
 
-B = batch, T = tokens, d = d_model, V = vocab_size. A token's way: embed → (attend, think) × n_layers → norm → logits.
+A token's way: embed → (attention, MLP) × n_layers → norm → logits. Everything is here but the mixture of experts
+(`moe.py`) and the kernels, whose plain formulas stand beside them.
+
+B = batch, T = new tokens, S = all tokens a query may see (cached + new), H = query heads, Hkv = key/value heads,
+D = d_head, d = d_model, V = vocab_size.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
-from .attention import Attention
 from .cache import KVCache
 from .config import ModelConfig
-from .dropout import dropout
-from .fast.layers import Embedding, Linear
-from .feedforward import FeedForward
-from .moe import LayerRouting, MixtureOfExperts, balance_loss, router_z_loss
-from .norms import make_norm
-from .positions import rotary_table, sinusoidal
-from .trace import Tap, no_tap
+from .forward_pass import PLAIN, Pass
+from .kernels.elementwise import activate, rms_norm, rotate
+from .kernels.layers import Embedding, LayerNorm, Linear
+from .moe import LayerRouting, MixtureOfExperts, auxiliary_loss
+from .trace import no_tap
+
+Rotary = tuple[torch.Tensor, torch.Tensor]
 
 
 class ModelOutput(NamedTuple):
-    """What a forward pass returns."""
+    """The result of a forward pass."""
 
     logits: torch.Tensor
     """(B, T, V): one score for every possible next token, at every position."""
     balance_loss: torch.Tensor | None
-    """What a mixture of experts asks to be added to the training loss, weighted already; None for a dense model."""
+    """The term that a mixture of experts adds to the training loss, weighted already; None for a dense model."""
     expert_load: torch.Tensor | None = None
-    """(mixture layers, E): share of visits each expert got in this pass; None for a dense model."""
+    """(mixture layers, E): share of the routed tokens that each expert got; None for a dense model."""
     routings: tuple[LayerRouting, ...] = ()
     """Where each mixture layer sent its tokens, with its gradient."""
 
@@ -59,54 +64,57 @@ class Transformer(nn.Module):
             self.register_buffer("sines", sines, persistent=False)
         self.initialise(seed)
 
-    def forward(
-        self,
-        ids: torch.Tensor,
-        *,
-        cache: KVCache | None = None,
-        tap: Tap = no_tap,
-        rng: torch.Generator | None = None,
-        last_only: bool = False,
-    ) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T); with `last_only`, (B, 1, V) after the last.
+    def forward(self, ids: torch.Tensor, run: Pass = PLAIN) -> ModelOutput:
+        """Logits (B, T, V) for the token that follows each of ids (B, T).
 
-        With a `cache`, ids are the tokens after those it holds, and it has grown by T afterwards. A `tap` sees and may
-        replace every named intermediate (see `trace.py`). With `rng`, dropout is on and drawn from it.
-
-        Raises ValueError when the tokens do not fit the context.
+        Raises ValueError where the tokens do not fit the context or the cache.
         """
-        past = cache.length if cache is not None else 0
-        end = past + ids.shape[1]
-        self._check_room(end, cache)
+        x, routings = self.residual_stream(ids, run)
+        logits = self.unembed(x, run)
+        if not routings:
+            return ModelOutput(logits, None)
+        load = torch.stack([routing.fraction_routed() for routing in routings])
+        return ModelOutput(logits, auxiliary_loss(routings, self.config), load, tuple(routings))
+
+    def residual_stream(self, ids: torch.Tensor, run: Pass = PLAIN) -> tuple[torch.Tensor, list[LayerRouting]]:
+        """The residual stream (B, T, d) after the last block, and the routing of each mixture layer."""
+        config, cache = self.config, run.cache
+        self.check_room(ids.shape[1], cache)
         # positions: a slice, or (B, 1) where the texts in a cache differ in length
-        at = slice(past, end) if cache is None else cache.places(ids.shape[1])
+        at = slice(0, ids.shape[1]) if cache is None else cache.places(ids.shape[1])
 
         x = self.embedding(ids)  # (B, T, d)
-        if self.config.scale_embeddings:
-            x = x * math.sqrt(self.config.d_model)
-        x = tap("embed", None, x)
-        if self.config.positions == "learned":
-            x = x + tap("positions", None, self.position_embedding.weight[at])
-        elif self.config.positions == "sinusoidal":
-            x = x + tap("positions", None, self.sinusoids[at])
-        x = dropout(x, self.config.dropout, rng)
+        if config.scale_embeddings:
+            x = x * math.sqrt(config.d_model)
+        x = run.tap("embed", None, x)
+        if config.positions == "learned":
+            x = x + run.tap("positions", None, self.position_embedding.weight[at])
+        elif config.positions == "sinusoidal":
+            x = x + run.tap("positions", None, self.sinusoids[at])
+        x = dropout(x, config.dropout, run.generator)
 
-        rotary = (self.cosines[at], self.sines[at]) if self.config.positions == "rotary" else None
+        rotary = (self.cosines[at], self.sines[at]) if config.positions == "rotary" else None
         routings = []
         for layer, block in enumerate(self.blocks):
-            x, routing = block(x, rotary, cache, tap, layer, rng)
+            x, routing = block(x, rotary, run, layer)
             if routing is not None:
                 routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
-        if last_only and ids.shape[1] > 1:
-            x = x[:, -1:]
-        x = tap("final", None, self.final_norm(x))
-        logits = tap("logits", None, self.head(x))
-        if not routings:
-            return ModelOutput(logits, None)
-        load = torch.stack([r.fraction_routed() for r in routings])
-        return ModelOutput(logits, self._auxiliary_loss(routings), load, tuple(routings))
+        return x, routings
+
+    def unembed(self, x: torch.Tensor, run: Pass = PLAIN) -> torch.Tensor:
+        """Logits (B, T, V) of a residual stream (B, T, d)."""
+        x = run.tap("final", None, self.final_norm(x))
+        return run.tap("logits", None, self.head(x))
+
+    def check_room(self, n_tokens: int, cache: KVCache | None = None) -> None:
+        """Raise ValueError where so many more tokens do not fit the context or the cache."""
+        end = n_tokens if cache is None else cache.length + n_tokens
+        if end > self.config.context_length:
+            raise ValueError(f"{end} tokens do not fit the context of {self.config.context_length}")
+        if cache is not None and end > cache.capacity:
+            raise ValueError(f"{end} tokens do not fit the cache, which has room for {cache.capacity}")
 
     @torch.no_grad()
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:
@@ -120,16 +128,6 @@ class Transformer(nn.Module):
         mixtures = [b.feedforward for b in self.blocks if isinstance(b.feedforward, MixtureOfExperts)]
         for mixture, load in zip(mixtures, expert_load):
             mixture.selection_bias += rate * torch.sign(load.mean() - load)
-
-    def _auxiliary_loss(self, routings: list[LayerRouting]) -> torch.Tensor:
-        """Mean over the mixture layers of the weighted losses that keep experts in use."""
-        total = torch.zeros((), device=routings[0].logits.device)
-        for routing in routings:
-            if self.config.balance in ("switch", "constant"):
-                total = total + self.config.balance_weight * balance_loss(routing, self.config.balance)
-            if self.config.router_z_weight:
-                total = total + self.config.router_z_weight * router_z_loss(routing)
-        return total / len(routings)
 
     def initialise(self, seed: int) -> None:
         """Draw all weights anew from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
@@ -149,18 +147,12 @@ class Transformer(nn.Module):
                 if writes_residual and self.config.scale_residual_init:
                     std /= math.sqrt(2 * self.config.n_layers)
                 parameter.data.normal_(0.0, std, generator=rng)
-                if writes_residual and self.config.zero_init_outputs:  # drawn all the same: what follows stays alike
+                if writes_residual and self.config.zero_init_outputs:  # drawn all the same: the rest stays the same
                     parameter.data.zero_()
-
-    def _check_room(self, end: int, cache: KVCache | None) -> None:
-        if end > self.config.context_length:
-            raise ValueError(f"{end} tokens do not fit the context of {self.config.context_length}")
-        if cache is not None and end > cache.capacity:
-            raise ValueError(f"{end} tokens do not fit the cache, which has room for {cache.capacity}")
 
 
 class Block(nn.Module):
-    """Attention, then feed-forward, each added to the residual stream; normed before (pre) or after (post)."""
+    """Attention, then an MLP or experts, each added to the residual stream; normed before (pre) or after (post)."""
 
     def __init__(self, config: ModelConfig, layer: int):
         super().__init__()
@@ -168,27 +160,204 @@ class Block(nn.Module):
         self.attention_norm = make_norm(config)
         self.attention = Attention(config)
         self.feedforward_norm = make_norm(config)
-        self.feedforward = MixtureOfExperts(config) if config.has_experts(layer) else FeedForward(config)
+        if config.has_experts(layer):
+            shared = MLP(config.replace(n_experts=0, d_ff=config.expert_width)) if config.shared_expert else None
+            self.feedforward = MixtureOfExperts(config, shared)
+        else:
+            self.feedforward = MLP(config)
 
     def forward(
-        self,
-        x: torch.Tensor,
-        rotary: tuple[torch.Tensor, torch.Tensor] | None,
-        cache: KVCache | None,
-        tap: Tap,
-        layer: int,
-        rng: torch.Generator | None,
+        self, x: torch.Tensor, rotary: Rotary | None, run: Pass, layer: int
     ) -> tuple[torch.Tensor, LayerRouting | None]:
-        pre = self.config.norm_placement == "pre"
-        p = self.config.dropout
+        pre, p, tap = self.config.norm_placement == "pre", self.config.dropout, run.tap
         x = tap("resid_pre", layer, x)
-        read = tap("attn_in", layer, self.attention_norm(x) if pre else x)
-        x = x + dropout(self.attention(read, rotary, cache, tap, layer, rng), p, rng)
+        normed = tap("attn_in", layer, self.attention_norm(x) if pre else x)
+        x = x + dropout(self.attention(normed, rotary, run, layer), p, run.generator)
         x = tap("resid_mid", layer, x if pre else self.attention_norm(x))
-        read = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
+        normed = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
         if isinstance(self.feedforward, MixtureOfExperts):
-            thought, routing = self.feedforward(read, tap, layer, rng)
+            mlp_out, routing = self.feedforward(normed, run, layer)
         else:
-            thought, routing = self.feedforward(read, tap, layer), None
-        x = x + dropout(thought, p, rng)
+            mlp_out, routing = self.feedforward(normed, run, layer), None
+        x = x + dropout(mlp_out, p, run.generator)
         return tap("resid_post", layer, x if pre else self.feedforward_norm(x)), routing
+
+
+class Attention(nn.Module):
+    """Multi-head causal self-attention (Vaswani et al. 2017, 3.2), with grouped-query heads (Ainslie et al. 2023).
+
+    With `attention_layout="separate_heads"` the heads are a list of small modules, each with its own three matrices;
+    with "fused" one matrix makes all of Q, K and V. `fuse_heads` and `split_heads` carry weights between the two.
+    """
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
+        if config.attention_layout == "fused":
+            self.qkv = Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, all K, all V
+        else:
+            self.heads = nn.ModuleList(Head(config) for _ in range(H))
+        if config.qk_norm:
+            self.q_norm = RMSNorm(D, config.norm_eps)
+            self.k_norm = RMSNorm(D, config.norm_eps)
+        self.out = Linear(H * D, d, bias=config.attention_output_bias)
+
+    def forward(self, x: torch.Tensor, rotary: Rotary | None, run: Pass, layer: int) -> torch.Tensor:
+        q, k, v = self.project(x)  # (B, T, H, D), (B, T, Hkv, D), (B, T, Hkv, D)
+        if self.config.qk_norm:
+            q, k = self.q_norm(q), self.k_norm(k)
+        q, k, v = run.tap("q", layer, q), run.tap("k", layer, k), run.tap("v", layer, v)
+        if rotary is not None:
+            q = run.tap("q_rotated", layer, rotate(q, *rotary))
+            k = run.tap("k_rotated", layer, rotate(k, *rotary))
+        q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
+        if run.cache is not None:
+            k, v = run.cache.append(layer, k, v)  # (B, Hkv, S, D)
+        drops_weights = run.generator is not None and self.config.dropout > 0
+        if run.tap is no_tap and not drops_weights:
+            z = self.fused(q, k, v, run.cache)
+        else:
+            z = self.explicit(q, k, v, run, layer)
+        z = run.tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
+        return run.tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
+
+    def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Queries (B, T, H, D), keys and values (B, T, Hkv, D) of x (B, T, d)."""
+        if self.config.attention_layout == "separate_heads":
+            projections = [head(x) for head in self.heads]  # H × three of (B, T, D)
+            q, k, v = (torch.stack(parts, dim=2) for parts in zip(*projections))
+            return q, k, v
+        H, Hkv, D = self.config.n_heads, self.config.kv_heads, self.config.d_head
+        # split_with_sizes is what split calls after a detour that takes three times as long for a single token
+        return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
+
+    def explicit(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, run: Pass, layer: int) -> torch.Tensor:
+        """softmax(q·kᵀ / √D)·v: (B, H, T, D), step by step, each step shown to the tap."""
+        queries_per_key = self.config.n_heads // self.config.kv_heads
+        if queries_per_key > 1:
+            k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
+        scores = run.tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
+        if self.config.causal:
+            seen = run.cache.seen if run.cache is not None else None
+            mask = causal_mask(q.shape[2], k.shape[2], q.device) if seen is None else seen
+            scores = scores.masked_fill(~mask, -math.inf)
+        scores = run.tap("masked_scores", layer, scores)
+        pattern = run.tap("pattern", layer, scores.softmax(dim=-1))
+        return dropout(pattern, self.config.dropout, run.generator) @ v
+
+    def fused(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: KVCache | None) -> torch.Tensor:
+        """The same (B, H, T, D) by torch's kernel, which never holds the pattern."""
+        T, S = q.shape[2], k.shape[2]
+        mask, is_causal = None, self.config.causal and 1 < T == S
+        if T == 1 and cache is not None:
+            mask = cache.seen  # texts of different lengths in one cache
+        elif 1 < T != S and self.config.causal:
+            # is_causal aligns the triangle with the first key, which is wrong once earlier tokens are cached
+            mask = causal_mask(T, S, q.device)
+        in_fp32 = contextlib.nullcontext()
+        if T > 1 and q.is_cpu and torch.bfloat16 in (q.dtype, v.dtype):
+            # on a CPU the kernel's backward is five times slower in bfloat16 than in fp32
+            q, k, v, in_fp32 = q.float(), k.float(), v.float(), torch.autocast("cpu", enabled=False)
+        grouped = k.shape[1] != q.shape[1]
+        with in_fp32:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=is_causal, enable_gqa=grouped)
+
+
+class Head(nn.Module):
+    """One attention head's own three projections, (B, T, d) → three of (B, T, D)."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.q = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.k = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+        self.v = Linear(config.d_model, config.d_head, bias=config.qkv_bias)
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.q(x), self.k(x), self.v(x)
+
+
+class MLP(nn.Module):
+    """d_model → d_ff → nonlinearity → d_model; with swiglu a third matrix gates the hidden layer."""
+
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.config = config
+        d, width, bias = config.d_model, config.ff_width, config.feedforward_bias
+        self.up = Linear(d, width, bias=bias)
+        if config.activation == "swiglu":
+            self.gate = Linear(d, width, bias=bias)
+        self.down = Linear(width, d, bias=bias)
+
+    def forward(self, x: torch.Tensor, run: Pass, layer: int) -> torch.Tensor:
+        hidden = run.tap("ff_hidden", layer, self.hidden(x))  # (B, T, d_ff)
+        return run.tap("ff_out", layer, self.down(hidden))  # (B, T, d)
+
+    def hidden(self, x: torch.Tensor) -> torch.Tensor:
+        """The hidden layer (B, T, d_ff) after its nonlinearity."""
+        gate = self.gate(x) if self.config.activation == "swiglu" else None
+        return activate(self.config, self.up(x), gate)
+
+
+class RMSNorm(nn.Module):
+    """x (…, width) → the same shape, each vector brought to a mean square of 1, then times a learned gain."""
+
+    def __init__(self, width: int, eps: float):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.dtype != self.weight.dtype:  # mixed precision: sums of squares need all digits
+            x = x.to(self.weight.dtype)
+        return rms_norm(x, self.weight, self.eps)
+
+
+def make_norm(config: ModelConfig) -> nn.Module:
+    """The config's kind of normalisation over d_model."""
+    if config.norm == "rmsnorm":
+        return RMSNorm(config.d_model, config.norm_eps)
+    return LayerNorm(config.d_model, eps=config.norm_eps, bias=config.norm_bias)
+
+
+def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
+    """Zero each number of x with this probability and scale the rest by 1/(1 − p) (Srivastava et al. 2014).
+
+    Without a generator, x itself: evaluation, decoding and inspection need no mode to be switched, and two trainings
+    in two threads cannot disturb each other's randomness.
+    """
+    if generator is None or probability == 0.0:
+        return x
+    keep = torch.empty_like(x).bernoulli_(1.0 - probability, generator=generator)
+    return x * keep / (1.0 - probability)
+
+
+def causal_mask(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:
+    """(T, S): True where a query may look. The last query is the last key's own token."""
+    return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
+
+
+def sinusoidal(length: int, d_model: int) -> torch.Tensor:
+    """Fixed position vectors (length, d_model): sines in even columns, cosines in odd (Vaswani et al. 2017, 3.5)."""
+    frequency = 10_000.0 ** (-_numbers(d_model, 2) / d_model)
+    angles = _numbers(length)[:, None] * frequency  # (length, d_model / 2)
+    return torch.stack((angles.sin(), angles.cos()), dim=-1).reshape(length, d_model)
+
+
+def rotary_table(length: int, d_head: int, base: float) -> Rotary:
+    """Cosines and sines (length, 1, d_head) by which position p turns pair i through p · base^(−2i/d_head).
+
+    Number i of a head is paired with number i + d_head/2 (the "half" layout of Llama's published weights; the paper,
+    Su et al. 2021, pairs neighbours, which is the same function with the columns of Q and K reordered). The sine of
+    the first half carries the minus sign of the rotation matrix, so that `rotate` is two products and a sum.
+    """
+    frequency = base ** (-_numbers(d_head, 2) / d_head)
+    angles = _numbers(length)[:, None] * frequency  # (length, d_head / 2)
+    cosines = torch.cat((angles.cos(), angles.cos()), dim=-1)
+    sines = torch.cat((-angles.sin(), angles.sin()), dim=-1)
+    return cosines[:, None, :], sines[:, None, :]
+
+
+def _numbers(end: int, step: int = 1) -> torch.Tensor:
+    # on the CPU even where a model is built for its shapes alone: sums without memory make torch load its compiler
+    return torch.arange(0, end, step, dtype=torch.float32, device="cpu")

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..data import Ladder
 from ..model import ModelConfig
-from ..model.fast.process import threads_for
+from ..model.kernels.process import threads_for
 from ..model.twins import Twins, dense_twin, expert_twin
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot

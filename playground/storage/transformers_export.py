@@ -24,7 +24,7 @@ from safetensors.torch import save_file
 from ..data.tokenizers import Tokenizer
 from ..decoding import SamplingConfig, generate
 from ..model import ModelConfig
-from ..model.attention import fuse_heads
+from ..model.head_layouts import fuse_heads
 from ..training.history import History
 from ..whole import write_folder
 from .card import model_card

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from ..model import ModelConfig
-from ..model.positions import sinusoidal
+from ..model.transformer import sinusoidal
 from .shapes import State
 from .transformers_settings import off, on, understood
 

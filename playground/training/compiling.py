@@ -6,16 +6,16 @@ from collections.abc import Callable
 
 import torch
 
-from ..model import Transformer
-from ..model.moe import MixtureOfExperts
+from ..model import Pass, Transformer
+from ..model.moe import hide_experts
 
 
 def compiled(model: Transformer, ids: torch.Tensor) -> tuple[Callable, str | None]:
     """The compiled forward, tried on ids (B, T), or the plain one and a sentence where this machine cannot compile."""
     try:
-        MixtureOfExperts.stay_uncompiled()
+        hide_experts(model)
         forward = torch.compile(model, dynamic=False)
-        forward(ids, rng=None).logits.sum().backward()
+        forward(ids, Pass()).logits.sum().backward()
         for parameter in model.parameters():
             parameter.grad = None
         return forward, None

@@ -105,7 +105,7 @@ class Group(Alone):
         if config.balance == "switch":
             # fraction routed · mean probability is no sum over rows: the fraction must be that of the whole batch
             L, E = load.shape
-            probability = torch.stack([r.probabilities.flatten(0, 1).mean(dim=0) for r in output.routings])  # (L, E)
+            probability = torch.stack([r.mean_probability() for r in output.routings])  # (L, E)
             loss = loss + config.balance_weight * E / L * ((load - own) * probability).sum()
         return share * loss, load
 

@@ -14,7 +14,7 @@ import torch
 from ..data.corpus import Corpus
 from ..data.ladder import IGNORE
 from ..devices import mixed
-from ..model import Transformer
+from ..model import Pass, Transformer
 from .config import TrainConfig
 from .distributed import Alone
 from .gradients import gradient_norms
@@ -98,7 +98,7 @@ class Learner:
         batches, counted = self._batches()
         for x, y in batches:
             with mixed(self.dtype, self.device):
-                output = forward(x, rng=self.generators["dropout"] if noisy else None)
+                output = forward(x, Pass(generator=self.generators["dropout"] if noisy else None))
                 loss = loss_of(output.logits, y, counted)
             total += loss.detach()
             if output.balance_loss is not None:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from ..data.ladder import IGNORE
-from ..model import Tap, Transformer, no_tap
+from ..model import Pass, Tap, Transformer, no_tap
 from .distributed import ALONE, Alone
 
 WINDOWS_AT_ONCE = 64
@@ -69,7 +69,7 @@ def window_losses(
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
         if len(totals) > 1 and should_stop():
             raise Interrupted
-        totals.append(summed_losses(model(x.to(device), tap=tap).logits, y.to(device)).cpu())
+        totals.append(summed_losses(model(x.to(device), Pass(tap=tap)).logits, y.to(device)).cpu())
     return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
 
 

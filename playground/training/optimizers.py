@@ -11,7 +11,7 @@ from torch import nn
 
 from ..devices import has_fast_bf16
 from ..model import Transformer
-from ..model.fast.adamw import AdamW
+from ..model.kernels.adamw import AdamW
 from .config import TrainConfig
 
 # Quintic polynomial whose iteration pushes all singular values towards 1 (Jordan et al. 2024, "Muon").

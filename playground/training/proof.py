@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from ..decoding import SamplingConfig, generate
 from ..devices import mixed, pick_device, pick_precision
-from ..model import ModelConfig, Transformer
+from ..model import ModelConfig, Pass, Transformer
 from .config import TrainConfig
 from .optimizers import make_optimizers
 
@@ -119,7 +119,7 @@ def _answers(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> I
     yield "the optimizer's steps", [now.detach() - then for now, then in zip(parameters, before)]
 
     with mixed(dtype, device):  # dropout draws other numbers on other devices: enough that they are some
-        noisy = model(x, rng=torch.Generator(device).manual_seed(0))
+        noisy = model(x, Pass(generator=torch.Generator(device).manual_seed(0)))
     yield "dropout", [noisy.logits.isfinite().float()]
 
 

@@ -6,7 +6,7 @@ import torch
 
 from playground.inspection.attribution import attribute
 from playground.model import Transformer
-from playground.model.trace import trace
+from playground.model.forward_pass import trace
 from tests.model.configs import TINY, VARIANTS
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])

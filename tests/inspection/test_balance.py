@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from playground.inspection.balance import evenness, load_over_training, pulls_on_routers
-from playground.model import ModelConfig, Transformer
+from playground.model import ModelConfig, Pass, Transformer
 from playground.training import History, LoadMeasured
 
 MIXTURE = ModelConfig(vocab_size=13, context_length=10, n_layers=2, d_model=16, n_heads=2, init_std=0.3, n_experts=4)
@@ -45,7 +45,7 @@ def test_gradients_on_the_routers_equal_small_steps():
     def terms() -> dict[str, float]:
         with torch.no_grad():
             seen = {}
-            logits = model(x, tap=lambda name, layer, v: seen.setdefault((name, layer), v)).logits
+            logits = model(x, Pass(tap=lambda name, layer, v: seen.setdefault((name, layer), v))).logits
             loss = -logits.log_softmax(-1).gather(-1, y[..., None]).mean().item()
             switch = 0.0
             for layer in range(2):

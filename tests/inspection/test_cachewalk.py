@@ -9,7 +9,7 @@ import torch
 from playground.decoding import SamplingConfig, generate
 from playground.inspection.cachewalk import cache_walk
 from playground.model import Transformer
-from playground.model.trace import trace
+from playground.model.forward_pass import trace
 from tests.model.configs import CAUSAL, TINY
 
 PROMPT = [3, 1, 4, 1, 5]

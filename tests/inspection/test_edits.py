@@ -16,8 +16,8 @@ from playground.inspection.edits import (
     to_dict,
 )
 from playground.inspection.effect import effect
-from playground.model import Transformer
-from playground.model.trace import trace
+from playground.model import Pass, Transformer
+from playground.model.forward_pass import trace
 from playground.training import evaluate
 from playground.training.losses import WindowLosses, window_losses
 from playground.training.verdict import difference, student_t
@@ -228,7 +228,7 @@ def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch)
     for layer in range(config.n_layers):
         for column in range(config.n_heads + 2):
             part = removed_part(layer, column, config.n_heads)
-            logits = model(x, tap=edits_tap([part], config)).logits
+            logits = model(x, Pass(tap=edits_tap([part], config))).logits
             loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=IGNORE).item()
             assert table[layer, column].item() == pytest.approx(loss - whole, abs=2e-5), part
     cost = edit_cost(model, x, y, [SwitchOff(1, "head", 3)])

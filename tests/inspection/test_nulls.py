@@ -14,7 +14,7 @@ from playground.inspection.information import counted, mutual_information
 from playground.inspection.probe import PROBE_SEED, probe
 from playground.inspection.routing import routing_of
 from playground.inspection.specialisation import MEASURES, specialisation
-from playground.model import Recorder, Transformer
+from playground.model import Pass, Recorder, Transformer
 from playground.storage import load
 from playground.training.verdict import student_t
 
@@ -93,7 +93,7 @@ def test_a_router_that_was_taught_who_speaks_is_found_out(trained):
     checkpoint, text, other = trained
     layer, recorder = 2, Recorder(("ff_in",))
     with torch.no_grad():
-        checkpoint.model(other.ids, tap=recorder)
+        checkpoint.model(other.ids, Pass(tap=recorder))
     ids = other.ids.flatten()
 
     def beyond_the_token(x: torch.Tensor) -> torch.Tensor:

@@ -106,7 +106,7 @@ def test_clipping_is_told_and_done():
 
 @pytest.mark.parametrize("name", ["learned", "separate heads", "rmsnorm, swiglu, grouped"])
 def test_a_heads_matrices_make_its_queries_keys_and_values(name):
-    from playground.model.trace import trace
+    from playground.model.forward_pass import trace
 
     config = VARIANTS[name].replace(qkv_bias=False, qk_norm=False)
     model = Transformer(config, seed=3)

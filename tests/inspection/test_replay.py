@@ -11,7 +11,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import describe_appearance
 from playground.inspection.replay import appearance, kept, look_at, replay
 from playground.model import Transformer
-from playground.model.trace import trace
+from playground.model.forward_pass import trace
 from playground.storage import Checkpoint, load
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History

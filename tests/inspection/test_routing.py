@@ -15,7 +15,7 @@ from playground.inspection.rerouting import (
     without_experts,
 )
 from playground.inspection.routing import routing_of
-from playground.model import ModelConfig, Transformer, trace
+from playground.model import ModelConfig, Pass, Transformer, trace
 from playground.model.moe import MixtureOfExperts
 from playground.training.losses import window_losses
 from playground.training.verdict import difference
@@ -107,7 +107,7 @@ def test_switching_an_expert_off_equals_a_model_that_never_had_it(balance):
     edit = without_experts(model, {2: [1]})
     assert 1 not in routing_of(model, ids, edit=edit).experts
     with torch.no_grad():
-        assert torch.allclose(model(ids, tap=edit).logits, rebuilt_without(model, 2, 1)(ids).logits, atol=1e-5)
+        assert torch.allclose(model(ids, Pass(tap=edit)).logits, rebuilt_without(model, 2, 1)(ids).logits, atol=1e-5)
 
 
 @torch.no_grad()
@@ -116,7 +116,7 @@ def test_a_silenced_expert_equals_one_whose_last_matrix_is_zero():
     model, ids = Transformer(config, seed=2), made(SMALL)[1]
     mute = Transformer(config, seed=2)
     mute.blocks[1].feedforward.down[3] = 0.0
-    edited = model(ids, tap=silenced_experts(model, {1: [3]})).logits
+    edited = model(ids, Pass(tap=silenced_experts(model, {1: [3]}))).logits
     assert torch.allclose(edited, mute(ids).logits, atol=1e-5)
     assert not torch.allclose(edited, model(ids).logits, atol=1e-3)
 
@@ -129,7 +129,7 @@ def test_a_forced_route_gives_that_experts_own_answer():
         mixture: MixtureOfExperts = model.blocks[1].feedforward
         read = seen["ff_in", 1]
         own = F.gelu(read @ mixture.up[3] + mixture.up_bias[3]) @ mixture.down[3] + mixture.down_bias[3]
-        usual, _ = mixture(read, lambda name, layer, x: x, 1, None)
+        usual, _ = mixture(read, Pass(tap=lambda name, layer, x: x), 1)
         for t in range(10):
             wanted = own if positions is None or t in positions else usual
             assert torch.allclose(seen["ff_out", 1][:, t], wanted[:, t], atol=1e-5)
@@ -145,7 +145,7 @@ def test_edits_never_touch_the_stored_model():
             silenced_experts(model, {1: [2]}),
             forced_route(model, {0: 3, 1: 1}),
         ):
-            assert not torch.allclose(model(ids, tap=edit).logits, before, atol=1e-3)
+            assert not torch.allclose(model(ids, Pass(tap=edit)).logits, before, atol=1e-3)
             effect(model, ids[:1], edit)
         cost_of_each_expert(model, ids[:2, :-1], ids[:2, 1:])
         assert all(torch.equal(stored[name], tensor) for name, tensor in model.state_dict().items())

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from playground.inspection import look
 from playground.inspection.walk import step, step_names
 from playground.inspection.walk.stream import _together
-from playground.model import ModelConfig, no_tap
+from playground.model import ModelConfig, Pass
 from playground.words.numbers import percent
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import TINY, VARIANTS
@@ -27,7 +27,7 @@ T, D, H = len(IDS), 4, 4
 def test_the_printed_code_of_every_step_makes_what_its_picture_draws(name, layer):
     seen = look_at(VARIANTS[name])
     place = (layer, 2, 4, 2)
-    given = {"model": seen.model, "ids": list(seen.ids), "torch": torch, "math": math, "F": F, "no_tap": no_tap}
+    given = {"model": seen.model, "ids": list(seen.ids), "torch": torch, "math": math, "F": F, "Pass": Pass}
     with torch.no_grad():
         for at in step_names(seen, layer):
             here = step(seen, at, *place)

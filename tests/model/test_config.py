@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from playground.model import PRESETS, KVCache, ModelConfig, Recorder, Transformer
+from playground.model import PRESETS, KVCache, ModelConfig, Pass, Recorder, Transformer
 
 from .configs import CAUSAL, VARIANTS
 
@@ -70,7 +70,7 @@ def test_flops_equal_what_torch_counts(config):
     model, T = Transformer(config), config.context_length
     ids = torch.zeros(1, T, dtype=torch.long)
     with counting() as forward:  # a tap, so that attention is plain products torch can count
-        logits = model(ids, tap=Recorder()).logits
+        logits = model(ids, Pass(tap=Recorder())).logits
     assert forward.get_total_flops() == T * config.flops_per_token()
     with counting() as backward:
         logits.sum().backward()
@@ -81,9 +81,9 @@ def test_flops_equal_what_torch_counts(config):
 def test_decoding_flops_and_cache_bytes_equal_the_real_ones(config):
     model, cache = Transformer(config), KVCache.allocate(config)
     with torch.no_grad():
-        model(torch.zeros(1, 6, dtype=torch.long), cache=cache)
+        model(torch.zeros(1, 6, dtype=torch.long), Pass(cache=cache))
         with counting() as counter:
-            model(torch.zeros(1, 1, dtype=torch.long), cache=cache, tap=Recorder())
+            model(torch.zeros(1, 1, dtype=torch.long), Pass(cache=cache, tap=Recorder()))
     assert counter.get_total_flops() == config.flops_per_token(7)
     held = [t[:, :, : cache.length] for t in cache.keys + cache.values]
     assert cache.nbytes == config.cache_bytes(7) == sum(t.numel() * t.element_size() for t in held)

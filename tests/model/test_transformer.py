@@ -9,8 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground.model import KVCache, ModelConfig, Recorder, Transformer, chain, trace
-from playground.model.attention import causal_mask, fuse_heads, split_heads
+from playground.model import KVCache, ModelConfig, Pass, Recorder, Transformer, chain, trace
+from playground.model.head_layouts import fuse_heads, split_heads
+from playground.model.transformer import causal_mask
 
 from .configs import CAUSAL, TINY, VARIANTS
 
@@ -47,7 +48,7 @@ def test_cached_equals_full_however_the_tokens_are_cut(name, cuts, seed):
     model, ids = Transformer(config, seed), some_ids(config, seed=seed)
     cache = KVCache.allocate(config, batch=2)
     edges = [0, *sorted(cuts), config.context_length]
-    parts = [model(ids[:, a:b], cache=cache).logits for a, b in itertools.pairwise(edges)]
+    parts = [model(ids[:, a:b], Pass(cache=cache)).logits for a, b in itertools.pairwise(edges)]
     assert cache.length == config.context_length
     assert (torch.cat(parts, dim=1) - model(ids).logits).abs().max() <= 1e-4
 
@@ -57,9 +58,9 @@ def test_truncated_cache_forgets(config):
     model, ids = Transformer(config), some_ids(config)
     cache = KVCache.allocate(config, batch=2)
     with torch.no_grad():
-        model(ids, cache=cache)
+        model(ids, Pass(cache=cache))
         cache.truncate(5)
-        again = model(ids[:, 5:], cache=cache).logits
+        again = model(ids[:, 5:], Pass(cache=cache)).logits
         assert torch.allclose(again, model(ids).logits[:, 5:], atol=1e-5)
 
 
@@ -108,7 +109,7 @@ def test_a_tap_edits_and_the_model_is_untouched():
         return x
 
     recorder = Recorder(names=["z"])
-    edited = model(ids, tap=chain(silence_head_0, recorder)).logits
+    edited = model(ids, Pass(tap=chain(silence_head_0, recorder))).logits
     assert not torch.allclose(before, edited, atol=1e-3)
     assert recorder.trace["z", 1][:, :, 0].abs().max() == 0
     assert set(recorder.trace) == {("z", 0), ("z", 1)}
@@ -149,9 +150,9 @@ def test_dropout_needs_a_generator_and_repeats_with_its_seed():
     plain = model(ids).logits
     assert torch.equal(plain, model(ids).logits)
     torch.manual_seed(0)
-    first = model(ids, rng=torch.Generator().manual_seed(5)).logits
+    first = model(ids, Pass(generator=torch.Generator().manual_seed(5))).logits
     torch.manual_seed(99)  # the global state plays no part
-    again = model(ids, rng=torch.Generator().manual_seed(5)).logits
+    again = model(ids, Pass(generator=torch.Generator().manual_seed(5))).logits
     assert torch.equal(first, again)
     assert not torch.allclose(plain, first, atol=1e-2)
 
@@ -192,7 +193,7 @@ def test_too_many_tokens_are_refused_in_words():
         model(torch.zeros(1, 13, dtype=torch.long))
     cache = KVCache.allocate(TINY, capacity=4)
     with pytest.raises(ValueError, match="room for 4"):
-        model(torch.zeros(1, 5, dtype=torch.long), cache=cache)
+        model(torch.zeros(1, 5, dtype=torch.long), Pass(cache=cache))
     with pytest.raises(ValueError, match="decode without a cache"):
         KVCache.allocate(TINY.replace(causal=False))
     with pytest.raises(ValueError, match="does not fit a context"):
@@ -201,8 +202,7 @@ def test_too_many_tokens_are_refused_in_words():
 
 def test_numpy_attention_of_the_worked_example():
     """The hand-checkable attention of system S4, through this project's own attention module, in float64."""
-    from playground.model.attention import Attention
-    from playground.model.trace import no_tap
+    from playground.model.transformer import Attention
 
     config = ModelConfig(
         vocab_size=2, context_length=3, d_model=4, n_heads=2, n_layers=1, qkv_bias=False, attention_output_bias=False
@@ -217,7 +217,7 @@ def test_numpy_attention_of_the_worked_example():
         attention.qkv.weight.copy_(torch.cat([w.T for w in (wq, wq, wk, wk, wv, wv)]))
         attention.out.weight.copy_(torch.eye(4))
         recorder = Recorder()
-        attention(x, None, None, recorder, 0, None)
+        attention(x, None, Pass(tap=recorder), 0)
     seen = recorder.trace
     close = {"atol": 5e-9, "rtol": 0}
     expected_q = in_double([[0.01, 0.07], [0.11, 0.05], [-0.01, 0.01]])
@@ -230,7 +230,7 @@ def test_numpy_attention_of_the_worked_example():
     assert torch.allclose(seen["pattern", 0][0, 0], in_double(pattern), atol=3e-8)
     assert torch.allclose(seen["z", 0][0, :, 0], in_double(output), **close)
     with torch.no_grad():
-        assert torch.allclose(attention(x, None, None, no_tap, 0, None), attention.out(seen["z", 0].flatten(2)))
+        assert torch.allclose(attention(x, None, Pass(), 0), attention.out(seen["z", 0].flatten(2)))
 
 
 def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
@@ -242,4 +242,4 @@ def test_mixed_precision_on_a_cpu_keeps_attention_in_fp32():
     assert torch.allclose(mixed.float(), plain, atol=0.05)
     q = torch.randn(1, 2, 6, 4, dtype=torch.bfloat16)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert model.blocks[0].attention.by_kernel(q, q, q).dtype == torch.float32
+        assert model.blocks[0].attention.fused(q, q, q, None).dtype == torch.float32

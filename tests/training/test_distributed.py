@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from playground.cli import main
-from playground.model import Transformer
+from playground.model import Pass, Transformer
 from playground.training import Stepped, loss_of, train, workers
 from playground.training.distributed import ALONE, Alone, Group, WorkerLost
 from playground.training.optimizers import make_optimizers
@@ -81,7 +81,7 @@ def test_each_process_draws_its_own_dropout(two):
     for step in range(1, config.steps + 1):
         x, y = corpus.batch("train", config.batch_size, shape.context_length, batches)
         rows = [slice(rank, None, 2) for rank in range(2)]
-        parts = [loss_of(model(x[r], rng=rng).logits, y[r], y.numel()) for r, rng in zip(rows, noise)]
+        parts = [loss_of(model(x[r], Pass(generator=rng)).logits, y[r], y.numel()) for r, rng in zip(rows, noise)]
         loss = sum(parts)
         optimizer.zero_grad()
         loss.backward()

@@ -5,7 +5,7 @@ import torch
 
 from playground.data.ladder import IGNORE
 from playground.inspection.edits import SwitchOff, edits_tap
-from playground.model import ModelConfig, Transformer
+from playground.model import ModelConfig, Pass, Transformer
 from playground.training import evaluate
 from playground.training.losses import window_losses
 
@@ -28,7 +28,7 @@ def test_every_window_loses_what_its_counted_tokens_do(at_once, edit):
     tap = edits_tap(edit, MODEL.config)
     losses = window_losses(MODEL, inputs, targets, tap=tap, at_once=at_once)
     for x, y, total, tokens in zip(inputs, targets, losses.total, losses.tokens):
-        surprise = -MODEL(x[None], tap=tap).logits[0].double().log_softmax(-1)
+        surprise = -MODEL(x[None], Pass(tap=tap)).logits[0].double().log_softmax(-1)
         assert total.item() == pytest.approx(
             sum(surprise[t, y[t]].item() for t in range(9) if y[t] != IGNORE), abs=1e-5
         )

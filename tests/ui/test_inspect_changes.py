@@ -18,7 +18,7 @@ from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
 from playground.inspection.head_matrices import Matrix, head_matrix
 from playground.inspection.optimizer_step import optimizer_step
-from playground.model import Transformer
+from playground.model import Pass, Transformer
 from playground.service.limits import LOCAL
 from playground.service.unseen import unseen
 from playground.storage import Checkpoint
@@ -134,7 +134,7 @@ def test_changes_travel_as_codes_and_their_bars_are_the_changed_models(tab):
     updates = tab.frame.update(tab.at("abcabcab", view="edit", place=(1, 2, 5, 3), edit_list=codes))
     seen, _ = tab.frame.read(tab.at("abcabcab"))
     tap = edits_tap([made["head"], made["set"]], seen.config)
-    after = seen.model(torch.tensor([seen.ids]), tap=tap).logits[0, 5].softmax(-1)
+    after = seen.model(torch.tensor([seen.ids]), Pass(tap=tap)).logits[0, 5].softmax(-1)
     bars = updates[tab.component("edit_bars")]["figure"]["data"]
     assert np.allclose(np.sort(numbers_of(bars[1]["x"]))[-1], after.max().item(), atol=1e-5)
     assert "head 2 of layer 1 switched off" in updates[tab.component("edit_cards")]

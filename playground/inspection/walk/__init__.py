@@ -7,7 +7,7 @@ stream.py      after attention: projected back, added, feed-forward, prediction
 step.py        what a step is, and where it is looked at
 
 The lines of all steps, run one after another, make every tensor that is drawn: `model` and `ids` are given, `torch`,
-`math`, `F` (torch.nn.functional) and `no_tap` (playground.model) imported.
+`math`, `F` (torch.nn.functional) and `Pass` (playground.model) imported.
 
 B = 1 prompt, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
 """

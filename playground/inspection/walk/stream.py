@@ -170,7 +170,7 @@ def _experts(at: At) -> Step:
         "probabilities = logits.softmax(dim=-1)\n"
         f"experts = (probabilities{nudged}).topk({K}).indices\n"
         "weights = logits.gather(-1, experts).softmax(dim=-1)\n"
-        "thought = feedforward.answer(h, experts, weights)  # each visited expert's answer times its weight\n"
+        "thought = feedforward.apply_experts(h, experts, weights)  # each visited expert's answer times its weight\n"
     ).replace("(probabilities).", "probabilities.")
     if config.shared_expert:
         code += "thought = thought + feedforward.shared.down(feedforward.shared.hidden(h))\n"
@@ -226,7 +226,7 @@ def predict(at: At) -> Step:
         rotary = f"model.cosines[:{T}], model.sines[:{T}]" if config.positions == "rotary" else "None"
         code = (
             f"rotary = {rotary}\nfor i, block in enumerate(model.blocks[{at.layer + 1}:], start={at.layer + 1}):\n"
-            "    x, _ = block(x, rotary, None, no_tap, i, None)\n"
+            "    x, _ = block(x, rotary, Pass(), i)\n"
         )
     code += normalise(config, "x", "model.final_norm", "h")
     code += f"\nlogits = {linear('h', 'model.head', config.head_bias)}\nprobabilities = logits.softmax(dim=-1)"

@@ -12,7 +12,7 @@ from ....data import Tokenizer, visible
 from ....decoding import explain
 from ....figures.candidates import describe_sampling_steps, sampling_steps
 from ....model import Transformer
-from ....model.fast.reading import reading
+from ....model.kernels.reading import reading
 from ....storage import Checkpoint
 from ....words.numbers import percent
 from ...chart import show

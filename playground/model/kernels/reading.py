@@ -16,10 +16,10 @@ import torch
 import torch.nn.functional as F
 
 from ..cache import KVCache
-from ..trace import no_tap
+from ..forward_pass import PLAIN, Pass
 from . import packed
 from .bare import bare, products_of
-from .formulas import RootMeanSquare, Rotation
+from .elementwise import RMSNormWithBackward, RotationWithBackward
 from .packed import check_precision
 
 KEPT_BYTES = 1_500_000_000
@@ -50,7 +50,10 @@ class Reading:
 
     def window(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """Read all of ids (R, T) at once, filling the cache if there is one; logits (R, V) after the last."""
-        return self._twin(ids, cache=cache, last_only=True).logits[:, -1]
+        if self._one is None:  # hooks on the whole model take part
+            return self._twin(ids, Pass(cache=cache)).logits[:, -1]
+        x, _ = self._twin.residual_stream(ids, Pass(cache=cache))
+        return self._twin.unembed(x[:, -1:])[:, -1]
 
     def whole(self, ids: torch.Tensor) -> torch.Tensor:
         """Logits (R, T, V) after every one of ids (R, T)."""
@@ -126,8 +129,8 @@ class NextToken:
         return torch.cat([norm.weight.detach().expand(n, -1) for norm, n in heads])
 
     def __call__(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
-        config, twin, past = self.config, self.twin, cache.length
-        twin._check_room(past + 1, cache)
+        config, twin = self.config, self.twin
+        twin.check_room(1, cache)
         x = twin.embedding(ids.select(1, 0))  # (R, d), our own from here on: sums are made in place
         if self.scale is not None:
             x = x * self.scale
@@ -164,7 +167,7 @@ class NextToken:
             if self.gains is not None:
                 found = _normed(found, self.gains[layer], self.config.norm_eps)
             if rotary is not None:
-                found = Rotation.value(found, *rotary)
+                found = RotationWithBackward.value(found, *rotary)
             qk.copy_(found)
         k, v = cache.append_one(layer, qkv.narrow(1, H, 2 * Hkv))  # (R, Hkv, S, D)
         q = qkv.narrow(1, 0, H).unsqueeze(2)
@@ -175,7 +178,7 @@ class NextToken:
         if not hasattr(feedforward, "router"):
             return feedforward.down.add_to(sums, feedforward.hidden(x))
         rows = x[:, None]
-        route = feedforward.route(rows, no_tap, 0, None)
+        route = feedforward.route(rows, PLAIN, 0)
         out = feedforward.one_by_one(rows, route.experts, route.weights)[:, 0]
         if self.config.shared_expert:
             out = out + feedforward.shared.down(feedforward.shared.hidden(x))
@@ -185,5 +188,5 @@ class NextToken:
 def _normed(x: torch.Tensor, gains: torch.Tensor, eps: float) -> torch.Tensor:
     """`rms_norm` of each of x (…, heads, D) with gains of its own (heads, D)."""
     if x.is_cpu:
-        return RootMeanSquare.value(x, gains, eps)
+        return RMSNormWithBackward.value(x, gains, eps)
     return F.rms_norm(x, x.shape[-1:], None, eps) * gains

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from playground.model.fast.layers import Embedding, LayerNorm, Linear
+from playground.model.kernels.layers import Embedding, LayerNorm, Linear
 
 
 def test_the_layers_are_torchs_own():

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ..activations import activate
 from ..config import ModelConfig
 from . import packed
+from .elementwise import activate
 from .layers import Linear
 from .packed import Product, product, rounded
 
@@ -80,7 +80,7 @@ def _twin(module: nn.Module, precision: str) -> Any:
             router=product(module.router.weight, None, "fp32")
         )  # who is chosen is not a matter of rounding
         if precision != "fp32":
-            vars(twin).update(answer=one_by_one)
+            vars(twin).update(apply_experts=one_by_one)
     return twin
 
 
@@ -99,11 +99,11 @@ def _embedding(table: torch.Tensor, precision: str) -> Callable[[torch.Tensor], 
 
 
 class _Experts:
-    """`MixtureOfExperts.answer`, expert by expert with products of their own: for few tokens, or another precision."""
+    """`MixtureOfExperts.apply_experts`, expert by expert: for few tokens, or another precision."""
 
     def __init__(self, module: nn.Module, precision: str):
         self.config: ModelConfig = module.config
-        self.together = functools.partial(type(module).answer, module) if precision == "fp32" else None
+        self.together = functools.partial(type(module).apply_experts, module) if precision == "fp32" else None
         named = module._parameters
         self.experts = [
             tuple(

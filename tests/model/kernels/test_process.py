@@ -12,8 +12,8 @@ import torch
 
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.model.fast import process
-from playground.model.fast.process import SMALL_STEP, settle, threads_for, threads_used
+from playground.model.kernels import process
+from playground.model.kernels.process import SMALL_STEP, settle, threads_for, threads_used
 from playground.training import TrainConfig, train
 
 
@@ -89,7 +89,7 @@ def test_a_settled_process_trains_without_torchs_compiler():
     program = """
 import sys, torch
 from playground.model import ModelConfig, Transformer
-from playground.model.fast.process import settle
+from playground.model.kernels.process import settle
 from playground.training import TrainConfig
 from playground.training.optimizers import make_optimizers
 settle()

@@ -5,8 +5,8 @@ import torch
 
 from playground.decoding import PRECISIONS, SamplingConfig, Together, generate
 from playground.model import KVCache, ModelConfig, Transformer
-from playground.model.fast import packed, reading
-from playground.model.fast.packed import Half, Levels, Packed, Product, Turned, product, quantise, rounded
+from playground.model.kernels import packed, reading
+from playground.model.kernels.packed import Half, Levels, Packed, Product, Turned, product, quantise, rounded
 from tests.model.configs import CAUSAL, TINY
 
 torch.manual_seed(0)

@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from playground.model import ModelConfig, Recorder, Transformer
-from playground.model.activations import squared_relu
-from playground.model.moe import visit
-from playground.model.norms import rms_norm
-from playground.model.positions import rotary_table, rotate
+from playground.model import ModelConfig, Pass, Recorder, Transformer
+from playground.model.kernels.elementwise import rms_norm, rotate, squared_relu
+from playground.model.kernels.experts import apply_experts
+from playground.model.transformer import rotary_table
 from tests.model.configs import TINY
 
 RNG = torch.Generator().manual_seed(0)
@@ -23,7 +22,7 @@ def experts(activation: str, bias: bool, d: int = 6, f: int = 5, E: int = 3, K: 
     gated = activation == "swiglu"
     matrices = drawn(E, d, f), drawn(E, d, f) if gated else None, drawn(E, f, d)
     biases = (drawn(E, f), drawn(E, f) if gated else None, drawn(E, d)) if bias else (None, None, None)
-    return drawn(7, d), drawn(7, K).softmax(-1), chosen, config, *matrices, *biases
+    return drawn(7, d), chosen, drawn(7, K).softmax(-1), config, *matrices, *biases
 
 
 COSINES, SINES = (table.double() for table in rotary_table(5, 8, 100.0))
@@ -32,11 +31,11 @@ FORMULAS = {
     "rms norm": (rms_norm, (X, torch.linspace(0.5, 2.0, 8, dtype=torch.float64), 1e-5)),
     "squared relu": (squared_relu, (X,)),
     "rotation": (rotate, (X, COSINES, SINES)),
-    "experts, gelu": (visit, experts("gelu", bias=False)),
-    "experts, gelu by tanh, biases": (visit, experts("gelu", bias=True)),
-    "experts, relu2, biases": (visit, experts("relu2", bias=True)),
-    "experts, relu": (visit, experts("relu", bias=False)),
-    "experts, swiglu, biases": (visit, experts("swiglu", bias=True)),
+    "experts, gelu": (apply_experts, experts("gelu", bias=False)),
+    "experts, gelu by tanh, biases": (apply_experts, experts("gelu", bias=True)),
+    "experts, relu2, biases": (apply_experts, experts("relu2", bias=True)),
+    "experts, relu": (apply_experts, experts("relu", bias=False)),
+    "experts, swiglu, biases": (apply_experts, experts("swiglu", bias=True)),
 }
 every_formula = pytest.mark.parametrize(("formula", "inputs"), FORMULAS.values(), ids=FORMULAS.keys())
 
@@ -108,7 +107,7 @@ def test_a_models_curvature_is_the_slope_of_its_gradient(config):
 
     def slope(create_graph: bool = False) -> torch.Tensor:
         """Of the loss, along v."""
-        logits = model(ids[:, :-1], tap=Recorder()).logits
+        logits = model(ids[:, :-1], Pass(tap=Recorder())).logits
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
         gradients = torch.autograd.grad(loss, parameters, create_graph=create_graph)
         return sum((g * direction).sum() for g, direction in zip(gradients, v))
