@@ -30,6 +30,7 @@ from playground.ui.tabs.inspect.receipt import receipt_html
 from playground.ui.tabs.inspect.thumbnails import thumbnails
 from playground.ui.tabs.inspect.words import coloured
 from playground.words.numbers import percent
+from playground.words.walk import describe
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting, weight
@@ -54,7 +55,7 @@ def test_every_step_of_every_config_has_a_picture_that_plotly_takes(name):
     seen = look_at(VARIANTS[name])
     for at in step_names(seen, 1):
         here = step(seen, at, 1, 1, 3, 1)
-        figure, _ = picture(here, seen, Place(1, 1, 3, 1))
+        figure, _ = picture(here, describe(here).labels, seen, Place(1, 1, 3, 1))
         assert figure["layout"]["height"] == HEIGHT
         go.Figure({"data": figure["data"], "layout": {k: v for k, v in figure["layout"].items() if k != "template"}})
 
@@ -151,7 +152,7 @@ def test_looks_do_not_pile_up(tab):
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):
     for view in ("walk", "heads", "roles"):
-        for name in ("embed", "softmax", "change", "predict", "blend"):
+        for name in ("embed", "softmax", "add", "predict", "mix"):
             updates = tab.frame.update(tab.at("<b>&<a>", view=view, place=(0, 0, 6, 0), inspect_steps=name))
             pages = [u for c, u in updates.items() if isinstance(c, gr.HTML) and isinstance(u, str)]
             assert len(pages) > 1
@@ -178,8 +179,8 @@ def test_back_and_next_stay_within_the_steps(tab):
     ):
         values = tab.at("abc", inspect_steps=now)
         assert [alter(seen, place, values, None)[steps] for alter in alters] == [back, onward]
-    updates = tab.frame.update(tab.at("abc", inspect_steps="turn"))  # a step that this model lacks
-    assert "Step" in updates[tab.component("inspect_step")] and "turn" not in dict(updates[steps].choices).values()
+    updates = tab.frame.update(tab.at("abc", inspect_steps="rotate"))  # a step that this model lacks
+    assert "Step" in updates[tab.component("inspect_step")] and "rotate" not in dict(updates[steps].choices).values()
 
 
 def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):

@@ -119,7 +119,7 @@ def test_an_older_answer_that_comes_late_is_dropped_and_the_newer_one_has_what_i
         assert await first == {}
         assert anna.place() == (1, 0, 4, 2)
         third = await anna.does("inspect_next", "click")
-        assert anna.place() == (1, 0, 4, 2) and third[tab.component("inspect_steps")].value == "blend"
+        assert anna.place() == (1, 0, 4, 2) and third[tab.component("inspect_steps")].value == "mix"
 
     asyncio.run(two_clicks())
 

@@ -30,16 +30,16 @@ READING = {
     "norm": "The same rows after the norm: this is what attention reads. Click a row to choose its token.",
     "project": "What attention reads of this token (h), then its Q, K and V, head after head.",
     "split": "One row per head, the chosen one marked.",
-    "calm": "The chosen head's query and key of this token, before and after.",
-    "turn": "Pairs of numbers of the chosen head's query as arrows: dotted before, solid after its turn.",
+    "qk_norm": "The chosen head's query and key of this token, before and after.",
+    "rotate": "Pairs of numbers of the chosen head's query as arrows: dotted before, solid after its turn.",
     "share": "The key of the token looked at, as each query head meets it; the chosen head is marked.",
     "scores": "Rows ask, columns answer; red agrees, blue disagrees. Click a cell for its receipt.",
     "mask": "Blank cells are hidden: they get no weight at all. Click a cell for its receipt.",
     "softmax": "Each row shares out a weight of 1. The framed cell is that of the receipt; click another.",
-    "blend": "Each row is a token's value times its weight; the last row is their sum.",
+    "mix": "Each row is a token's value times its weight; the last row is their sum.",
     "output": "One row per head: what it adds to the token, and how long that is. Click one to choose it.",
-    "change": "One bar per token: how far it is moved (‖Δ‖), and how alike it stays (cosine). Click one to choose it.",
-    "think": "The neurons that answer most strongly to this token.",
+    "add": "One bar per token: how far it is moved (‖Δ‖), and how alike it stays (cosine). Click one to choose it.",
+    "mlp": "The neurons that answer most strongly to this token.",
     "route": "How likely the router thinks each expert; the token visits the dark ones.",
     "predict": "The best candidates for the next token; the one that really follows is marked where it is among them.",
 }
@@ -51,6 +51,7 @@ VECTORS = ("embed", "arrive", "norm")
 @dataclass(frozen=True)
 class _Drawing:
     step: Step
+    labels: tuple[str, ...]
     look: Look
     place: Place
     part: slice
@@ -65,10 +66,13 @@ def part_drawn(name: str, look: Look, place: Place) -> slice:
     return window(look.length, place.query, MOST_ROWS) if name in VECTORS else window(look.length, place.query)
 
 
-def picture(step: Step, look: Look, place: Place) -> tuple[dict[str, Any], slice | None]:
-    """The step's figure, and which tokens it draws where it draws a part of them."""
+def picture(step: Step, labels: tuple[str, ...], look: Look, place: Place) -> tuple[dict[str, Any], slice | None]:
+    """The step's figure, and which tokens it draws where it draws a part of them.
+
+    `labels` name the rows of what is drawn, where they are not tokens.
+    """
     part = part_drawn(step.name, look, place)
-    figure = _DRAWERS[step.name](_Drawing(step, look, place, part))
+    figure = _DRAWERS[step.name](_Drawing(step, labels, look, place, part))
     return _of_one_height(figure), part if step.name in (*VECTORS, "scores", "mask", "softmax") else None
 
 
@@ -99,18 +103,18 @@ def _split(at: _Drawing) -> dict[str, Any]:
     return vector_rows(rows, chosen=[at.place.head, H + kv, H + Hkv + kv])
 
 
-def _calm(at: _Drawing) -> dict[str, Any]:
+def _qk_norm(at: _Drawing) -> dict[str, Any]:
     return vector_rows(
         [(f"{n.upper()} {when}", at.step.arrays[f"{n}_{when}"], n) for n in "qk" for when in ("before", "after")]
     )
 
 
-def _turn(at: _Drawing) -> dict[str, Any]:
+def _rotate(at: _Drawing) -> dict[str, Any]:
     return rotation(at.step.arrays["before"], at.step.arrays["after"], at.step.arrays["angles"])
 
 
 def _share(at: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "k") for label, vector in zip(at.step.labels, at.step.arrays["k"])]
+    rows = [(label, vector, "k") for label, vector in zip(at.labels, at.step.arrays["k"])]
     return vector_rows(rows, chosen=at.place.head)
 
 
@@ -126,25 +130,25 @@ def _softmax(at: _Drawing) -> dict[str, Any]:
     return pattern_map(pattern, shown, causal=causal, first=at.part.start, mark=mark)
 
 
-def _blend(at: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "v") for label, vector in zip(at.step.labels, at.step.arrays["parts"])]
+def _mix(at: _Drawing) -> dict[str, Any]:
+    rows = [(label, vector, "v") for label, vector in zip(at.labels, at.step.arrays["parts"])]
     return vector_rows([*rows, ("sum = z", at.step.arrays["z"], "s")], chosen=len(rows))
 
 
 def _output(at: _Drawing) -> dict[str, Any]:
     vectors = [*at.step.arrays["written"], at.step.arrays["out"]]
-    return vector_rows([(label, vector, "s") for label, vector in zip(at.step.labels, vectors)], chosen=at.place.head)
+    return vector_rows([(label, vector, "s") for label, vector in zip(at.labels, vectors)], chosen=at.place.head)
 
 
-def _change(at: _Drawing) -> dict[str, Any]:
+def _add(at: _Drawing) -> dict[str, Any]:
     arrays = at.step.arrays
     return token_bars(at.look.labels(), [("‖Δ‖", arrays["delta"]), ("cosine", arrays["cosine"])], chosen=at.place.query)
 
 
-def _think(at: _Drawing) -> dict[str, Any]:
+def _mlp(at: _Drawing) -> dict[str, Any]:
     chosen = at.step.arrays.get("chosen")
     title, strong = ("activation", None) if chosen is None else ("probability", chosen > 0)
-    return named_bars(at.step.labels, at.step.arrays["values"], title, strong=strong)
+    return named_bars(at.labels, at.step.arrays["values"], title, strong=strong)
 
 
 def _predict(at: _Drawing) -> dict[str, Any]:
@@ -152,23 +156,23 @@ def _predict(at: _Drawing) -> dict[str, Any]:
     if after < at.look.length:
         hits = np.flatnonzero(at.step.arrays["tokens"] == at.look.ids[after])
         chosen = int(hits[0]) if len(hits) else None
-    return next_tokens(at.step.labels, [float(p) for p in at.step.arrays["probabilities"]], chosen=chosen)
+    return next_tokens(at.labels, [float(p) for p in at.step.arrays["probabilities"]], chosen=chosen)
 
 
 _DRAWERS: dict[str, Callable[[_Drawing], dict[str, Any]]] = {
     **dict.fromkeys(VECTORS, _vectors),
     "project": _project,
     "split": _split,
-    "calm": _calm,
-    "turn": _turn,
+    "qk_norm": _qk_norm,
+    "rotate": _rotate,
     "share": _share,
     "scores": _scores,
     "mask": _scores,
     "softmax": _softmax,
-    "blend": _blend,
+    "mix": _mix,
     "output": _output,
-    "change": _change,
-    "think": _think,
+    "add": _add,
+    "mlp": _mlp,
     "predict": _predict,
 }
 
@@ -178,5 +182,5 @@ def reading(look: Look, name: str, layer: int) -> str:
     d = look.config.d_model
     widths = {**dict.fromkeys((*VECTORS, "output"), d), "project": max(d, look.config.n_heads * look.config.d_head)}
     left_out = widths.get(name, 0) > MOST_NUMBERS
-    name = "route" if name == "think" and look.config.has_experts(layer) else name
+    name = "route" if name == "mlp" and look.config.has_experts(layer) else name
     return READING[name] + (f" The first {MOST_NUMBERS} of {widths[name]:,} numbers are drawn." if left_out else "")

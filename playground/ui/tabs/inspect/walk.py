@@ -9,7 +9,8 @@ from typing import Any
 import gradio as gr
 
 from ....inspection import Look
-from ....inspection.walk import STEPS, Step, step, step_names
+from ....inspection.walk import STEPS, step, step_names
+from ....words.walk import Described, describe
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...slips import slips
@@ -22,15 +23,15 @@ from .words import coloured
 
 TITLE = "Step by step"
 SHORT = {
-    "embed": "tokens", "arrive": "arrive", "norm": "norm", "project": "Q K V", "split": "heads", "calm": "QK-norm",
-    "turn": "turn", "share": "share", "scores": "scores", "mask": "mask", "softmax": "softmax", "blend": "blend",
-    "output": "project", "change": "add", "think": "think", "predict": "predict",
+    "embed": "tokens", "arrive": "arrive", "norm": "norm", "project": "Q K V", "split": "heads", "qk_norm": "QK-norm",
+    "rotate": "turn", "share": "share", "scores": "scores", "mask": "mask", "softmax": "softmax", "mix": "blend",
+    "output": "project", "add": "add", "mlp": "think", "predict": "predict",
 }  # fmt: skip
 """Each step in a word, for the row of steps."""
 CLICKABLE = ("scores", "mask", "softmax")
 """Steps whose picture is token against token."""
 
-SLIPS = {"split": ("counts",), "mask": ("mask",), "change": ("placement",), "think": ("compute",)}
+SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": ("compute",)}
 """What teaching texts get wrong at a step."""
 
 # The row of steps keeps the chosen one in sight. One listener per page: where no field wants the arrows for itself,
@@ -85,12 +86,13 @@ def build(frame: Frame) -> None:
         names = step_names(look, place.layer)
         name = nearest(name, names)
         here, number = step(look, name, place.layer, place.head, place.query, place.key), names.index(name)
-        figure, part = picture(here, look, place)
+        described = describe(here)
+        figure, part = picture(here, described.labels, look, place)
         return {
             steps: gr.Radio(choices=[(f"{i + 1} {SHORT[n]}", n) for i, n in enumerate(names)], value=name),
-            heading: headline(here, number, len(names)),
+            heading: headline(described, number, len(names)),
             chart: show(figure, reading(look, name, place.layer) + (window_words(look, part) if part else "")),
-            how: words(here),
+            how: words(described, name),
             back: gr.Button(interactive=number > 0),
             onward: gr.Button(interactive=number + 1 < len(names)),
         }
@@ -130,7 +132,7 @@ def clicked_cell(look: Look, place: Place, event: gr.EventData, name: str) -> Pl
         return place.at(query=part.start + row, key=part.start + column)
     if name in VECTORS:
         return place.at(query=part.start + cell_of(event, rows=drawn, columns=d_model)[0])
-    if name == "change":
+    if name == "add":
         return place.at(query=index_of(event, look.length))
     if name == "output":
         row = cell_of(event, rows=look.config.n_heads + 1, columns=d_model)[0]
@@ -140,7 +142,7 @@ def clicked_cell(look: Look, place: Place, event: gr.EventData, name: str) -> Pl
     return place
 
 
-def headline(here: Step, number: int, count: int) -> str:
+def headline(here: Described, number: int, count: int) -> str:
     """Where on the way, and the step's title."""
     return (
         f'<div class="step" aria-live="polite"><span class="step-number">Step {number + 1} of {count}</span> '
@@ -148,18 +150,18 @@ def headline(here: Step, number: int, count: int) -> str:
     )
 
 
-def words(here: Step) -> str:
+def words(here: Described, name: str) -> str:
     """Why it is done, what to look for in this picture, the formula, lines that compute it, and where texts slip."""
     return (
         f'<div class="how"><p class="why"><b>Why</b> {coloured(here.why)}</p>'
         f'<p class="see"><b>Look</b> {coloured(here.sentence)}</p>'
         f'<p class="formula">{coloured(here.formula)}</p>'
         f'<pre class="code" tabindex="0" aria-label="PyTorch"><code>{html.escape(code(here))}</code></pre>'
-        f"{slips(*SLIPS.get(here.name, ()))}</div>"
+        f"{slips(*SLIPS.get(name, ()))}</div>"
     )
 
 
-def code(here: Step) -> str:
+def code(here: Described) -> str:
     """The step's lines, and what of them is drawn."""
-    shown = [re.sub(r"\[\d+(?:, \d+){4,}\]", "[…]", expression) for expression in here.drawn.values()]
+    shown = [re.sub(r"\[\d+(?:, \d+){4,}\]", "[…]", expression) for expression in here.expressions.values()]
     return f"{here.code}\n# drawn: {', '.join(e for e in dict.fromkeys(shown) if len(e) <= 60)}"

@@ -1,18 +1,16 @@
-"""The steps that make queries, keys and values ready to meet: project, split, normalise, turn, share."""
+"""The steps that make queries, keys and values ready to meet: project, split, normalise, rotate, share."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...figures.wire import signed
-from .step import At, Step, double, linear, norm
+from ..numbers import signed
+from .described import Described, Here, linear
 
 
-def project(at: At) -> Step:
-    """arrays: x (d,) what attention reads of the chosen token; q (H·D,), k, v (Hkv·D,) of it, as projected."""
+def project(at: Here) -> Described:
+    """One projection makes queries, keys and values."""
     config, T, d, H, Hkv, D = at.config, at.T, at.d, at.H, at.Hkv, at.D
-    made = at.projected()
-    arrays = {"x": at.rows("attn_in")[at.query], **{n: made[n][at.query].reshape(-1) for n in "qkv"}}
     bias = " + b" if config.qkv_bias else ""
     code = (
         "" if at.pre else f"block, h = model.blocks[{at.layer}], x  # the norm comes after: attention reads x itself\n"
@@ -26,31 +24,29 @@ def project(at: At) -> Step:
             f"{n} = torch.cat([{linear('h', f'head.{n}', config.qkv_bias)} for head in attention.heads], dim=-1)"
             for n in "qkv"
         )
-        drawn = {n: f"{n}[0, {at.query}]" for n in "qkv"}
+        expressions = {n: f"{n}[0, {at.query}]" for n in "qkv"}
     else:
         wide = (H + 2 * Hkv) * D
         formula = f"h ({T}, {d}) · [{{q:W_q}} {{k:W_k}} {{v:W_v}}] ({d}, {wide}){bias} = ({T}, {wide})"
         code += f"qkv = {linear('h', 'attention.qkv', config.qkv_bias)}"
         ends = {"q": (0, H * D), "k": (H * D, (H + Hkv) * D), "v": ((H + Hkv) * D, wide)}
-        drawn = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}
+        expressions = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}
     why = (
         "One vector has three jobs: to ask ({q:query}), to be found ({k:key}) and to hand something over ({v:value}). "
         "Three matrices take from it what each job needs; without them a token could only look for its own like."
     )
-    q, k, v = (made[n][at.query, at.head if n == "q" else at.look.kv_head(at.head)] for n in "qkv")
+    q, k, v = (at.facts["lengths"][n] for n in "qkv")
     sentence = (
-        f"In head {at.head}, {at.asks} asks with a query of length {norm(q):.2f}, can be found by a key of length "
-        f"{norm(k):.2f} and hands over a value of length {norm(v):.2f}."
+        f"In head {at.head}, {at.asks} asks with a query of length {q:.2f}, can be found by a key of length {k:.2f} "
+        f"and hands over a value of length {v:.2f}."
     )
-    drawn = {"x": f"h[0, {at.query}]", **drawn}
-    return Step("project", "Query, key and value", why, formula, code, sentence, arrays, drawn)
+    expressions = {"x": f"h[0, {at.query}]", **expressions}
+    return Described("Query, key and value", why, formula, code, sentence, expressions)
 
 
-def split(at: At) -> Step:
-    """arrays: q (H, D), k, v (Hkv, D) of the chosen token, head by head."""
+def split(at: Here) -> Described:
+    """The projection is cut into heads."""
     config, T, H, Hkv, D = at.config, at.T, at.H, at.Hkv, at.D
-    made = at.projected()
-    arrays = {n: made[n][at.query] for n in "qkv"}
     if config.attention_layout == "separate_heads":
         formula = f"{{q:q}}, {{k:k}}, {{v:v}}: {H} × ({T}, {D}) → ({H}, {T}, {D})"
         code = f"q, k, v = (each.view(1, {T}, {H}, {D}).transpose(1, 2) for each in (q, k, v))"
@@ -61,7 +57,7 @@ def split(at: At) -> Step:
         )
         code = f"q, k, v = qkv.view(1, {T}, {H + 2 * Hkv}, {D}).split(({H}, {Hkv}, {Hkv}), dim=2)\n"
         code += "q, k, v = (each.transpose(1, 2) for each in (q, k, v))"
-    lengths = [norm(row) for row in arrays["q"]]
+    lengths = at.facts["lengths"]
     most = int(np.argmax(lengths))
     if H == 1:
         why = "With one head there is nothing to split: the step only gives it an axis of its own."
@@ -77,17 +73,14 @@ def split(at: At) -> Step:
             f"No number changes here: head {at.head} owns numbers {at.head * D} to {at.head * D + D - 1} of the query. "
             f"{loudest}{own}."
         )
-    drawn = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
-    return Step("split", "Split into heads", why, formula, code, sentence, arrays, drawn)
+    expressions = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
+    return Described("Split into heads", why, formula, code, sentence, expressions)
 
 
-def calm(at: At) -> Step:
-    """arrays: q_before, q_after, k_before, k_after (D,) of the chosen token in this head."""
-    config, kv = at.config, at.look.kv_head(at.head)
-    made = at.projected()
-    q = made["q"][at.query, at.head], at.rows("q")[at.query, at.head]
-    k = made["k"][at.query, kv], at.rows("k")[at.query, kv]
-    arrays = {"q_before": q[0], "q_after": q[1], "k_before": k[0], "k_after": k[1]}
+def qk_norm(at: Here) -> Described:
+    """QK-norm brings queries and keys to one scale."""
+    config, kv, lengths = at.config, at.kv_head, at.facts["lengths"]
+    before, after = at.facts["prompt_before"], at.facts["prompt_after"]
     code = "before = q, k\n" + "\n".join(
         f"{n} = {n} / ({n}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt() * attention.{n}_norm.weight"
         for n in "qk"
@@ -97,37 +90,23 @@ def calm(at: At) -> Step:
         "A score is a sum of products, so long queries and keys would make scores huge, and a head would stare at one "
         "token for their length alone. With one scale for all, what counts is where they point (QK-norm)."
     )
-    lengths = [np.linalg.norm(rows[:, at.head], axis=1) for rows in (made["q"], at.rows("q"))]
     sentence = (
-        f"The query of {at.asks} goes from length {norm(q[0]):.2f} to {norm(q[1]):.2f}, its key from "
-        f"{norm(k[0]):.2f} to {norm(k[1]):.2f}. Over the prompt, queries of this head ran from "
-        f"{lengths[0].min():.2f} to {lengths[0].max():.2f}, and now from {lengths[1].min():.2f} to "
-        f"{lengths[1].max():.2f}."
+        f"The query of {at.asks} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its key from "
+        f"{lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Over the prompt, queries of this head ran from "
+        f"{before.min():.2f} to {before.max():.2f}, and now from {after.min():.2f} to {after.max():.2f}."
     )
-    drawn = {
+    expressions = {
         "q_before": f"before[0][0, {at.head}, {at.query}]", "q_after": f"q[0, {at.head}, {at.query}]",
         "k_before": f"before[1][0, {kv}, {at.query}]", "k_after": f"k[0, {kv}, {at.query}]",
     }  # fmt: skip
-    return Step("calm", "Normalise queries and keys", why, formula, code, sentence, arrays, drawn)
+    return Described("Normalise queries and keys", why, formula, code, sentence, expressions)
 
 
-def turn(at: At) -> Step:
-    """arrays: before, after (D/2, 2), the pairs of the query of this head; angles (D/2,) in radians."""
-    config, D, query, key = at.config, at.D, at.query, at.key
-    half = D // 2
-    base = f"{config.rotary_base:g}"
-    unturned, turned = at.rows("q")[query, at.head], at.rows("q_rotated")[query, at.head]
-    speeds = config.rotary_base ** (-np.arange(0, D, 2) / D)
-    arrays = {
-        "before": np.stack((unturned[:half], unturned[half:]), axis=1),
-        "after": np.stack((turned[:half], turned[half:]), axis=1),
-        "angles": query * speeds,
-    }
-    k = at.rows("k")[key, at.look.kv_head(at.head)]
-    here, later, nearer = (
-        float(_turned(unturned, p * speeds) @ _turned(k, s * speeds))
-        for p, s in ((query, key), (query + 5, key + 5), (query + 5, key))
-    )
+def rotate(at: Here) -> Described:
+    """Rotary positions turn queries and keys."""
+    D, query, half, base = at.D, at.query, at.D // 2, f"{at.config.rotary_base:g}"
+    angles = np.degrees(at.arrays["angles"])
+    here, later, nearer = (at.facts[name] for name in ("product", "both_later", "query_later"))
     code = (
         f"angle = torch.arange({at.T})[:, None] * {base} ** (-torch.arange(0, {D}, 2) / {D})\n"
         "cos, sin = angle.cos(), angle.sin()\n"
@@ -145,32 +124,22 @@ def turn(at: At) -> Step:
         "grow with their places, so what two of them have between them is an angle that grows with their distance; "
         "moved together, they keep it."
     )
-    full = int((arrays["angles"] >= 2 * np.pi).sum())
     sentence = (
-        f"At position {query} pair 0 of {at.asks} turns by {np.degrees(arrays['angles'][0]):,.0f}°, pair {half - 1} by "
-        f"{np.degrees(arrays['angles'][-1]):.1f}°; {full} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
+        f"At position {query} pair 0 of {at.asks} turns by {angles[0]:,.0f}°, pair {half - 1} by "
+        f"{angles[-1]:.1f}°; {at.facts['full_circles']} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
         f"{at.answers} is {signed(here)}: were both five places later, {signed(later)}; were only the query, "
         f"{signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
-    drawn = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
-    return Step("turn", "Turn by position (rotary)", why, formula, code, sentence, arrays, drawn)
+    expressions = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
+    return Described("Turn by position (rotary)", why, formula, code, sentence, expressions)
 
 
-def _turned(vector: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """A head's vector (D,) with pair i turned by angles[i]."""
-    half = len(vector) // 2
-    pairs = (vector[:half] + 1j * vector[half:]) * np.exp(1j * angles)
-    return np.concatenate((pairs.real, pairs.imag))
-
-
-def share(at: At) -> Step:
-    """arrays: k (H, D), the key of the token looked at, as each query head meets it."""
+def share(at: Here) -> Described:
+    """Grouped queries share keys and values."""
     H, Hkv = at.H, at.Hkv
     group = H // Hkv
-    keys = double(at.look.keys(at.layer))[:, at.key]
-    own = at.look.kv_head(at.head)
-    fellows = [h for h in range(H) if at.look.kv_head(h) == own and h != at.head]
+    fellows = at.facts["fellows"]
     code = f"k, v = k.repeat_interleave({group}, dim=1), v.repeat_interleave({group}, dim=1)"
     formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} stands {group} times"
     why = (
@@ -179,11 +148,9 @@ def share(at: At) -> Step:
         f"that store is {group} times smaller, and each query still asks in its own way."
     )
     sentence = (
-        f"Head {at.head} meets key and value {own}, together with head{'s' * (len(fellows) > 1)} "
+        f"Head {at.head} meets key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
         f"{' and '.join(map(str, fellows))}: their rows of {at.answers} are the same numbers. "
         f"{Hkv * at.D:,} numbers per token are kept for keys instead of {H * at.D:,}."
     )
     labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
-    return Step(
-        "share", "Share keys and values", why, formula, code, sentence, {"k": keys}, {"k": f"k[0, :, {at.key}]"}, labels
-    )
+    return Described("Share keys and values", why, formula, code, sentence, {"k": f"k[0, :, {at.key}]"}, labels)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...figures.wire import signed
-from .step import At, Step, cosine, norm, norm_formula, normalise
+from ..numbers import signed
+from .described import Described, Here, norm_code, norm_formula
 
 
-def embed(at: At) -> Step:
-    """arrays: stream (T, d), each token's row of the table, with its position where that is added."""
+def embed(at: Here) -> Described:
+    """Each token becomes its row of a table."""
     config, T, d = at.config, at.T, at.d
-    stream = at.rows("resid_pre", 0)
     shown = ", ".join(map(str, at.look.ids[:12])) + (", …" if T > 12 else "")
     code = f"# given: model, and ids = [{shown}], {T} token{'s' * (T != 1)}\nx = model.embedding(torch.tensor([ids]))"
     scale = ""
@@ -35,32 +32,27 @@ def embed(at: At) -> Step:
             if config.causal
             else "Where it stands is told by nothing: this model cannot tell order.",
         }[config.positions]
-    sentence = f"{at.asks} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at, stream)}"
-    drawn = {"stream": "x[0]"}
-    return Step("embed", "Tokens become vectors", why, formula, code, sentence, {"stream": stream}, drawn)
+    sentence = f"{at.asks} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at)}"
+    return Described("Tokens become vectors", why, formula, code, sentence, {"stream": "x[0]"})
 
 
-def _copies(at: At, stream: np.ndarray) -> str:
+def _copies(at: Here) -> str:
     """What becomes of a token that stands at several places."""
-    ids = at.look.ids
-    places = [i for i in range(at.T) if ids[i] == ids[at.query]]
+    places, length = at.facts["same"], at.facts["length"]
     if len(places) < 2:
-        return f"It stands here once; its vector has length {norm(stream[at.query]):.2f}."
-    other = places[0] if places[-1] == at.query else places[-1]
+        return f"It stands here once; its vector has length {length:.2f}."
     listed = ", ".join(map(str, places[:6])) + (" …" if len(places) > 6 else "")
     if at.config.positions in ("learned", "sinusoidal"):
-        alike = cosine(stream[at.query], stream[other])
         return (
-            f"It stands at {listed}, and its position makes each row another one: {at.query} and {other} have a "
-            f"cosine of {signed(alike)}."
+            f"It stands at {listed}, and its position makes each row another one: {at.query} and {at.facts['other']} "
+            f"have a cosine of {signed(at.facts['cosine'])}."
         )
-    return f"It stands at {listed}: the very same row each time, of length {norm(stream[at.query]):.2f}."
+    return f"It stands at {listed}: the very same row each time, of length {length:.2f}."
 
 
-def arrive(at: At) -> Step:
-    """arrays: stream (T, d), what enters the layer."""
-    stream, start = at.rows("resid_pre"), at.rows("resid_pre", 0)
-    now, then = stream[at.query], start[at.query]
+def arrive(at: Here) -> Described:
+    """The layers before write into the stream."""
+    then, now, alike = (at.facts[name] for name in ("embedded_length", "length", "cosine"))
     rotary = (
         f"rotary = model.cosines[:{at.T}], model.sines[:{at.T}]"
         if at.config.positions == "rotary"
@@ -76,23 +68,20 @@ def arrive(at: At) -> Step:
         f"Layers build on each other: layer {at.layer} does not read the embedding, it reads what {layers} made of it, "
         f"{'by adding to it' if at.pre else 'by adding to it and normalising the sum'}."
     )
-    alike = cosine(now, then)
-    kept = "it has turned well away from where it began"
+    left = "it has turned well away from where it began"
     if abs(alike - 0.5) > 0.2:
-        kept = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
+        left = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
     sentence = (
-        f"{at.asks} came in with length {norm(then):.2f} and has {norm(now):.2f} here; the cosine of the two is "
-        f"{signed(alike)}: {kept}."
+        f"{at.asks} came in with length {then:.2f} and has {now:.2f} here; the cosine of the two is "
+        f"{signed(alike)}: {left}."
     )
-    title = f"What {layers} made of it"
-    return Step("arrive", title, why, formula, code, sentence, {"stream": stream}, {"stream": "x[0]"})
+    return Described(f"What {layers} made of it", why, formula, code, sentence, {"stream": "x[0]"})
 
 
-def even(at: At) -> Step:
-    """arrays: stream (T, d), what attention reads."""
-    before, after = at.rows("resid_pre"), at.rows("attn_in")
-    lengths = [np.linalg.norm(rows, axis=1) for rows in (before, after)]
-    code = f"block = model.blocks[{at.layer}]\n" + normalise(at.config, "x", "block.attention_norm", "h")
+def norm(at: Here) -> Described:
+    """The norm brings every vector to one scale."""
+    lengths = at.facts["lengths_before"], at.facts["lengths_after"]
+    code = f"block = model.blocks[{at.layer}]\n" + norm_code(at.config, "x", "block.attention_norm", "h")
     why = (
         "What stands in a vector grows from layer to layer, and more for some tokens than for others. Brought to one "
         "scale first, the weights that follow meet numbers of the size that they were trained for."
@@ -106,6 +95,4 @@ def even(at: At) -> Step:
         else f"{at.asks} has length {lengths[0][0]:.2f} before and {lengths[1][0]:.2f} after."
     )
     formula = f"h = {norm_formula(at.config)}: ({at.T}, {at.d}), each row by itself"
-    return Step(
-        "norm", "Bring every vector to one scale", why, formula, code, sentence, {"stream": after}, {"stream": "h[0]"}
-    )
+    return Described("Bring every vector to one scale", why, formula, code, sentence, {"stream": "h[0]"})
