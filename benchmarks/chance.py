@@ -1,6 +1,6 @@
-"""Chance: how often routers that know nothing of who speaks are said to know something; 5 of 100 is right.
+"""Chance: how often routers that know nothing of who speaks beat the shifted speakers; at most 5 of 100 is right.
 
-They differ in how long they keep to an expert. The page's own computation judges them, on fresh texts of Dialects.
+They differ in how long they keep to an expert. `inspection/nulls.py` judges them, on fresh texts of Dialects.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
-from playground.inspection.chance import chance
+from playground.inspection.expert_information import expert_information
+from playground.inspection.nulls import judge, shifted_sources
 from playground.inspection.probe import Probe, probe
-from playground.inspection.specialisation import bits_and_shifts
 
 E, T = 8, 64
 TOKENIZERS = {"char": CharTokenizer, "word": WordTokenizer}
@@ -66,34 +66,43 @@ def rates(
     routers: Sequence[str] = tuple(ROUTERS),
     *,
     layers: int = 4,
-    shifts: int = 99,
     tokens: int = 6144,
     first_text: int = 0,
 ) -> dict[str, dict[str, float]]:
-    """By router, then by measure: how often one drawn router, or the best of several layers, has a p of 5 % or less.
+    """By router, then by measure: how often one drawn router, or any of several layers, beats the shifted speakers.
 
-    `draws` routers of every kind asked for are held against each text.
+    `draws` routers of every kind asked for are held against each text. Beside the rates stand means in bits: of what
+    the routers tell and of what they tell about the shifted speakers.
     """
     language = LANGUAGES["dialects"]
     tokenizer = TOKENIZERS[unit].from_text("".join(language.graph.texts))
-    hits: dict[str, dict[str, list[bool]]] = {name: {} for name in routers}
+    results: dict[str, dict[str, list[float]]] = {name: {} for name in routers}
     for number in range(first_text, first_text + texts):
         text = probe(language, tokenizer.encode, T, tokens // T, seed=7_000_000 + number)
-        rng = np.random.default_rng(number)
-        first = np.stack([ROUTERS[name](text, rng) for name in routers for _ in range(draws)])
-        for measure, (bits, by_shift) in bits_and_shifts(first, E, text, shifts).items():
-            for i, name in enumerate(routers):
-                for title, width in ((measure, 1), (best_of(layers, measure), layers)):
-                    for start in range(i * draws, (i + 1) * draws, width):
-                        some = slice(start, start + width)
-                        p = min(layer.p for layer in chance(bits[some], by_shift[:, some]))
-                        hits[name].setdefault(title, []).append(p <= 0.05)
-    return {name: {title: float(np.mean(found)) for title, found in kept.items()} for name, kept in hits.items()}
+        rng, shifted = np.random.default_rng(number), shifted_sources(text)
+        for name in routers:
+            choices = np.stack([ROUTERS[name](text, rng) for _ in range(draws)])
+            nulls = [expert_information(each[None], E, text, shifted) for each in choices]
+            for measure, bits in expert_information(choices, E, text).items():
+                shuffled = [null[measure] for null in nulls]
+                alone, together = (
+                    [judge(x, {"shuffled": null}, tests).is_clear for x, null in zip(bits.tolist(), shuffled)]
+                    for tests in (1, layers)
+                )
+                added = {
+                    measure: alone,
+                    any_of(layers, measure): [any(together[i : i + layers]) for i in range(0, draws, layers)],
+                    f"{measure}, bits": bits.tolist(),
+                    f"{measure}, shifted": [null.mean() for null in shuffled],
+                }
+                for title, values in added.items():
+                    results[name].setdefault(title, []).extend(values)
+    return {name: {title: float(np.mean(each)) for title, each in by.items()} for name, by in results.items()}
 
 
-def best_of(layers: int, measure: str) -> str:
-    """What the largest of several layers is called."""
-    return f"{measure}, best of {layers}"
+def any_of(layers: int, measure: str) -> str:
+    """What the clearest of several layers is called."""
+    return f"{measure}, any of {layers}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,11 +118,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure and print the table."""
-    found = rates(options.unit, options.texts, options.draws, options.routers, first_text=options.first_text)
-    titles = list(next(iter(found.values())))
+    table = rates(options.unit, options.texts, options.draws, options.routers, first_text=options.first_text)
+    titles = list(next(iter(table.values())))
     print(f"| {options.texts} texts × {options.draws} routers ({options.unit}) | {' | '.join(titles)} |")
     print("|---" * (len(titles) + 1) + "|")
-    for name, shares in found.items():
-        print(f"| {name} | {' | '.join(f'{100 * shares[title]:.1f} %' for title in titles)} |")
-    for title, tries in (("one", options.texts * options.draws), ("the best of 4", options.texts * options.draws / 4)):
+    for name, by in table.items():
+        cells = (f"{by[t]:.3f}" if t.endswith(("bits", "shifted")) else f"{100 * by[t]:.1f} %" for t in titles)
+        print(f"| {name} | {' | '.join(cells)} |")
+    for title, tries in (("one", options.texts * options.draws), ("any of 4", options.texts * options.draws / 4)):
         print(f"\nBy luck, figures of {title} are off by up to ± {196 * math.sqrt(0.05 * 0.95 / tries):.1f} %.")

@@ -14,8 +14,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from playground.data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file  # noqa: E402
+from playground.inspection.expert_information import information_over_training  # noqa: E402
 from playground.inspection.probe import probe  # noqa: E402
-from playground.inspection.specialisation import specialisation_over_training  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
 from playground.model.kernels.process import settle  # noqa: E402
 from playground.storage import save  # noqa: E402
@@ -139,7 +139,7 @@ def make(name: str) -> None:
     }
     if corpus.language and corpus.language.sources and model.config.n_experts:
         text = probe(corpus.language, corpus.tokenizer.encode, model.config.context_length, n_windows=96)
-        about["specialisation"] = specialisation_over_training(model.config, snapshots, text)
+        about["specialisation"] = information_over_training(model.config, snapshots, text)
     folder = save(HERE / name, model, corpus.tokenizer, history, name=shipped.title, about=about, half=True)
     if shipped.watched:
         save_snapshots(folder, snapshots, tied=model.config.tie_embeddings)

@@ -30,7 +30,7 @@ from .shapes import (
 from .wire import numbers
 
 if TYPE_CHECKING:
-    from ..inspection.nulls import Left
+    from ..inspection.nulls import Judgement
 
 MEASURE_NAMES = {
     "total": "the expert alone",
@@ -49,7 +49,7 @@ NULL_NAMES = {
 }
 
 
-def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) -> Figure:
+def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]) -> Figure:
     """Bits about the source per layer, one bar per measure, with a mark at the most that routers tell untaught.
 
     Args:
@@ -68,7 +68,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) 
         ]
         bars.append({**drawn, "customdata": nulls})
         # a bar without a body, so that it stands on its own bar: only its edge is drawn, and how far it may be off
-        heights = [left.nulls[left.strongest].bits for left in found]
+        heights = [left.nulls[left.hardest].bits for left in found]
         mark = bar(heights, groups, "rgba(0,0,0,0)", "", name="routers that were taught nothing, ±", **group)
         mark["marker"]["line"] = {"color": palette.INK, "width": 1.5}
         error = {
@@ -93,20 +93,20 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Left]]) 
 
 
 def describe_information(
-    layers: Sequence[int], told: Sequence[Mapping[str, Left]], token_bits: float, reader_bits: float
+    layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float, reader_bits: float
 ) -> str:
     """What is left of each measure above the strongest null, and what that says of attention and of the routers."""
     parts, clear, below = [], [], []
     for measure, name in MEASURE_NAMES.items():
         found = [layer[measure] for layer in told]
-        i = max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].left))
+        i = max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].above))
         left = found[i]
         parts.append(
-            f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.strongest].bits:.3f} for "
-            f"{NULL_NAMES[left.strongest]}; {_rest(left)}"
+            f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.hardest].bits:.3f} for "
+            f"{NULL_NAMES[left.hardest]}; {_rest(left)}"
         )
         clear += [(layers[i], measure)] if left.is_clear else []
-        below += [(each.strongest, name, layer) for layer, each in zip(layers, found) if each.left < -each.margin]
+        below += [(each.hardest, name, layer) for layer, each in zip(layers, found) if each.above < -each.margin]
     if clear:
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
         words = f"These routers tell more of who speaks than any that was taught nothing would: {named}."
@@ -131,21 +131,21 @@ def describe_information(
             words += f" They tell clearly less than {NULL_NAMES[null]}: {those}.{away}"
     words += f" By measure, in the layer that stands best against what tells most untaught – {'; '.join(parts)}."
     if any("±" in part for part in parts):
-        words += " The ± is a 95 % interval for all layers at once, from the luck of the text and of untaught routers."
+        words += " The ± is a 95 % interval for all layers and measures at once, from the spread of untaught routers."
     return (
         f"{words} The token alone gives away {token_bits:.2f} bits, and a perfect reader of the text would know "
         f"{reader_bits:.2f}."
     )
 
 
-def _rest(left: Left) -> str:
+def _rest(left: Judgement) -> str:
     """What is left above the strongest null, if anything is."""
     if not np.isfinite(left.margin):
         return "what is left cannot be told from so short a text"
-    size = f"{signed(left.left, 3, plus=True)} ± {left.margin:.3f}"
+    size = f"{signed(left.above, 3, plus=True)} ± {left.margin:.3f}"
     if left.is_clear:
         return f"left {size}"
-    return f"clearly less ({size})" if left.left < -left.margin else f"nothing clear is left ({size})"
+    return f"clearly less ({size})" if left.above < -left.margin else f"nothing clear is left ({size})"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -154,7 +154,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Left]]
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]
 ) -> Figure:
     """One measure over training, a line per layer; the dashed line is what routers tell untaught on the last stream."""
     colors, steps = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:]), [r["step"] for r in records]
@@ -166,8 +166,8 @@ def information_lines(
         for i, layer in enumerate(layers)
     ]  # fmt: skip
     left = told[_best(records, measure)][measure]
-    null = left.nulls[left.strongest].bits
-    known = NULL_NAMES[left.strongest].replace(" on the ", " <br>on the ")  # a phone is narrow
+    null = left.nulls[left.hardest].bits
+    known = NULL_NAMES[left.hardest].replace(" on the ", " <br>on the ")  # a phone is narrow
     words = f"layer {layers[_best(records, measure)]}, {known}: {null:.3f}"
     return lines(
         curves,
@@ -182,7 +182,7 @@ def information_lines(
 
 
 def describe_information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Left]]
+    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]
 ) -> str:
     """Where a measure began, where it is now, and what of it routers that were taught nothing would tell, too."""
     first, last, best = records[0], records[-1], _best(records, measure)
@@ -191,13 +191,13 @@ def describe_information_lines(
         f"{MEASURE_NAMES[measure].capitalize()}: layer {layers[best]} went from {first[measure][best]:.3f} bits at "
         f"step {first['step']:,} to {last[measure][best]:.3f} at step {last['step']:,}. "
     )
-    null = f"{NULL_NAMES[left.strongest]} ({left.nulls[left.strongest].bits:.3f})"
+    null = f"{NULL_NAMES[left.hardest]} ({left.nulls[left.hardest].bits:.3f})"
     if left.is_clear:
-        return f"{words}At the end that is above {null} by {left.left:.3f} ± {left.margin:.3f}."
-    if left.left < -left.margin:
+        return f"{words}At the end that is above {null} by {left.above:.3f} ± {left.margin:.3f}."
+    if left.above < -left.margin:
         return f"{words}At the end that is less than {null} would tell."
     grew = "; what grew may be what the stream holds, not what the router has learned of it"
-    stream = left.strongest == "random" and last[measure][best] > first[measure][best]
+    stream = left.hardest == "random" and last[measure][best] > first[measure][best]
     return f"{words}At the end it cannot be told from {null}{grew if stream else ''}."
 
 

@@ -1,4 +1,4 @@
-"""Probes: a held-out text of a language whose every token has a known source, to measure experts on."""
+"""Probe: a held-out text of a language whose hidden speakers are known, and what a perfect reader knows of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..data.languages import Language
+from ..data.languages import ExactModel, Language
 
 PROBE_SEED = 900_001
 """Far from the seeds of texts that models learn from."""
@@ -16,7 +16,7 @@ PROBE_SEED = 900_001
 
 @dataclass(frozen=True)
 class Probe:
-    """A held-out text of a language, cut into windows, with the true source of every token."""
+    """A held-out text of a language, cut into windows, with the true source (speaker) of every token."""
 
     ids: torch.Tensor
     """(windows, T) tokens."""
@@ -48,31 +48,23 @@ def probe(
         )
     needed = n_windows * context_length
     ids: list[int] = []
-    sources: list[int] = []
-    sentences: list[int] = []
     characters = 2 * needed
     while len(ids) < needed:
         text, owners = language.sample_with_sources(characters, seed)
-        ids, sources, sentences = [], [], []
-        start = 0
-        for number, line in enumerate(text.splitlines(keepends=True)):
-            tokens = encode(line)
-            ids += tokens
-            sources += [int(owners[start])] * len(tokens)
-            sentences += [number] * len(tokens)
-            start += len(line)
+        lines = text.splitlines(keepends=True)
+        tokens = [encode(line) for line in lines]
+        ids = [token for line in tokens for token in line]
         characters *= 4  # long tokens need a longer text
-    shape = (n_windows, context_length)
-    number = np.array(sentences[:needed])
-    begins = np.concatenate(([0], np.nonzero(np.diff(number))[0] + 1))
-    place = np.arange(needed) - np.repeat(begins, np.diff(np.append(begins, needed)))  # within its sentence
-    number, place = number.reshape(shape), place.reshape(shape)
+    lengths, shape = [len(line) for line in tokens], (n_windows, context_length)
+    first_character = np.cumsum([0, *map(len, lines[:-1])])
+    sentences = np.repeat(np.arange(len(lines)), lengths)[:needed].reshape(shape)
+    place = np.concatenate([np.arange(n) for n in lengths])[:needed].reshape(shape)  # of a token within its sentence
     return Probe(
         torch.tensor(ids[:needed]).view(shape),
-        np.array(sources[:needed]).reshape(shape),
-        number,
+        np.asarray(owners)[first_character].astype(int)[sentences],
+        sentences,
         language.sources,
-        (place < _shared_opening(language, encode)) & (number > number[:, :1]),
+        (place < _shared_opening(language, encode)) & (sentences > sentences[:, :1]),
     )
 
 
@@ -83,3 +75,31 @@ def _shared_opening(language: Language, encode: Callable[[str], list[int]]) -> i
     while all(len(s) > shared and s[shared] == sentences[0][shared] for s in sentences):
         shared += 1
     return shared
+
+
+def entropy(counts: np.ndarray) -> float:
+    """Entropy in bits of counts or shares (any shape)."""
+    shares = np.asarray(counts, dtype=np.float64).ravel()
+    shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
+
+
+def perfect_reader_bits(exact: ExactModel, windows: np.ndarray, n_sources: int) -> float:
+    """What the best reader knows of each token's source after reading it, from its window (N, T) alone, in bits.
+
+    The mean, over tokens, of how far the sources' posterior given the window up to and including the token lies from
+    their frequencies: I(source; text so far). No router can carry more about the source.
+    """
+    graph = exact.graph
+    names = list(dict.fromkeys(state[0] for state in graph.states))
+    state_source = np.array([names.index(state[0]) for state in graph.states])
+    place_source = state_source[graph.source[exact.edge]]  # (places,)
+    uncertain = []  # bits that are left to know after each token
+    for window in np.asarray(windows).tolist():
+        belief = exact.anywhere
+        for token in window:
+            emits = exact.tokens[belief.places] == token
+            uncertain.append(entropy(np.bincount(place_source[belief.places[emits]], belief.weights[emits], n_sources)))
+            belief = exact.read(belief, token)[1]
+    prior = np.bincount(place_source[exact.anywhere.places], exact.anywhere.weights, minlength=n_sources)
+    return entropy(prior) - float(np.mean(uncertain))

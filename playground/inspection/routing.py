@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer, chain, no_tap
@@ -117,6 +118,11 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
         model(some, Pass(tap=chain(edit, recorder)))
         parts.append(recorder.trace)
     return RoutedText(layers, *(_gathered(parts, name, layers) for name in NAMES))
+
+
+def first_choices(model: Transformer, ids: torch.Tensor) -> np.ndarray:
+    """(L, N) the expert that each token of ids (B, T) chooses first in every layer with experts, N = B · T."""
+    return routing_of(model, ids).experts[..., 0].flatten(1).numpy()
 
 
 def expert_layers(config: ModelConfig) -> tuple[int, ...]:

@@ -1,12 +1,14 @@
-"""Probes: every token's source is one that can have said its sentence, and openings are what all sources share."""
+"""Probes: every token's source can have said its sentence; a perfect reader knows what Bayes' rule says."""
 
 import numpy as np
 import pytest
 import torch
 
 from playground.data import LANGUAGES
+from playground.data.languages import ExactModel
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
-from playground.inspection import probe as s
+from playground.inspection.probe import entropy, perfect_reader_bits
+from playground.inspection.probe import probe as make_probe
 
 DIALECTS = LANGUAGES["dialects"]
 
@@ -14,7 +16,7 @@ DIALECTS = LANGUAGES["dialects"]
 @pytest.mark.parametrize("make", [CharTokenizer, WordTokenizer])
 def test_probe_knows_every_tokens_true_source(make):
     tokenizer = make.from_text("".join(DIALECTS.graph.texts[::4]))
-    probe = s.probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
+    probe = make_probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
     assert probe.ids.shape == probe.sources.shape == probe.sentences.shape == (6, 40)
     ids, sources, sentences = (np.asarray(x).ravel() for x in (probe.ids, probe.sources, probe.sentences))
     # each whole sentence is one that its speaker can say
@@ -26,7 +28,7 @@ def test_probe_knows_every_tokens_true_source(make):
         here = sentences == number
         assert len(set(sources[here])) == 1
         assert tuple(ids[here].tolist()) in said[probe.names[sources[here][0]]]
-    again = s.probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
+    again = make_probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
     assert torch.equal(again.ids, probe.ids)
     # openings are the tokens of "the " in sentences that have another one before them in their window
     opening = tokenizer.encode("the ")
@@ -41,4 +43,38 @@ def test_probe_knows_every_tokens_true_source(make):
 
 def test_a_language_without_sources_is_refused_in_words():
     with pytest.raises(ValueError, match="no hidden sources"):
-        s.probe(LANGUAGES["stories"], lambda text: [0] * len(text), 16, 2)
+        make_probe(LANGUAGES["stories"], lambda text: [0] * len(text), 16, 2)
+
+
+def test_entropy_of_known_cases():
+    assert entropy([1, 1, 2]) == pytest.approx(1.5)
+    assert entropy([7]) == entropy([]) == 0.0
+
+
+def test_a_perfect_readers_knowledge_against_bayes_over_whole_sentences():
+    """One sentence from its beginning: the posterior is the share of each speaker's weight on that sentence."""
+    tokenizer = CharTokenizer.from_text("".join(DIALECTS.graph.texts))
+    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
+    graph = DIALECTS.graph
+    edges = [i for i, text in enumerate(graph.texts) if text == "the wind turns for days.\n"]
+    weight = {name: 0.0 for name in DIALECTS.sources}
+    for edge in edges:
+        state = graph.source[edge]
+        weight[graph.states[state][0]] += graph.visits[state] * graph.probability[edge]
+    posterior = np.array(list(weight.values())) / sum(weight.values())
+    assert set(np.nonzero(posterior)[0]) == {0, 2}  # only sailors and farmers say so
+    # the break before it tells where it begins, but lets every speaker have spoken before
+    window = np.array([tokenizer.encode(".\nthe wind turns for days.")])
+    upto = [perfect_reader_bits(exact, window[:, :n], 4) for n in (len(window[0]) - 1, len(window[0]))]
+    last = len(window[0]) * upto[1] - (len(window[0]) - 1) * upto[0]  # means back to the last token's own bits
+    prior = entropy(np.bincount([0, 1, 2, 3]))
+    assert last == pytest.approx(prior - entropy(posterior), abs=0.01)
+
+
+def test_a_longer_window_tells_more_about_the_source():
+    tokenizer = CharTokenizer.from_text("".join(DIALECTS.graph.texts))
+    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
+    text = make_probe(DIALECTS, tokenizer.encode, 64, 6)
+    short = perfect_reader_bits(exact, text.ids[:, :16].numpy(), 4)
+    long = perfect_reader_bits(exact, text.ids.numpy(), 4)
+    assert 0 < short < long < 2

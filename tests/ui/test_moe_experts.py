@@ -20,10 +20,10 @@ from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
 from playground.inspection.balance import Pull
+from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
-from playground.inspection.nulls import Left, Null
+from playground.inspection.nulls import Judgement, Null
 from playground.inspection.routing import Station, routing_of
-from playground.inspection.specialisation import MEASURES
 from playground.model import ModelConfig, Transformer
 from playground.service import balance
 from playground.service.balance import KINDS, BalanceRun, balance_runs
@@ -190,16 +190,15 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
     answer = tab.named(tab.on_load[1](ANNA, tab.ids["dialects"], "beyond"))
     drawn = answer.experts_bits["figure"]["data"]
     for trace, name in zip(drawn, MEASURES):
-        assert numbers_of(trace["y"]) == pytest.approx([layer.bits[name] for layer in found.layers], abs=1e-6)
+        assert numbers_of(trace["y"]) == pytest.approx([layer[name].bits for layer in found.judgements], abs=1e-6)
     assert f"{found.reader_bits:.2f}" in answer.experts_bits["summary"]
-    marks = [trace for trace in drawn if trace["name"].startswith("chance")]
-    for trace, name in zip(marks, MEASURES):  # one level for all layers: that of the best in every shift
-        assert numbers_of(trace["y"]) == pytest.approx([found.layers[0].by_chance[name].p95] * 2, abs=1e-6)
-        assert f"{found.layers[0].by_chance[name].p95:.3f}" in answer.experts_bits["summary"] or (
-            max(layer.bits[name] for layer in found.layers) <= found.layers[0].by_chance[name].p95
-        )
-    telling = max(range(2), key=lambda i: found.layers[i].bits["beyond"])
-    table, cells = found.layers[telling].table, answer.experts_sources["figure"]["data"][0]["text"]
+    marks = [trace for trace in drawn if "error_y" in trace]
+    assert len(marks) == len(MEASURES)
+    for trace, name in zip(marks, MEASURES):  # the null that is hardest to beat
+        hardest = [layer[name].nulls[layer[name].hardest].bits for layer in found.judgements]
+        assert numbers_of(trace["y"]) == pytest.approx(hardest, abs=1e-6)
+    telling = max(range(2), key=lambda i: found.judgements[i]["beyond"].bits)
+    table, cells = found.tables[telling], answer.experts_sources["figure"]["data"][0]["text"]
     for e, row in enumerate(table):
         for s, count in enumerate(row):
             if row.sum():
@@ -298,13 +297,13 @@ def test_two_runs_that_are_alike_as_written_are_not_said_to_differ():
     assert "They are alike to four decimals" in said(2.1, 2.1, 2.1) and "0.0000" not in said(2.1, 2.1, 2.1)
 
 
-def told(bits: float, random: float, margin: float) -> Left:
+def told(bits: float, random: float, margin: float) -> Judgement:
     nulls = {"shuffled": Null(0.004, 0.001), "position": Null(0.0, 0.0), "before": Null(0.01, 0.0)}
-    return Left(bits, {**nulls, "random": Null(random, 0.05)}, bits - random, margin)
+    return Judgement(bits, {**nulls, "random": Null(random, margin)})
 
 
 def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
-    def layers(*found: Left) -> list[dict[str, Left]]:
+    def layers(*found: Judgement) -> list[dict[str, Judgement]]:
         return [dict.fromkeys(MEASURES, left) for left in found]
 
     said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
@@ -314,7 +313,7 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
     said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
     assert "clearly less than random routers on the same stream: the expert alone in layer 3" in said
     assert "look away" in said and "unclear" not in said, "one statement"
-    before = dataclasses.replace(told(0.02, 0.0, 0.01), left=-0.032)
+    before = told(0.02, 0.0, 0.01)
     before.nulls["before"] = Null(0.052, 0.0)
     said = figures.describe_information((0, 1), layers(told(0.2, 0.21, 0.1), before), 0.1, 1.7)
     assert "less than the routers before training: the expert alone in layer 1" in said
@@ -329,7 +328,7 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         and "in layer 3" in said
         and "unclear" not in said
     )
-    assert "; left +0.300 ± 0.100" in said and "for all layers at once" in said
+    assert "; left +0.300 ± 0.100" in said and "for all layers and measures at once" in said
     for left, words in (
         (told(0.242, 0.25, 0.112), "; nothing clear is left (−0.008 ± 0.112)"),
         (told(0.1, 0.25, 0.1), "; clearly less (−0.150 ± 0.100)"),
@@ -360,12 +359,12 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
 def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch):
     monkeypatch.setattr(measured, "PROBE_TOKENS", 4096)
     found = measured.found_in(load(SHIPPED_FOLDER / "dialects-moe"))
-    layers = [x.layer for x in found.layers]
-    said = figures.describe_information(layers, found.told, found.token_bits, found.reader_bits)
+    layers = found.layers
+    said = figures.describe_information(layers, found.judgements, found.token_bits, found.reader_bits)
     assert "Nothing shows that these routers have learned who speaks" in said and "routers do not need to" in said
-    bars = figures.information_bars(layers, found.told)["data"]
+    bars = figures.information_bars(layers, found.judgements)["data"]
     marked = numbers_of(bars[len(MEASURES) + MEASURES.index("beyond")]["y"])
-    assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.told])
+    assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.judgements])
 
 
 def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():

@@ -56,7 +56,7 @@ def test_the_page_is_made_before_anything_is_judged_or_timed_and_a_new_visitor_i
 def test_what_is_worked_out_for_one_visitor_is_there_for_all(tab, monkeypatch):
     counted = []
     monkeypatch.setattr(
-        measured, "specialisation", lambda *a, real=measured.specialisation: counted.append(1) or real(*a)
+        measured, "judge_against_nulls", lambda *a, real=measured.judge_against_nulls: counted.append(1) or real(*a)
     )
     first, second = (
         tab.happens(accordion(tab, "experts"), "expand", session=session, opened="moe", **looked_at(tab))

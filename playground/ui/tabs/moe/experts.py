@@ -18,9 +18,9 @@ from ....figures.specialisation import (
     information_lines,
     source_map,
 )
+from ....inspection.expert_information import MEASURES
 from ....inspection.favourites import favourites
 from ....inspection.routing import RoutedText, expert_layers, routing_of
-from ....inspection.specialisation import MEASURES
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
@@ -39,8 +39,8 @@ On *Dialects* four speakers take turns and nothing in the text names them, but h
 known. **Mutual information** says how many bits knowing a token's expert tells about who speaks: 0 is nothing, 2 bits
 would settle it. That alone proves little: the router reads what attention has gathered, and any fixed function of that
 tells some of it. So each number stands beside what **routers that were taught nothing** tell: thirty random ones on the
-same stream, the same routers before training, experts drawn for every place of the text, and the same experts held
-against the speakers of other sentences. What is left above the strongest of them is what the routers have learned.
+same stream, the same routers before training (eight random starts), experts drawn for every place of the text, and the
+same experts held against the speakers of other sentences. Routers have learned something only if they beat all four.
 """
 
 
@@ -94,7 +94,9 @@ def build(two: TwoModels) -> None:
             found = found_in(checkpoint)
         except ValueError as problem:
             said = notice(f"{problem}.")
-        telling = max(found.layers, key=lambda x: x.bits["beyond"]).layer if found else layers[-1]
+        telling = layers[-1]
+        if found:
+            telling = max(zip(found.judgements, found.layers), key=lambda pair: pair[0]["beyond"].bits)[1]
         shared = {
             layer: gr.Radio([(str(n), n) for n in layers], value=telling),
             pasted: "",
@@ -118,9 +120,8 @@ def build(two: TwoModels) -> None:
         if len(records) < 2:
             return {lines: None, lines_note: notice("No moments of this model's training were kept to measure.")}
         chosen = chosen if chosen in MEASURES else "beyond"
-        layers = [x.layer for x in found.layers]
-        words = describe_information_lines(records, chosen, layers, found.told)
-        return {lines: show(information_lines(records, chosen, layers, found.told), words), lines_note: ""}
+        given = (records, chosen, found.layers, found.judgements)
+        return {lines: show(information_lines(*given), describe_information_lines(*given)), lines_note: ""}
 
     def another_measure(visitor: str | None, model_id: str | None, chosen: str) -> dict:
         with in_words():
@@ -188,14 +189,13 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
 
 
 def _bars(found: Found) -> Any:
-    layers = [x.layer for x in found.layers]
     return show(
-        information_bars(layers, found.told),
-        describe_information(layers, found.told, found.token_bits, found.reader_bits),
+        information_bars(found.layers, found.judgements),
+        describe_information(found.layers, found.judgements, found.token_bits, found.reader_bits),
     )
 
 
 def _sources(found: Found, layer: Any) -> Any:
-    i = next((i for i, x in enumerate(found.layers) if x.layer == layer), len(found.layers) - 1)
-    table, lifts = found.layers[i].table, found.untaught_lifts[i]
+    i = found.layers.index(layer) if layer in found.layers else len(found.layers) - 1
+    table, lifts = found.tables[i], found.untrained_lifts[i]
     return show(source_map(table, found.names), describe_sources(table, found.names, lifts))

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ....data import LANGUAGES, tokenizer_from_dict
 from ....data.languages import ExactModel
-from ....inspection.information import counted, mutual_information, perfect_reader_bits
-from ....inspection.nulls import Left, against_nulls, random_routes, untaught_lifts
-from ....inspection.probe import Probe, probe
-from ....inspection.routing import expert_layers, routing_of
-from ....inspection.specialisation import (
+from ....inspection.expert_information import (
     MEASURES,
-    LayerInformation,
-    specialisation,
-    specialisation_over_training,
+    information_over_training,
+    joint_counts,
+    mutual_information,
 )
+from ....inspection.nulls import Judgement, judge_against_nulls, random_routers, untrained_lifts
+from ....inspection.probe import Probe, perfect_reader_bits, probe
+from ....inspection.routing import expert_layers, first_choices
 from ....service.kept import Kept
 from ....storage import Checkpoint
 
@@ -31,11 +32,14 @@ class Found:
     """What was measured of one model."""
 
     names: tuple[str, ...]
-    layers: list[LayerInformation]
-    told: list[dict[str, Left]]
-    """By layer and measure: what the experts tell, and what of it nothing would."""
-    untaught_lifts: list[tuple[float, float]]
-    """By layer, see `nulls.untaught_lifts`."""
+    layers: tuple[int, ...]
+    """The L layers with experts."""
+    tables: list[np.ndarray]
+    """By layer, (E, S) how many tokens of each source chose each expert first."""
+    judgements: list[dict[str, Judgement]]
+    """By layer and measure: what the experts tell, against what routers tell that learned nothing."""
+    untrained_lifts: list[tuple[float, float]]
+    """By layer, see `nulls.untrained_lifts`."""
     token_bits: float
     reader_bits: float
 
@@ -50,19 +54,19 @@ def found_in(checkpoint: Checkpoint) -> Found:
     """
 
     def measure() -> Found:
-        text = _probe(checkpoint)
-        tokens, sources = text.ids.flatten().numpy(), text.sources.ravel()
-        layers = specialisation(routing_of(checkpoint.model, text.ids), text)
+        text, model, E = _probe(checkpoint), checkpoint.model, checkpoint.config.n_experts
+        tokens, sources, S = text.ids.flatten().numpy(), text.sources.ravel(), len(text.names)
         training = checkpoint.about.get("training")
         seed = training.get("seed") if isinstance(training, dict) else None
         seed = seed if isinstance(seed, int) else 0
-        drawn = random_routes(checkpoint.model, text.ids, seed)
+        learned, random = first_choices(model, text.ids), random_routers(model, text.ids, seed)
         return Found(
             text.names,
-            layers,
-            against_nulls(checkpoint.model, text, layers, drawn, seed),
-            untaught_lifts(drawn, checkpoint.config.n_experts, text),
-            mutual_information(counted(tokens, sources, int(tokens.max()) + 1, len(text.names))),
+            expert_layers(checkpoint.config),
+            [joint_counts(choices, sources, E, S)[0] for choices in learned],
+            judge_against_nulls(model, text, learned, random, seed),
+            untrained_lifts(random, E, text),
+            mutual_information(joint_counts(tokens, sources, int(tokens.max()) + 1, S)),
             _reader(checkpoint, text),
         )
 
@@ -80,7 +84,7 @@ def over_training(checkpoint: Checkpoint, snapshots: Sequence[tuple[int, dict]])
     def measure() -> list[dict[str, Any]]:
         last = len(snapshots) - 1
         some = (snapshots[moment] for moment in (*range(0, last, -(-len(snapshots) // MOST_SNAPSHOTS)), last))
-        return specialisation_over_training(checkpoint.config, some, _probe(checkpoint))
+        return information_over_training(checkpoint.config, some, _probe(checkpoint))
 
     return _kept.get("over training", measure, owner=checkpoint.model)
 

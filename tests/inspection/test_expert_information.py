@@ -1,0 +1,120 @@
+"""Expert information: against its definition written out, known cases, and experts that are sent to their speakers."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from playground.data import LANGUAGES
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.expert_information import (
+    MEASURES,
+    expert_information,
+    information_over_training,
+    joint_counts,
+    mutual_information,
+)
+from playground.inspection.probe import entropy, probe
+from playground.inspection.routing import first_choices, routing_of
+from playground.model import ModelConfig, Transformer
+
+from .by_counting import information_by_counting
+
+DIALECTS = LANGUAGES["dialects"]
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=80))
+def test_information_equals_its_definition(pairs):
+    experts, sources = np.array(pairs).T
+    table = joint_counts(experts, sources, 6, 4)
+    assert table.shape == (1, 6, 4) and table.sum() == len(pairs)
+    assert mutual_information(table) == pytest.approx(information_by_counting(pairs), abs=1e-12)
+    assert mutual_information(table.transpose(0, 2, 1)) == pytest.approx(mutual_information(table), abs=1e-12)
+
+
+def test_information_of_known_cases():
+    source = np.arange(400) % 4
+    assert mutual_information(joint_counts(3 - source, source, 4, 4)) == pytest.approx(2.0)
+    assert mutual_information(joint_counts(source // 2, source, 2, 4)) == pytest.approx(1.0)
+    assert mutual_information(np.outer([1, 2, 3], [5, 7])[None]) == pytest.approx(0.0, abs=1e-12)
+    assert mutual_information(np.zeros((1, 3, 2))) == 0.0
+
+
+def test_what_an_expert_tells_beyond_the_token():
+    rng = np.random.default_rng(0)
+    sources = rng.integers(0, 2, 4000)
+    tokens = np.where(rng.random(4000) < 0.8, sources, 1 - sources)  # a token that gives much away
+
+    def beyond(experts):
+        return mutual_information(joint_counts(experts, sources, 2, 2, tokens))
+
+    by_token = information_by_counting(list(zip(tokens.tolist(), sources.tolist())))
+    assert beyond(tokens) == pytest.approx(0.0, abs=1e-12)  # reads only the token
+    assert beyond(sources) == pytest.approx(entropy(np.bincount(sources)) - by_token)  # knows all the rest
+    some = np.where(rng.random(4000) < 0.6, sources, rng.integers(0, 2, 4000))
+    chain = information_by_counting([(int(t * 2 + e), int(y)) for t, e, y in zip(tokens, some, sources)])
+    assert chain == pytest.approx(by_token + beyond(some))  # I(T, E; S) = I(T; S) + I(E; S | T)
+
+
+@pytest.fixture(scope="module")
+def probed():
+    """A mixture that remembers nothing (no attention output, no experts' output), and a probe."""
+    tokenizer = CharTokenizer.from_text("".join(DIALECTS.graph.texts))
+    config = ModelConfig(
+        vocab_size=tokenizer.vocab_size, context_length=160, n_layers=2, d_model=16, n_heads=2, n_experts=4,
+        positions="rotary", init_std=0.5, zero_init_outputs=True,
+    )  # fmt: skip
+    return Transformer(config), probe(DIALECTS, tokenizer.encode, 160, 16)
+
+
+def test_an_untrained_router_tells_what_the_token_tells_and_nothing_more(probed):
+    model, text = probed
+    bits = expert_information(first_choices(model, text.ids), 4, text)
+    token = information_by_counting(list(zip(text.ids.flatten().tolist(), text.sources.ravel().tolist())))
+    assert bits["beyond"] == pytest.approx(0.0, abs=1e-9) and bits["remembered"] == pytest.approx(0.0, abs=1e-9)
+    assert all(0 < total < token for total in bits["total"])
+
+
+def test_experts_that_follow_the_source_are_found_out(probed):
+    """A tap sends every token to its speaker's expert: all is told, at the openings, too."""
+    model, text = probed
+
+    def edit(name, layer, x):
+        return torch.tensor(text.sources[..., None]).expand_as(x) if name == "experts" and layer == 1 else x
+
+    choices = routing_of(model, text.ids, edit=edit).experts[..., 0].flatten(1).numpy()
+    bits, sources = expert_information(choices, 4, text), text.sources.ravel()
+    assert bits["total"][1] == pytest.approx(entropy(np.bincount(sources))) and bits["total"][0] < bits["total"][1]
+    assert joint_counts(choices[1], sources, 4, 4)[0].tolist() == np.diag(np.bincount(sources, minlength=4)).tolist()
+    opens = text.openings.ravel()
+    at = list(zip(text.ids.numpy().ravel()[opens].tolist(), sources[opens].tolist()))
+    rest = information_by_counting([(source, source) for _, source in at]) - information_by_counting(at)
+    assert bits["remembered"][1] == pytest.approx(rest)
+
+
+def test_one_router_against_many_sources_is_each_by_itself(probed):
+    model, text = probed
+    choices = first_choices(model, text.ids)[:1]
+    others = np.random.default_rng(0).integers(0, 4, (3, text.sources.size))
+    together = expert_information(choices, 4, text, others)
+    for i, sources in enumerate(others):
+        alone = expert_information(choices, 4, text, sources[None])
+        assert {name: bits[i] for name, bits in together.items()} == {name: alone[name][0] for name in MEASURES}
+    assert all(bits.shape == (0,) for bits in expert_information(choices, 4, text, others[:0]).values())
+
+
+def test_over_training_is_the_same_measure_snapshot_by_snapshot(probed):
+    model, text = probed
+    rng = torch.Generator().manual_seed(0)
+    changed = {n: t + torch.empty_like(t).normal_(0, 0.3, generator=rng) for n, t in model.state_dict().items()}
+    snapshots = [(0, model.state_dict()), (5, {name: t.half() for name, t in changed.items()})]
+    records = information_over_training(model.config, snapshots, text)
+    assert [r["step"] for r in records] == [0, 5]
+    other = Transformer(model.config)
+    other.load_state_dict({name: t.half().float() for name, t in changed.items()})
+    for record, each in zip(records, (model, other)):
+        bits = expert_information(first_choices(each, text.ids), 4, text)
+        assert {name: record[name] for name in MEASURES} == {name: bits[name].tolist() for name in MEASURES}
+    assert records[1]["beyond"][1] > 0.01
