@@ -1,6 +1,6 @@
 """Text in: tokenizers, synthetic languages with a known floor, and corpora with their ladder of reference losses."""
 
-from .corpus import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text
+from .corpus import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, real_tokens
 from .errors import TextError
 from .intake import decode_upload, read_file, read_hub
 from .ladder import IGNORE, Ladder
@@ -23,6 +23,7 @@ __all__ = [
     "load_encoding",
     "read_file",
     "read_hub",
+    "real_tokens",
     "tokenizer_from_dict",
     "visible",
 ]

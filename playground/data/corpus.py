@@ -7,8 +7,12 @@ on its own, padded, the padding never counted).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+import threading
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,12 +26,31 @@ from .languages.grammar import grammar_of
 from .left import Partition, partitions_of_text, words_of
 from .overlap import SNIPPET, other_kind_in_words, overlap, overlap_in_words
 from .sentences import HELD_OUT, NAME, SENTENCES
-from .tokenizers import CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
+from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
 MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
 WRITING_SEED = 7
 """From which the guessers write: the same text for all who ask."""
+
+
+class Once:
+    """Values computed when they are first asked for, and once only, however many threads ask at the same time."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, Any] = {}
+        self._locks: dict[Hashable, threading.Lock] = {}
+
+    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        """The value of this key; `compute` may ask for other keys."""
+        if key not in self._values:
+            with self._locks.setdefault(key, threading.Lock()):  # one lock per key: a long one holds up no other
+                if key not in self._values:
+                    self._values[key] = compute()
+        return self._values[key]
+
+    def __reduce__(self) -> tuple:
+        return Once, ()  # another process computes its own
 
 
 @dataclass(frozen=True)
@@ -49,7 +72,9 @@ class Corpus:
     """Whether each document stands alone."""
     n_characters: int = 0
     """Length of the text."""
-    _cache: dict = field(default_factory=dict, repr=False, compare=False)
+    held_out: str | None = None
+    """The text of `val` as it was written; None where decoding `val` gives it back."""
+    _once: Once = field(default_factory=Once, init=False, repr=False, compare=False)
 
     @property
     def vocab_size(self) -> int:
@@ -96,14 +121,14 @@ class Corpus:
 
     def ladder(self, context_length: int, max_windows: int | None = None) -> Ladder:
         """Reference losses on the same validation windows that a model is scored on. Computed once, then kept."""
-        key = ("ladder", context_length, max_windows)
-        if key not in self._cache:
+
+        def compute() -> Ladder:
             inputs, targets = self.windows("val", context_length, max_windows)
             floor = None
             if self.exact_model() is not None:
                 (exact,) = self.partitions(context_length, max_windows)
                 floor = float(exact.unavoidable[exact.part >= 0].mean())
-            self._cache[key] = measure(
+            return measure(
                 self._guesser(),
                 inputs,
                 targets,
@@ -113,7 +138,8 @@ class Corpus:
                 occur=len({*self.train.unique().tolist(), *self.val.unique().tolist()} - {-1}),
                 write=self._written,
             )
-        return self._cache[key]
+
+        return self._once.get(("ladder", context_length, max_windows), compute)
 
     @property
     def unit(self) -> str:
@@ -129,7 +155,7 @@ class Corpus:
             return ""
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
         again = overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
-        return f"{again} {other_kind_in_words(self.learned().text, self.tokenizer.decode(self.val.tolist()))}".strip()
+        return f"{again} {other_kind_in_words(self.learned().text, self._judging_text())}".strip()
 
     @property
     def ends(self) -> frozenset[int]:
@@ -143,42 +169,46 @@ class Corpus:
         """The language's true next-token distribution over this tokenizer's ids, where both are known."""
         if self.language is None or not isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)):
             return None
-        if "exact" not in self._cache:
-            self._cache["exact"] = ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size)
-        return self._cache["exact"]
+        return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
     def partitions(self, context_length: int, max_windows: int | None = None) -> list[Partition]:
         """The ways to share out a model's loss on the same windows, to see what is left to learn. Kept, too."""
-        key = ("partitions", context_length, max_windows)
-        if key not in self._cache:
+
+        def compute() -> list[Partition]:
             inputs, targets = (t.numpy() for t in self.windows("val", context_length, max_windows))
             exact = self.exact_model()
             if exact is not None:
-                self._cache[key] = [self._by_kind(exact, inputs, targets)]
-            else:
-                learned = words_of(self.learned().text)
-                self._cache[key] = partitions_of_text(
-                    inputs, targets, self.tokenizer.kind, self.tokenizer.token_text, learned
-                )
-        return self._cache[key]
+                return [self._by_kind(exact, inputs, targets)]
+            learned = words_of(self.learned().text)
+            return partitions_of_text(inputs, targets, self.tokenizer.kind, self.tokenizer.token_text, learned)
+
+        return self._once.get(("partitions", context_length, max_windows), compute)
 
     def learned(self) -> Learned:
         """The training text, to hold others against."""
-        if "learned" not in self._cache:
-            train, val = (self.tokenizer.decode(split[split >= 0].tolist()) for split in (self.train, self.val))
+
+        def compute() -> Learned:
+            train = self._text(self.train)
             apart = self.documents or self.language is not None or self.tokenizer.kind == "word"
             sentences, ends = [], ""
             if len(self.ends) == 1:
                 ends = self.tokenizer.token_text(*self.ends)
                 sentences = train.split(ends)[:-1]
-            self._cache["learned"] = Learned(train, val, divided=not apart, sentences=sentences, ends=ends)
-        return self._cache["learned"]
+            return Learned(train, self._judging_text(), divided=not apart, sentences=sentences, ends=ends)
+
+        return self._once.get("learned", compute)
+
+    def _text(self, tokens: torch.Tensor) -> str:
+        return self.tokenizer.decode(tokens[tokens >= 0].tolist())
+
+    def _judging_text(self) -> str:
+        return self._text(self.val) if self.held_out is None else self.held_out
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:
         """The rule that decides each target, and how surprising it is to the language's own generator."""
-        if "kinds" not in self._cache:
-            self._cache["kinds"] = grammar_of(self.language).kinds_of_places(exact, self.tokenizer.kind == "word")
-        names, kinds = self._cache["kinds"]
+        names, kinds = self._once.get(
+            "kinds", lambda: grammar_of(self.language).kinds_of_places(exact, self.tokenizer.kind == "word")
+        )
         losses, found = np.zeros(targets.shape), np.full(targets.shape, -1)
         for rows, length in _equally_long(targets):
             windows = np.concatenate((inputs[rows, :length], targets[rows, length - 1 : length]), axis=1)
@@ -188,9 +218,7 @@ class Corpus:
     def _guesser(self) -> Guesser:
         """The n-gram that the training text supports. What was chosen is kept; the counts, which are many, are not."""
         train = self.train.numpy()
-        if "strengths" not in self._cache:
-            self._cache["strengths"] = tuned(train, self.vocab_size)
-        return counted(train, self.vocab_size, self._cache["strengths"])
+        return counted(train, self.vocab_size, self._once.get("strengths", lambda: tuned(train, self.vocab_size)))
 
     def _characters_per_token(self) -> float:
         shown = self.val[self.val >= 0][:20_000].tolist()
@@ -209,16 +237,17 @@ class Corpus:
 
     def _padded(self, split: str, context_length: int) -> torch.Tensor:
         """Documents (N, T + 1) with −1 after their end."""
-        key = ("padded", split, context_length)
-        if key not in self._cache:
+
+        def compute() -> torch.Tensor:
             tokens = getattr(self, split)
             ends = (tokens < 0).nonzero().flatten().tolist()
             rows = torch.full((len(ends), context_length + 1), -1, dtype=torch.long)
             for row, (start, end) in enumerate(zip([0, *(e + 1 for e in ends)], ends)):
                 document = tokens[start:end][: context_length + 1]
                 rows[row, : len(document)] = document
-            self._cache[key] = rows
-        return self._cache[key]
+            return rows
+
+        return self._once.get(("padded", split, context_length), compute)
 
 
 def corpus_from_text(
@@ -226,15 +255,23 @@ def corpus_from_text(
 ) -> Corpus:
     """A stream corpus of a text: the first 90 % to train on, the last 10 % to be judged by.
 
-    `tokenizer` is a kind to build for this text, or a ready one. Raises TextError where the text is too short.
+    `tokenizer` is a kind to build, or a ready one. Words and byte pairs are learned from the training part alone: words
+    that occur only in the other one are unknown. The characters are those of the whole text: which there are tells
+    nothing of how they follow each other, and who types one of them should not see �.
+    Raises TextError where the text is too short.
     """
     text = text.replace("\r\n", "\n")
     if not text.strip():
         raise TextError("there is no text: paste a page or more, or choose a language")
-    made = build_tokenizer(tokenizer, text, vocab_size=vocab_size) if isinstance(tokenizer, str) else tokenizer
-    ids = torch.tensor(made.encode(text), dtype=torch.long)
-    cut = parted(len(ids))
-    return Corpus(name, made, ids[:cut], ids[cut:], _sha256(text), n_characters=len(text))
+    kind = tokenizer if isinstance(tokenizer, str) else tokenizer.kind
+    cut = _where_parted(text, kind)
+    learned, held_out = text[:cut], text[cut:]
+    made = tokenizer
+    if isinstance(tokenizer, str):
+        made = build_tokenizer(tokenizer, text if kind == "char" else learned, vocab_size=vocab_size)
+    train, val = (torch.tensor(made.encode(part), dtype=torch.long) for part in (learned, held_out))
+    parted(len(train) + len(val))
+    return Corpus(name, made, train, val, _sha256(text), n_characters=len(text), held_out=held_out)
 
 
 def parted(n_tokens: int) -> int:
@@ -243,6 +280,14 @@ def parted(n_tokens: int) -> int:
         few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
         raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, better 5,000")
     return n_tokens - max(int(n_tokens * VALIDATION_SHARE), 2)
+
+
+def _where_parted(text: str, kind: str) -> int:
+    """The first character of a text that judges: nine tenths of its words come before, or of its characters."""
+    if kind != "word":
+        return len(text) - max(int(len(text) * VALIDATION_SHARE), 2)
+    n_words = sum(1 for _ in re.finditer(WORD_PATTERN, text))
+    return next(islice(re.finditer(WORD_PATTERN, text), parted(n_words), None)).start()
 
 
 def check_parts(n_training: int, n_validation: int, context_length: int) -> None:
@@ -304,6 +349,18 @@ def _equally_long(targets: np.ndarray) -> list[tuple[np.ndarray, int]]:
     """(rows, counted targets of each): all windows are whole but the last, which may be cut short."""
     lengths = (targets >= 0).sum(axis=1)
     return [(np.flatnonzero(lengths == length), int(length)) for length in np.unique(lengths) if length]
+
+
+def real_tokens(targets: torch.Tensor) -> torch.Tensor | None:
+    """Which inputs are tokens of a text, True, and which are padding, (N, T), given the targets (N, T) of a batch or of
+    windows; None where all are real. Padding follows a text's last token, which itself has no target.
+
+    >>> real_tokens(torch.tensor([[4, 2, IGNORE, IGNORE]]))  # inputs: three tokens and one of padding
+    tensor([[ True,  True,  True, False]])
+    """
+    real = torch.ones_like(targets, dtype=torch.bool)
+    real[:, 1:] = targets[:, :-1] != IGNORE
+    return None if real.all() else real
 
 
 def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .ladder import NOTHING_LEFT, Ladder
+from .tokenizers import UNKNOWN_WORD
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 FEW = 100
@@ -192,6 +193,8 @@ def partitions_of_text(
             column = int(np.flatnonzero(after >= 0)[i])
             if at < edge:
                 place, count = CUT, EDGE
+            elif kind == "word" and piece == UNKNOWN_WORD:
+                place, count = places[0], UNSEEN
             elif in_word[at] < 0:
                 place = count = BETWEEN
             else:

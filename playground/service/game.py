@@ -172,7 +172,7 @@ def _laid(judged: Unseen, vocab_size: int) -> Table:
         train = np.array(corpus.tokenizer.encode(corpus.language.sample(LANGUAGE_CHARACTERS, seed=0)))
     train = train[-COUNTED:]
     bigram = counted(train, vocab_size, tuned(train, vocab_size)[:1])
-    held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone(), _cache={}))
+    held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone()))
     return Table(held_out, bigram, corpus.exact_model(), corpus.warning())
 
 

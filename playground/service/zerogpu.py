@@ -178,7 +178,7 @@ class _Sliced:
                 parcels.close()
 
     def _next_slice(self) -> Slice:
-        corpus = replace(self.corpus, language=None, _cache={})  # the trainer asks only for tokens
+        corpus = replace(self.corpus, language=None)  # the trainer asks only for tokens
         training = self.config.replace(device=DEVICE)
         weights = _pack(self.model) if self.state is None else None
         return Slice(self.model.config, corpus, training, weights, self.state, SLICE_SECONDS, STATE_SECONDS)

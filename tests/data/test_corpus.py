@@ -1,5 +1,10 @@
 """Batches shift by one and never count padding; bad text becomes a sentence."""
 
+import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -11,7 +16,9 @@ from playground.data import (
     corpus_from_text,
     decode_upload,
     read_file,
+    real_tokens,
 )
+from playground.data import corpus as corpus_module
 from playground.data.sentences import HELD_OUT, SENTENCES
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
@@ -119,3 +126,70 @@ def test_bad_text_becomes_a_sentence(make, sentence):
 
 def test_an_upload_may_carry_a_byte_order_mark_and_windows_line_ends():
     assert decode_upload(b"\xef\xbb\xbfone\r\ntwo\rthree") == "one\ntwo\nthree"
+
+
+def test_every_token_of_a_sentence_is_real_and_all_that_follows_it_is_padding():
+    corpus = corpus_from_sentences(["a b c .", "a b c d e f ."])
+    inputs, targets = corpus.windows("train", 8)
+    lengths = [4, 7]
+    real = real_tokens(targets)
+    assert real.tolist() == [[place < length for place in range(8)] for length in lengths]
+    assert real.sum() == (targets != IGNORE).sum() + 2  # the full stops are read, and predict nothing
+    assert [corpus.tokenizer.decode(row[kept].tolist()) for row, kept in zip(inputs, real)] == [
+        "a b c.",
+        "a b c d e f.",
+    ]
+    cut_short = corpus.windows("train", 3)[1]  # longer than the context: nothing is padded
+    assert real_tokens(cut_short) is None
+    _, targets = corpus_from_text(TEXT).windows("val", 100)  # 179 targets: the second window ends with padding
+    real = real_tokens(targets)
+    assert real[0].all() and real[1].sum() == 80 and not real[1, 80:].any()
+
+
+@pytest.mark.parametrize("kind", ["word", "bpe"])
+def test_what_judges_is_not_in_the_vocabulary(kind):
+    """Words and merges that only the validation part has were learned from it, too."""
+    prose = "the quick brown fox jumps over the lazy dog. " * 90
+    quiet, loud = (corpus_from_text(prose + ending * 10, kind) for ending in ("the lazy dog. ", "hex yaks jab. "))
+    assert quiet.tokenizer.to_dict() == loud.tokenizer.to_dict()
+    assert torch.equal(quiet.train, loud.train)
+    shown = loud.tokenizer.decode(loud.val.tolist())
+    assert ("yaks" in shown) == (kind == "bpe") and ("<unk>" in shown) == (kind == "word")
+    assert "yaks" in loud.held_out and "another kind" not in quiet.warning()
+    assert "yaks" not in loud.learned().words and loud.learned().usual.right < loud.learned().usual.of
+
+
+def test_a_words_corpus_is_cut_between_words_after_nine_tenths_of_them():
+    corpus = corpus_from_text(TEXT, "word")
+    assert len(corpus.val) == (len(corpus.train) + len(corpus.val)) // 10
+    assert TEXT.endswith(corpus.held_out) and not corpus.held_out[:1].isspace()
+    whole = corpus.tokenizer.encode(TEXT)
+    assert torch.cat((corpus.train, corpus.val)).tolist() == whole
+    again = corpus_from_text(TEXT, corpus.tokenizer)  # a ready tokenizer parts the text where one made for it does
+    assert torch.equal(again.val, corpus.val)
+
+
+def test_characters_are_those_of_the_whole_text():
+    corpus = corpus_from_text(TEXT + "ÄÖÜ")
+    assert corpus.tokenizer.unknown_parts("Ä fox") == []
+
+
+def test_threads_that_ask_together_get_one_answer_computed_once(monkeypatch):
+    corpus, calls, ready = corpus_from_text(TEXT), [], threading.Barrier(8)
+    measure = corpus_module.measure
+
+    def slowly(*arguments, **keywords):
+        calls.append(1)
+        time.sleep(0.05)
+        return measure(*arguments, **keywords)
+
+    monkeypatch.setattr(corpus_module, "measure", slowly)
+
+    def ask(_):
+        ready.wait()
+        return corpus.ladder(16)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    assert len(calls) == 1 and all(answer is answers[0] for answer in answers)
+    assert pickle.loads(pickle.dumps(corpus)).ladder(16) == answers[0]  # a lock does not keep it here

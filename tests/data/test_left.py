@@ -159,3 +159,12 @@ def test_every_counted_target_of_any_text_has_its_part(kind):
     documents = corpus_from_sentences()
     (partition,) = documents.partitions(16)
     assert ((partition.part >= 0) == (documents.windows("val", 16)[1].numpy() >= 0)).all()
+
+
+def test_a_word_that_only_judges_is_one_that_was_never_read():
+    text = "the sea is near and the hill is far away. " * 60
+    corpus = corpus_from_text(text + "zebras sing. " * 20, "word")
+    (by_count,) = corpus.partitions(16)
+    _, targets = corpus.windows("val", 16)
+    unseen = by_count.part == by_count.names.index(UNSEEN)
+    assert unseen.any() and ((targets.numpy() == 0) == unseen).all()

@@ -290,6 +290,6 @@ def test_a_run_that_levels_off():
 def test_a_run_below_its_floor_is_one_that_was_judged_by_what_it_learned(brackets):
     """The validation text is the learned one, and short: the model is no honest guesser of it."""
     short = brackets.train[:300]
-    leaked = dataclasses.replace(brackets, train=short, val=short, _cache={})
+    leaked = dataclasses.replace(brackets, train=short, val=short)
     state, _ = state_after(leaked, SHORT.replace(steps=200, eval_every=20))
     assert state.kind == BELOW, state

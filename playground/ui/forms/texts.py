@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from ...data import LANGUAGES, TextError, decode_upload
-from ...data.corpus import check_parts, parted
+from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
@@ -105,7 +105,8 @@ def own_of(text: str, tokenizer: str) -> Own:
     text = text.replace("\r\n", "\n")
     if tokenizer in COUNTED:
         pieces = text if tokenizer == "char" else re.findall(WORD_PATTERN, text)
-        different = len(set(pieces) - {UNKNOWN_CHARACTER}) + 1  # and what stands for all others
+        learned = pieces[: parted(len(pieces))] if tokenizer == "word" and len(pieces) >= MIN_TOKENS else pieces
+        different = len(set(learned) - {UNKNOWN_CHARACTER}) + 1  # and what stands for all others
         return Own(len(pieces), tokenizer, different if tokenizer == "char" else min(different, MAX_WORDS))
     size = len(text.encode("utf-8", errors="surrogatepass"))
     if tokenizer == "bpe":  # the shorter a text, the more of it learned pieces cover
