@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from playground.model import PRESETS, Block, KVCache, ModelConfig, Pass, Transformer, trace
 from playground.model.config import BALANCES
-from playground.model.moe import MixtureOfExperts, balance_loss, hide_experts
+from playground.model.moe import MixtureOfExperts, balance_loss, hide_experts, router_z_loss
 
 MIXTURE = ModelConfig(vocab_size=11, context_length=12, n_layers=1, d_model=8, n_heads=2, d_ff=12, n_experts=5)
 
@@ -239,3 +239,57 @@ def test_routing_can_be_forced_through_a_tap():
 
     assert (trace(model, ids, edit=force)["experts", 0] == 4).all()
     assert not torch.allclose(model(ids, Pass(tap=force)).logits, model(ids).logits)
+
+
+# ---- padding -------------------------------------------------------------------------------------------------------
+
+PADDED = MIXTURE.replace(n_layers=2, router_z_weight=0.1)
+LENGTHS = (12, 5, 1)
+
+
+def padded_batch() -> tuple[torch.Tensor, torch.Tensor]:
+    """Three texts of different lengths, padded with id 0, and their mask."""
+    ids = torch.randint(1, 11, (3, 12), generator=torch.Generator().manual_seed(0))
+    mask = torch.arange(12) < torch.tensor(LENGTHS)[:, None]
+    return ids.where(mask, 0), mask
+
+
+@pytest.mark.parametrize("kind", BALANCES)
+def test_padding_is_not_routed_and_counts_nowhere(kind):
+    """Load, balance loss and z-loss of a padded batch are those of its real tokens."""
+    model, (ids, mask) = Transformer(PADDED.replace(balance=kind), seed=1), padded_batch()
+    padded = model(ids, Pass(mask=mask))
+    assert not torch.allclose(padded.expert_load, model(ids).expert_load)  # padding would be most of the rows
+    alone = [model(row[None, :n]) for row, n in zip(ids, LENGTHS)]
+    visits = sum(n * each.expert_load for n, each in zip(LENGTHS, alone))
+    assert torch.allclose(padded.expert_load, visits / sum(LENGTHS))
+    for layer, routing in enumerate(padded.routings):
+        real = [each.routings[layer] for each in alone]
+        probabilities = torch.cat([r.probabilities[0] for r in real]).mean(dim=0)
+        z = torch.cat([r.logits[0] for r in real]).logsumexp(dim=-1).square().mean()
+        assert torch.allclose(routing.mean_probability(), probabilities, atol=1e-6)
+        assert torch.allclose(router_z_loss(routing), z, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_real_tokens_compute_the_same_beside_padding(shared):
+    model, (ids, mask) = Transformer(PADDED.replace(shared_expert=shared), seed=1), padded_batch()
+    padded = model(ids, Pass(mask=mask)).logits
+    for row, (text, n) in enumerate(zip(ids, LENGTHS)):
+        assert torch.allclose(padded[row, :n], model(text[None, :n]).logits[0], atol=1e-6)
+
+
+def test_experts_get_no_gradient_from_padding():
+    model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
+    gradients = []
+    for pad in (0, 7):  # whatever the padding is
+        model.zero_grad()
+        output = model(ids.where(mask, pad), Pass(mask=mask))
+        (output.logits[mask].square().mean() + output.balance_loss).backward()
+        gradients.append([p.grad.clone() for p in model.parameters()])
+    assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(*gradients))
+
+
+def test_a_mask_that_marks_every_token_changes_nothing():
+    model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
+    assert torch.equal(model(ids, Pass(mask=torch.ones_like(mask))).logits, model(ids).logits)
