@@ -105,7 +105,7 @@ def test_no_files_know_each_other_for_type_checkers_either():
     """But for a run's state, which those who consume its events read and the trainer hands them."""
     named = {module: {name for name in imported(module, typed=True) if name in PATHS} for module in PATHS}
     for consumer in ("autosave", "resume", "samples"):
-        named[f"playground.training.{consumer}"] -= {"playground.training.trainer"}
+        named[f"playground.training.{consumer}"] -= {"playground.training.loop"}
     for module, others in named.items():
         for other in others - {module}:
             assert module not in named[other] or other in packages_above(module), f"{module} and {other}"

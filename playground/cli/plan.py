@@ -11,7 +11,7 @@ from ..model import PRESETS, ModelConfig, Transformer
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
 from ..training import History, TrainConfig
-from ..training.autosave import FILE, read, reads, under
+from ..training.autosave import FILE, reads
 from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
@@ -120,7 +120,7 @@ def resumed(options: argparse.Namespace) -> Plan:
     history.judged = [record for record in checkpoint.history.judged if record["step"] <= saved.step]
     if _ended(saved, config) and not begins and checkpoint.history.last_step < saved.step:
         notice = "This run was over, but killed before its model was written: it is written now."
-        return Plan(corpus, _as_saved(out, shape), config, about, history, True, notice, over=True)
+        return Plan(corpus, _as_saved(saved, shape), config, about, history, True, notice, over=True)
     if saved.step > config.steps:
         raise ValueError(
             f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
@@ -152,10 +152,10 @@ def _risen(saved: SavedRun, config: TrainConfig) -> bool:
     return 0 < config.patience <= risen_for(saved.history, config.eval_every)
 
 
-def _as_saved(out: Path, shape: ModelConfig) -> Transformer:
+def _as_saved(saved: SavedRun, shape: ModelConfig) -> Transformer:
     """The model of the saved state."""
     model = Transformer(shape)
-    model.load_state_dict(under(read(out)[1], "model/"))
+    model.load_state_dict(saved.weights)
     return model
 
 

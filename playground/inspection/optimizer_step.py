@@ -13,7 +13,7 @@ import torch
 
 from ..model import Transformer
 from ..training import TrainConfig, loss_of
-from ..training.gradients import gradient_norms
+from ..training.optimizers import gradient_norms
 from ..training.optimizers import Muon, make_optimizers
 
 WAYS = ("adamw", "muon", "sgd")

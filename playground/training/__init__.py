@@ -21,7 +21,7 @@ from .events import (
 from .history import History
 from .losses import evaluate, loss_of
 from .recipes import RECIPES
-from .trainer import train
+from .loop import train
 
 __all__ = [
     "RECIPES",

@@ -15,7 +15,7 @@ from ..model import ModelConfig, Transformer
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
 from .losses import WindowLosses, window_losses
-from .trainer import train
+from .loop import train
 from .verdict import Verdict, judge
 
 SIDES = ("dense", "moe")

@@ -64,7 +64,7 @@ class Stepped(TrainEvent):
     gradient_norm: float
     """Length of the whole gradient before clipping."""
     tokens_per_second: float
-    """Over the last second or so, evaluations not counted."""
+    """Over the steps of the last second, at least the last step; evaluations are not counted."""
     time_left: float
     """Estimated seconds to the last step."""
 
@@ -148,16 +148,6 @@ class Snapshotted(TrainEvent):
 
 
 @dataclass(frozen=True)
-class Rested(TrainEvent):
-    """The model is at rest between two steps, after all that the loop has to tell: now it may be read or saved.
-
-    Between the loop and those who sample and save; `train` does not hand it on.
-    """
-
-    event: ClassVar[str] = "rested"
-
-
-@dataclass(frozen=True)
 class Saved(TrainEvent):
     """Everything needed to resume was written to disk."""
 
@@ -182,6 +172,9 @@ class Finished(TrainEvent):
     """done, stopped, time, risen (validation, for too long), diverged, or lost (another process of several)."""
     message: str
     val_loss: float | None
+    """Of the model's weights, where they were evaluated, else the last one."""
+    weights_step: int | None = None
+    """Where a divergence spoiled the weights: the step of the last good ones, which the model holds again."""
 
 
 def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from ..devices import has_fast_bf16
 from ..model import Transformer
-from ..model.kernels.adamw import AdamW
 from .config import TrainConfig
 
 # Quintic polynomial whose iteration pushes all singular values towards 1 (Jordan et al. 2024, "Muon").
@@ -19,13 +20,51 @@ _A, _B, _C = 3.4445, -4.7750, 2.0315
 NEWTON_SCHULZ_STEPS = 5
 
 
-class Muon(torch.optim.Optimizer):
+class _NeverCompiled(torch.optim.Optimizer):
+    """An optimizer whose methods are torch's own without the wrapper that keeps torch's compiler away from them.
+
+    That wrapper imports the compiler to tell it so: 2.5 seconds and 76 MB. The compiler never sees an optimizer here,
+    only models.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+
+    MEMORY: ClassVar[dict[str, bool]]
+    """What is remembered of each parameter: name → whether it has the parameter's shape (else it is a number)."""
+
+    def check_state(self, state: Mapping[int, Mapping[str, torch.Tensor]]) -> None:
+        """Raise ValueError unless `load_state_dict` can take this state: parameter's number → its memory."""
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        for number, memory in state.items():
+            shape = parameters[number].shape if number in range(len(parameters)) else None
+            if shape is None or {name: tensor.shape for name, tensor in memory.items()} != {
+                name: shape if like else torch.Size() for name, like in self.MEMORY.items()
+            }:
+                raise ValueError(f"what {type(self).__name__} remembers of parameter {number} does not fit")
+
+
+class AdamW(_NeverCompiled, torch.optim.AdamW):
+    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
+
+    MEMORY = {"step": False, "exp_avg": True, "exp_avg_sq": True}
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
+
+
+class Muon(_NeverCompiled):
     """Momentum whose update is made orthogonal (Jordan et al. 2024), for matrices (n, m) and stacks of them (E, n, m).
 
     The same update as `torch.optim.Muon`, but all matrices of one shape go through the Newton–Schulz iteration as one
     batch, in fp32 where the processor has no bfloat16, and a parameter may be several matrices below one another:
     `parts` says for each of `params` how many (default: one).
     """
+
+    MEMORY = {"momentum": True}
 
     def __init__(
         self,
@@ -125,7 +164,7 @@ def _polynomial(gram: torch.Tensor) -> torch.Tensor:
     return torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C)
 
 
-def make_optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim.Optimizer]:
+def make_optimizers(model: Transformer, config: TrainConfig) -> list[_NeverCompiled]:
     """The run's optimizers; each group remembers its peak rate as `peak_lr`. Norms and biases do not decay."""
     matrices, parts, decaying, others = [], [], [], []
     for name, parameter in model.named_parameters():
@@ -140,7 +179,7 @@ def make_optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim
             others.append(parameter)
     groups = [{"params": decaying, "weight_decay": config.weight_decay}, {"params": others, "weight_decay": 0.0}]
     betas = (config.beta1, config.beta2)
-    optimizers: list[torch.optim.Optimizer] = [
+    optimizers: list[_NeverCompiled] = [
         AdamW([g for g in groups if g["params"]], lr=config.learning_rate, betas=betas, fused=True)
     ]
     if matrices:
@@ -150,3 +189,14 @@ def make_optimizers(model: Transformer, config: TrainConfig) -> list[torch.optim
         for group in optimizer.param_groups:
             group["peak_lr"] = group["lr"]
     return optimizers
+
+
+def gradient_norms(model: Transformer) -> dict[str, float]:
+    """Length of the gradient of each part of the model: embedding, every block's attention and feed-forward, head."""
+    squares: dict[str, float] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            where = name.split(".")
+            part = f"{where[1]} {where[2].removesuffix('_norm')}" if where[0] == "blocks" else where[0]
+            squares[part] = squares.get(part, 0.0) + float(parameter.grad.float().square().sum())
+    return {part: math.sqrt(total) for part, total in squares.items()}

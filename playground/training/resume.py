@@ -2,32 +2,34 @@
 machine), or is refused with the names of what differs.
 
 What of its settings may be others is said, setting by setting, in `config.ON_RESUME`; its model, its text and its
-tokenizer may not.
+tokenizer may not. All of the file is checked (`SavedRun.check`) before anything is changed (`restore`).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 
 from ..data.corpus import Corpus
 from ..model import ModelConfig
-from . import autosave, best
+from . import autosave
 from .config import FREELY, NEVER, NOTICED, ON_RESUME, TrainConfig
 from .events import changed_in_words
 from .history import History
 
 if TYPE_CHECKING:
-    from .trainer import Run
+    from .loop import Run
 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """A run as it was last saved, without its tensors."""
+    """A run as it was last saved."""
 
     step: int
     """Optimizer steps done."""
@@ -40,15 +42,29 @@ class SavedRun:
     history: History
     """All of it, to the last step."""
     machine: str
-    """Device and precision that it was trained with."""
+    """What it was trained with, see `Run.machine`."""
+    file: Path = Path(autosave.FILE)
+    best: Mapping[str, Any] | None = None
+    """Step and validation loss of the best weights."""
+    scaler: Mapping[str, Any] = field(default_factory=dict)
+    tensors: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False)
+    """By the names that `autosave` describes, without the curves."""
 
     @classmethod
     def of(cls, folder: Path) -> SavedRun:
         """What `folder` holds. Raises ValueError where it holds no run, or one of another version of this program."""
-        return cls._from(folder, autosave.read(folder)[0])
-
-    @classmethod
-    def _from(cls, folder: Path, notes: Mapping[str, Any]) -> SavedRun:
+        path = folder / autosave.FILE
+        if not path.exists():
+            raise ValueError(f"there is nothing to resume in {folder}: it has no {autosave.FILE}")
+        try:
+            with safe_open(path, framework="pt", device="cpu") as file:
+                notes = json.loads(file.metadata()["notes"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            columns = _under(tensors, "steps/")
+            notes["history"]["steps"] = {name: column.tolist() for name, column in columns.items()}
+            notes["history"]["steps"]["step"] = columns["step"].long().tolist()
+        except (SafetensorError, KeyError, TypeError, ValueError) as problem:
+            raise ValueError(f"{path} is damaged and cannot be resumed: {problem}") from problem
         try:
             return cls(
                 notes["step"],
@@ -58,11 +74,18 @@ class SavedRun:
                 {what: notes[what] for what in ("text", "tokenizer")},
                 History.from_dict(notes["history"]),
                 notes["machine"],
+                path,
+                notes.get("best"),
+                notes["scaler"],
+                tensors,
             )
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            raise ValueError(
-                f"{folder / autosave.FILE} was written by another version of this program: {problem}"
-            ) from problem
+            raise ValueError(f"{path} was written by another version of this program: {problem}") from problem
+
+    @property
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Of the model."""
+        return _under(self.tensors, "model/")
 
     def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, tuple[Any, Any]]:
         """Settings with which it may go on but that are not as they were: name → (before, now).
@@ -81,44 +104,81 @@ class SavedRun:
             )
         return {name: values for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 
+    def check(self, run: Run) -> None:
+        """Raise ValueError unless `run`, which was just made, can go on exactly from here; nothing is changed."""
+        self.changes(run.model.config, run.config, run.corpus)
+        try:
+            self._check_tensors(run)
+        except (KeyError, TypeError, RuntimeError, ValueError) as problem:
+            raise ValueError(f"{self.file} is damaged and cannot be resumed: {problem}") from problem
 
-def restore(run: Run, folder: Path) -> None:
-    """Bring a run that was just made to where the one in `folder` was; the next step is the one that would have
-    followed. Raises ValueError where it cannot be continued exactly."""
-    notes, tensors = autosave.read(folder)
-    saved = SavedRun._from(folder, notes)
+    def _check_tensors(self, run: Run) -> None:
+        shapes = {name: tensor.shape for name, tensor in run.model.state_dict().items()}
+        _check_shapes(self.weights, shapes)
+        for i, optimizer in enumerate(run.optimizers):
+            optimizer.check_state(self._optimizer_state(i))
+        for name, state in self._generator_states(run).items():
+            torch.Generator(run.generators[name].device).set_state(state)  # one that is thrown away
+        if run.scaler.is_enabled() and self.scaler:
+            torch.amp.GradScaler(run.device.type).load_state_dict(dict(self.scaler))
+        if self.best is not None:
+            float(self.best["val_loss"])
+            if self.best["step"] != self.step:
+                _check_shapes(_under(self.tensors, "best/"), shapes)
+
+    def _optimizer_state(self, number: int) -> dict[int, dict[str, torch.Tensor]]:
+        state: dict[int, dict[str, torch.Tensor]] = {}
+        for name, tensor in _under(self.tensors, f"optimizer/{number}/").items():
+            index, key = name.split("/")
+            state.setdefault(int(index), {})[key] = tensor
+        return state
+
+    def _generator_states(self, run: Run) -> dict[str, torch.Tensor]:
+        """By name; on another kind of device, which has another kind of state, dropout goes on from its seed."""
+        states = {name: self.tensors[f"generator/{name}"] for name in run.generators}
+        if states["dropout"].numel() != run.generators["dropout"].get_state().numel():
+            del states["dropout"]
+        return states
+
+
+def restore(run: Run, saved: SavedRun) -> None:
+    """Bring a run to where the saved one was, which `check` has let pass; the next step is the one that would have
+    followed."""
     run.changes = saved.changes(run.model.config, run.config, run.corpus)
     spoken = {name: values for name, values in run.changes.items() if ON_RESUME[name][0] == NOTICED}
     if saved.machine != run.machine or spoken:
         moved = f"It was trained with {saved.machine} and goes on with {run.machine}. " * (saved.machine != run.machine)
         said = f"{changed_in_words(saved.step, spoken)} " if spoken else ""
         run.notices.append(f"{moved}{said}The last digits of its losses are no longer those of an unbroken run.")
-    try:
-        run.model.load_state_dict(autosave.under(tensors, "model/"))
-        for i, optimizer in enumerate(run.learner.optimizers):
-            _restore_optimizer(optimizer, tensors | notes["numbers"], f"optimizer/{i}/")
-        for name, generator in run.learner.generators.items():
-            kept = tensors[f"generator/{name}"]
-            # another kind of device has another kind of state: there, dropout goes on from its seed
-            if kept.numel() == generator.get_state().numel():
-                generator.set_state(kept)
-        run.learner.scaler.load_state_dict(notes["scaler"])
-    except (KeyError, RuntimeError, ValueError) as problem:
-        raise ValueError(f"{folder / autosave.FILE} is damaged and cannot be resumed: {problem}") from problem
+    run.model.load_state_dict(saved.weights)
+    for i, optimizer in enumerate(run.optimizers):
+        state = saved._optimizer_state(i)
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    for name, state in saved._generator_states(run).items():
+        run.generators[name].set_state(state)
     if not run.workers.first:  # the saved noise is the first process's
-        run.learner.generators["dropout"].manual_seed(run.workers.noise_seed(run.config.seed + 1, saved.step))
+        run.generators["dropout"].manual_seed(run.workers.noise_seed(run.config.seed + 1, saved.step))
+    if run.scaler.is_enabled() and saved.scaler:
+        run.scaler.load_state_dict(dict(saved.scaler))
     run.step, run.seconds_before, run.history = saved.step, saved.seconds, saved.history
     run.history.finished = None
-    run.remember_good()
-    try:
-        run.best = best.remembered(notes.get("best"), tensors, run.step, run.good_weights)
-    except (KeyError, TypeError) as problem:
-        raise ValueError(f"{folder / autosave.FILE} is damaged and cannot be resumed: {problem}") from problem
+    best, device = saved.best, run.device
+    run.good = run.weights(best["val_loss"] if best and best["step"] == saved.step else None)
+    if best is not None and best["step"] == saved.step:
+        run.best = run.good
+    elif best is not None:
+        state = {name: tensor.to(device) for name, tensor in _under(saved.tensors, "best/").items()}
+        run.best = replace(run.good, step=best["step"], val_loss=best["val_loss"], state=state)
 
 
-def _restore_optimizer(optimizer: torch.optim.Optimizer, values: dict[str, Any], prefix: str) -> None:
-    state: dict[int, dict[str, Any]] = {}
-    for name, value in autosave.under(values, prefix).items():
-        index, key = name.split("/")
-        state.setdefault(int(index), {})[key] = value
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+def _check_shapes(tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, torch.Size]) -> None:
+    if missing := sorted(set(shapes) ^ set(tensors)):
+        raise ValueError(f"{missing[0]} is missing or not known")
+    for name, tensor in tensors.items():
+        if tensor.shape != shapes[name]:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {tuple(shapes[name])}")
+
+
+def _under(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """The values whose names begin with the prefix, by the rest of their names."""
+    return {name[len(prefix) :]: value for name, value in values.items() if name.startswith(prefix)}

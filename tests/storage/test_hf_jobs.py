@@ -69,7 +69,7 @@ def test_the_command_that_is_submitted_trains_pushes_and_comes_home(hub, tmp_pat
 
 def test_a_job_gets_what_it_needs_and_no_more():
     files = hf_jobs.job_files("cpu-basic")
-    assert "playground/training/trainer.py" in files and "playground/data/texts/lighthouse.txt" in files
+    assert "playground/training/loop.py" in files and "playground/data/texts/lighthouse.txt" in files
     assert not [name for name in files if "/ui/" in name or "checkpoints" in name]
     assert b"+cpu" in files["requirements.txt"] and b"gradio" not in files["requirements.txt"]
     assert b"+cpu" not in hf_jobs.job_files("l4x1")["requirements.txt"]

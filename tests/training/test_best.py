@@ -12,7 +12,7 @@ import playground
 from playground.data import corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import BestKept, Evaluated, Finished, History, TrainConfig, evaluate, train
-from playground.training.autosave import FILE, read
+from playground.training.autosave import FILE
 from playground.training.resume import SavedRun
 from playground.training.states import risen_for
 
@@ -74,9 +74,9 @@ def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
 
 
 def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
-    import playground.training.trainer as trainer
+    import playground.training.loop as loop
 
-    monkeypatch.setattr(trainer.Run, "_best_behind", lambda self: iter(()))
+    monkeypatch.setattr(loop.Run, "_best_behind", lambda self: iter(()))
     assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
 
 
@@ -94,13 +94,14 @@ def test_a_resumed_run_keeps_the_best_of_the_whole(tmp_path, overfitted, stop_at
 def test_a_saved_state_holds_the_best_once(tmp_path, overfitted):
     """Its tensors are written only where they are not the model's own."""
     list(train(tiny(), CORPUS, CONFIG, folder=tmp_path))
-    notes, tensors = read(tmp_path)
-    assert notes["best"] == {"step": overfitted[0].best[0], "val_loss": overfitted[0].best[1]}
-    assert sum(name.startswith("best/") for name in tensors) == sum(name.startswith("model/") for name in tensors)
+    saved = SavedRun.of(tmp_path)
+    assert saved.best == {"step": overfitted[0].best[0], "val_loss": overfitted[0].best[1]}
+    names = [name.split("/")[0] for name in saved.tensors]
+    assert names.count("best") == names.count("model") > 0
     other = tmp_path / "other"
     list(train(tiny(), CORPUS, CONFIG.replace(steps=4), folder=other))
-    notes, tensors = read(other)
-    assert notes["best"]["step"] == 4 and not any(name.startswith("best/") for name in tensors)
+    saved = SavedRun.of(other)
+    assert saved.best["step"] == 4 and not any(name.startswith("best/") for name in saved.tensors)
 
 
 def test_a_damaged_best_is_a_sentence(tmp_path):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import json
 import math
 import os
 import signal
@@ -11,12 +12,15 @@ import sys
 import pytest
 import torch
 from filelock import FileLock
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.model import ModelConfig, Transformer
 from playground.training import Changed, Finished, Noticed, Saved, Stepped, TrainConfig, train
 from playground.training.autosave import FILE
 from playground.training.config import FREELY, NEVER, NOTICED, ON_RESUME
+from playground.training.distributed import Alone
 from playground.training.lock import LOCK
 from playground.training.resume import SavedRun
 
@@ -99,7 +103,7 @@ def test_losses_that_are_no_numbers_survive_saving(tmp_path):
 
 def test_batches_drawn_for_the_compiler_are_none_of_the_runs(monkeypatch, tmp_path):
     """Compiling tries a batch; the run's own batches stay what they are without."""
-    monkeypatch.setattr("playground.training.trainer.compiled", lambda model, ids: (model, "not here"))
+    monkeypatch.setattr("playground.training.loop.compiled", lambda model, ids: (model, "not here"))
     plain = losses(train(Transformer(SHAPE), CORPUS, CONFIG))
     assert losses(train(Transformer(SHAPE), CORPUS, CONFIG.replace(compile=True))) == plain
 
@@ -117,7 +121,7 @@ def test_every_setting_says_what_resuming_makes_of_it():
 
 @pytest.mark.parametrize("field", dataclasses.fields(TrainConfig), ids=lambda field: field.name)
 def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypatch, field):
-    monkeypatch.setattr("playground.training.trainer.compiled", lambda model, ids: (model, None))  # takes a minute
+    monkeypatch.setattr("playground.training.loop.compiled", lambda model, ids: (model, None))  # takes a minute
     first_part(tmp_path)
     value = OTHER_WORDS.get(field.name, OTHER_VALUES.get(field.type))
     before, config = getattr(CONFIG, field.name), CONFIG.replace(**{field.name: value})
@@ -183,11 +187,92 @@ def test_nothing_and_damage_are_refused_in_words(tmp_path):
             train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=True)
 
 
+def broken(tensors: dict, notes: dict, what: str) -> None:
+    """Damage one part of a saved state."""
+    part = next(name for name in tensors if name.startswith(what))
+    if what == "generator/batches":
+        tensors[part] = torch.full_like(tensors[part], 255)
+    elif what == "best":
+        notes["best"] = {"step": 3, "val_loss": 1.0}
+    elif what == "generator/dropout":
+        del tensors[part]
+    else:
+        tensors[part] = torch.zeros(3, 3, 3)
+
+
+@pytest.mark.parametrize(
+    "what", ["model/head", "optimizer/0/", "optimizer/1/", "generator/dropout", "generator/batches", "best", "text"]
+)
+def test_a_refused_resume_leaves_the_model_as_it_was_and_where_it_was(tmp_path, monkeypatch, what):
+    config = CONFIG.replace(eval_every=2)
+    list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, should_stop=stop_after(5)))
+    with safe_open(tmp_path / FILE, framework="pt") as file:
+        notes = json.loads(file.metadata()["notes"])
+    tensors = {"best": None, "text": None, **load_file(tmp_path / FILE)}
+    if what == "text":
+        notes["text"] = "another"
+    else:
+        broken(tensors, notes, what)
+    saved = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    save_file(saved, tmp_path / FILE, metadata={"notes": json.dumps(notes)})
+    model, moved = Transformer(SHAPE), []
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    monkeypatch.setattr(Transformer, "to", lambda self, device: moved.append(device) or self)
+    with pytest.raises(ValueError, match="the text is another one" if what == "text" else "is damaged"):
+        train(model, CORPUS, config, folder=tmp_path, resume=True)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+    assert not moved
+    for parameter in model.parameters():
+        assert parameter.device.type == "cpu"
+
+
+def test_nothing_is_moved_or_loaded_before_the_first_event_is_asked_for(tmp_path, monkeypatch):
+    first_part(tmp_path)
+    model, moved = Transformer(SHAPE), []
+    monkeypatch.setattr(Transformer, "to", lambda self, device: moved.append(device) or self)
+    events = train(model, CORPUS, CONFIG, folder=tmp_path, resume=True)
+    assert not moved and all(torch.equal(a, b) for a, b in zip(model.parameters(), Transformer(SHAPE).parameters()))
+    next(events)
+    assert moved and not torch.equal(model.head.weight, Transformer(SHAPE).head.weight)
+    events.close()
+
+
+def test_another_number_of_threads_or_processes_is_said_aloud(tmp_path):
+    def notices(**settings):
+        events = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=True, **settings)
+        return [event.message for event in events if isinstance(event, Noticed)]
+
+    def fresh():
+        (tmp_path / FILE).unlink(missing_ok=True)
+        first_part(tmp_path)
+
+    class Two(Alone):
+        size = 2
+
+        def check_alike(self, facts):
+            pass
+
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        fresh()
+        assert not notices()
+        fresh()
+        torch.set_num_threads(2)
+        (said,) = notices()
+        assert "threads: 1 " in said and "threads: 2" in said
+        torch.set_num_threads(1)
+        fresh()
+        assert any("processes: 2" in said for said in notices(workers=Two()))
+    finally:
+        torch.set_num_threads(threads)
+
+
 def test_another_machine_is_said_aloud(tmp_path, monkeypatch):
     first_part(tmp_path, CONFIG.replace(precision="auto", device="auto"))
     now = SavedRun.of(tmp_path).machine
     other = torch.bfloat16 if now.startswith("float32") else torch.float32
-    monkeypatch.setattr("playground.training.trainer.pick_precision", lambda *_: other)
+    monkeypatch.setattr("playground.training.loop.pick_precision", lambda *_: other)
     config = CONFIG.replace(precision="auto", device="auto")
     events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
     (said,) = [event.message for event in events if isinstance(event, Noticed)]

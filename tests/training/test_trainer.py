@@ -14,6 +14,7 @@ from playground.training import (
     Evaluated,
     Finished,
     History,
+    Sampled,
     Snapshotted,
     Stepped,
     TrainConfig,
@@ -21,6 +22,8 @@ from playground.training import (
     loss_of,
     train,
 )
+from playground.training.loop import Pace, Run
+from playground.training.samples import sample
 
 TEXT = "a stitch in time saves nine. " * 60
 CORPUS = corpus_from_text(TEXT)
@@ -143,26 +146,124 @@ def test_time_can_run_out():
     assert events[-1].reason == "time" and 0 < events[-1].step < 100_000
 
 
-def test_divergence_stops_with_a_sentence_and_the_last_good_weights():
+class Spoiling:
+    """CORPUS, but before a batch the model's weights are overwritten with infinity, as an overflow does."""
+
+    def __init__(self, model, before: int):
+        self.model, self.before, self.drawn = model, before, 0
+
+    def __getattr__(self, name):
+        return getattr(CORPUS, name)
+
+    def batch(self, *arguments):
+        self.drawn += 1
+        if self.drawn == self.before:
+            with torch.no_grad():
+                self.model.blocks[0].attention.out.weight.fill_(float("inf"))
+        return CORPUS.batch(*arguments)
+
+
+@pytest.mark.parametrize(("eval_every", "good"), [(4, 8), (0, 0)])
+def test_a_divergence_brings_back_the_last_good_weights_and_says_of_which_step_they_are(eval_every, good):
+    model, history = tiny(), History()
+    config = CONFIG.replace(eval_every=eval_every, optimizer="adamw", learning_rate=1e-3)
+    for event in train(model, Spoiling(model, before=10), config):
+        history.add(event)
+    assert (event.reason, event.step, event.weights_step) == ("diverged", 9, good)
+    evaluated = dict(zip(history.evaluations["step"], history.evaluations["val_loss"]))
+    assert list(evaluated) == list(range(0, 9, eval_every or 9)), "of step 9 there are no weights to evaluate"
+    assert event.val_loss == evaluated[good] == pytest.approx(evaluate(model, *CORPUS.windows("val", 16, 6)), rel=1e-6)
+    unspoiled = tiny()
+    list(train(unspoiled, CORPUS, config, should_stop=iter([False] * good + [True] * 9).__next__))
+    assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), unspoiled.state_dict().values()))
+
+
+def test_a_gradient_that_is_not_a_number_is_not_applied_and_the_weights_stay():
     model = tiny()
-    config = CONFIG.replace(steps=200, optimizer="adamw", learning_rate=10.0, gradient_clip=0.0, warmup_steps=0)
-    poisoned = itertools.count()
+    hook = model.head.weight.register_hook(lambda gradient: gradient * float("nan"))
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    *_, evaluated, end = train(model, CORPUS, CONFIG.replace(eval_every=0))
+    hook.remove()
+    assert (end.reason, end.step, end.weights_step, evaluated.step) == ("diverged", 0, None, 0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
-    class Poisoned:
-        def __getattr__(self, name):
-            return getattr(CORPUS, name)
 
-        def batch(self, *arguments):
-            if next(poisoned) == 9:  # what an overflow does
-                with torch.no_grad():
-                    model.blocks[0].attention.out.weight.fill_(float("inf"))
-            return CORPUS.batch(*arguments)
+class Overflowing:
+    """Stands in for a GradScaler, which a CPU has none of: in step 2, the gradients of one optimizer overflow."""
 
-    events = list(train(model, Poisoned(), config.replace(learning_rate=1e-3)))
-    assert events[-1].reason == "diverged" and "lower learning rate" in events[-1].message
-    assert all(torch.isfinite(p).all() for p in model.parameters())
-    last_good = [e for e in events if isinstance(e, Evaluated)][-1]
-    assert evaluate(model, *CORPUS.windows("val", 16, 6)) == pytest.approx(last_good.val_loss, rel=1e-5)
+    def __init__(self, *_, **settings):
+        self.steps, self.updates, self.found = [], 0, set()
+
+    def is_enabled(self):
+        return True
+
+    def scale(self, loss):
+        return loss
+
+    def unscale_(self, optimizer):
+        if self.updates == 1 and type(optimizer).__name__ == "Muon":
+            optimizer.param_groups[0]["params"][0].grad[0, 0] = float("inf")
+            self.found.add(optimizer)
+
+    def step(self, optimizer):
+        if optimizer not in self.found:  # torch's skips each optimizer by itself
+            optimizer.step()
+
+    def update(self):
+        self.updates, self.found = self.updates + 1, set()
+
+    def state_dict(self):
+        return {}
+
+
+def test_where_one_optimizers_gradients_overflow_none_steps(monkeypatch):
+    """Nor do momentum, weight decay and the routers' biases move: the step is made, and nothing was changed by it."""
+    monkeypatch.setattr(torch.amp, "GradScaler", Overflowing)
+    model = tiny(n_experts=4, balance="bias")
+    config = CONFIG.replace(steps=4, eval_every=0, schedule="constant", warmup_steps=0, weight_decay=0.1)
+    seen = {}
+    for event in train(model, CORPUS, config):
+        if isinstance(event, Stepped):
+            seen[event.step] = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    assert (event.reason, event.step) == ("done", 4)
+    moved = {step: {name for name in seen[step] if not torch.equal(seen[step][name], seen[step - 1][name])}
+             for step in (2, 3)}  # fmt: skip
+    assert not moved[2]
+    assert {"head.weight", "blocks.0.attention.qkv.weight", "blocks.0.feedforward.selection_bias"} <= moved[3]
+
+
+def test_tokens_per_second_are_those_of_the_last_second():
+    pace = Pace(began=0.0)
+    for seconds in [0.01] * 200 + [0.4] * 3:
+        pace.add(seconds)
+    assert pace.per_step == pytest.approx(0.4) and pace.seconds == pytest.approx(3.2) and pace.steps == 203
+    for _ in range(100):
+        pace.add(0.01)
+    assert pace.per_step == pytest.approx(0.01)
+    pace.add(5.0)
+    assert pace.per_step == 5.0, "at least the last step"
+
+
+def test_every_event_is_in_the_history_before_it_is_handed_on():
+    run = Run(tiny(), CORPUS, CONFIG.replace(sample_every=6, sample_tokens=3))
+    seen = History()
+    for event in run.loop([sample]):
+        seen.add(event)
+        assert run.history.to_dict() == seen.to_dict()
+    assert run.history.samples and run.history.finished
+
+
+def test_observers_may_look_after_each_step_and_what_they_see_is_handed_on():
+    run, seen = Run(tiny(), CORPUS, CONFIG), []
+
+    def observer(run, event):
+        seen.append((type(event).__name__, run.step))
+        yield Sampled(run.step, run.seconds, prompt="", text=str(run.step))
+
+    events = list(run.loop([observer]))
+    assert seen == [("Started", 0), *(("Stepped", step) for step in range(1, 13)), ("Finished", 12)]
+    assert [event.text for event in events if isinstance(event, Sampled)] == [str(step) for _, step in seen]
+    assert len(run.history.samples) == 14 and isinstance(events[-1], Finished)
 
 
 def test_padding_never_counts():

@@ -1,0 +1,435 @@
+"""The training loop: `train(model, corpus, config)` yields what happens while the model learns.
+
+One training step, in the order of `Run.loop`:
+
+1. `gradient` draws the batches (this process's rows of them), runs the model forwards, takes the loss and runs
+   backwards; of several processes, all gradients are added up.
+2. `update` measures the gradient's length and clips it; then either every optimizer steps or, where a number overflowed,
+   none, and the routers' biases move with them.
+3. The step's event is put into the run's history and handed on; where it is due, both splits are evaluated.
+4. The model is at rest. Each observer (`samples.py`, `autosave.py`) may look at it and report what it saw, as events;
+   it may not change anything. Whoever consumes the events reads on when it likes.
+
+Only step 2 changes the weights. A run repeats to the last digit because everything it draws comes from the generators
+of `Run`, which are seeded by the config and saved with the run.
+
+B = batch, T = context length, L = mixture layers, E = experts.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from ..data.corpus import Corpus
+from ..data.ladder import IGNORE
+from ..devices import mixed, pick_precision
+from ..model import Pass, Transformer
+from .autosave import Autosave
+from .compiling import compiled
+from .config import TrainConfig
+from .distributed import ALONE, Alone, WorkerLost, facts
+from .events import (
+    BestKept,
+    Changed,
+    Evaluated,
+    Finished,
+    GradientsMeasured,
+    LoadMeasured,
+    Noticed,
+    Started,
+    Stepped,
+    TrainEvent,
+    ended_in_words,
+)
+from .history import History
+from .lock import owned
+from .losses import Interrupted, evaluate, loss_of
+from .optimizers import gradient_norms, make_optimizers
+from .proof import device_for
+from .resume import SavedRun, restore
+from .samples import sample, snapshot
+from .states import risen_for
+
+Observer = Callable[["Run", TrainEvent], Iterator[TrainEvent]]
+"""Called while the model is at rest: after Started (of a run that begins), every Stepped, and just before Finished."""
+
+
+def train(
+    model: Transformer,
+    corpus: Corpus,
+    config: TrainConfig,
+    *,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+    workers: Alone = ALONE,
+) -> Iterator[TrainEvent]:
+    """Train `model` in place on `corpus`, yielding what happens.
+
+    With `folder`, the run's state is saved there every `autosave_seconds`, and no other run may use the folder until
+    the last event was taken; with `resume` it first continues from what that folder holds, on the same curve.
+    `should_stop` is asked after every step. Whatever the end, the model holds what was learned and lives on the CPU
+    again. As one of several `workers`, this process reads its part of each batch (see `distributed.py`).
+
+    Raises ValueError before the first event where model, corpus, config and what is to be resumed do not fit together.
+    Until the first event is asked for, the model is neither changed nor moved.
+    """
+    folder = Path(folder) if folder is not None else None
+    if resume and folder is None:
+        raise ValueError("to resume, name the folder that holds the run")
+    run, observers = Run(model, corpus, config, workers, should_stop), [sample, snapshot]
+    with ExitStack() as held:
+        if folder is not None and workers.first:  # of several processes, the first one saves
+            held.callback(owned(folder).release)
+            observers.append(Autosave(folder))
+        saved = SavedRun.of(folder) if resume else None
+        if saved is not None:
+            saved.check(run)
+        return _events(run, saved, observers, held.pop_all())
+
+
+def _events(run: Run, saved: SavedRun | None, observers: list[Observer], held: ExitStack) -> Iterator[TrainEvent]:
+    with held:
+        run.model.to(run.device)
+        try:
+            if saved is not None:
+                restore(run, saved)
+                saved = None  # whose tensors are not needed any more
+            run.began = time.perf_counter()
+            for event in run.loop(observers):
+                handed_over = time.perf_counter()
+                yield event
+                run.began += time.perf_counter() - handed_over  # what the reader does meanwhile is not training
+        finally:
+            run.model.to("cpu")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A copy of the weights at one moment of the run."""
+
+    step: int
+    """Optimizer steps done then."""
+    val_loss: float | None
+    """None where they were not evaluated."""
+    state: Mapping[str, torch.Tensor]
+    """A copy of the state dict; nobody changes it."""
+
+
+class Run:
+    """One training run: all that a step changes (weights, optimizers, generators), how far it has come, its history."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        corpus: Corpus,
+        config: TrainConfig,
+        workers: Alone = ALONE,
+        should_stop: Callable[[], bool] = lambda: False,
+    ):
+        if corpus.vocab_size > model.config.vocab_size:
+            raise ValueError(
+                f"the text has {corpus.vocab_size} different tokens but the model knows only {model.config.vocab_size}"
+            )
+        corpus.check_context(model.config.context_length)
+        if config.batch_size < workers.size:
+            raise ValueError(
+                f"a batch of {config.batch_size} cannot be shared out among {workers.size} processes: "
+                f"raise batch_size to at least {workers.size}"
+            )
+        self.model, self.corpus, self.config, self.workers = model, corpus, config, workers
+        self.should_stop = should_stop
+        self.device, distrust = device_for(config, model.config)
+        self.dtype = pick_precision(config.precision, self.device)
+        self.optimizers = make_optimizers(model, config)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
+        self.generators = {
+            "batches": torch.Generator().manual_seed(config.seed),
+            "dropout": torch.Generator(self.device).manual_seed(workers.noise_seed(config.seed + 1, 0)),
+        }
+        windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
+                   for split in ("train", "val")}  # fmt: skip
+        self.windows = {split: (workers.rows(x), workers.rows(y)) for split, (x, y) in windows.items()}
+        self.step, self.history = 0, History()
+        self.forward: Callable = model
+        self.seconds_before, self.began = 0.0, time.perf_counter()
+        self.notices = [distrust] if distrust else []
+        self.changes: dict[str, tuple] = {}  # settings that are not those it was saved with: name → (before, now)
+        self.good: Weights | None = None  # the last that computed numbers, to go back to where a step spoils them
+        self.best: Weights | None = None  # of the lowest validation loss
+        self.told_best: int | None = None  # the step of the last BestKept
+
+    # ---- the loop --------------------------------------------------------------------------------------------------
+
+    def loop(self, observers: list[Observer]) -> Iterator[TrainEvent]:
+        """The whole run; its end is always a Finished event. Every event is in the history before it is handed on."""
+        reason, restored = "", None
+        try:
+            yield from self._begin(observers)
+            while not (reason := self.reason_to_end()):
+                began, measured = time.perf_counter(), self.due(self.config.eval_every, self.step + 1)
+                loss, load = self.gradient()
+                norms = gradient_norms(self.model) if measured else {}
+                length = self.update(loss, load)
+                if length is None:
+                    reason, restored = "diverged", self._last_good(loss)
+                    break
+                self.pace.add(time.perf_counter() - began)
+                stepped = self.record(self._stepped(loss, length))
+                yield stepped
+                if measured:
+                    if load is not None:
+                        yield self.record(LoadMeasured(self.step, self.seconds, load.tolist()))
+                    yield from self._evaluate()
+                    yield self.record(GradientsMeasured(self.step, self.seconds, norms))
+                yield from self._observe(observers, stepped)
+        except WorkerLost:
+            reason = "lost"
+        except Interrupted:  # amid an evaluation, which nobody waits for
+            reason = "interrupted"
+        yield from self._end(reason, restored, observers)
+
+    def record(self, event: TrainEvent) -> TrainEvent:
+        """Put an event into the history; returns it, to be handed on."""
+        self.history.add(event)
+        return event
+
+    def _observe(self, observers: list[Observer], event: TrainEvent) -> Iterator[TrainEvent]:
+        for observer in observers:
+            for seen in observer(self, event):
+                yield self.record(seen)
+
+    def _begin(self, observers: list[Observer]) -> Iterator[TrainEvent]:
+        config, shape = self.config, self.model.config
+        if self.good is None:
+            self.good = self.weights(None)
+        if self.workers.size > 1:
+            self.workers.check_alike(facts(self.model, self.corpus, config, self.step))
+            self.notices.append(f"{self.workers.size} processes share each batch.")
+        if config.compile:
+            aside, _ = self._draw(torch.Generator().manual_seed(0))  # the batches to come stay what they are
+            self.forward, notice = compiled(self.model, self.workers.rows(aside).to(self.device))
+            self.notices += [notice] if notice else []
+        for notice in self.notices:
+            yield self.record(Noticed(self.step, self.seconds, notice))
+        if self.changes:
+            yield self.record(Changed(self.step, self.seconds, self.changes))
+        started = Started(
+            self.step,
+            self.seconds,
+            steps=config.steps,
+            n_parameters=shape.n_parameters,
+            tokens_per_step=self.tokens_per_step,
+            device=self.device.type,
+            precision=str(self.dtype).removeprefix("torch."),
+            compiled=self.forward is not self.model,
+        )
+        yield self.record(started)
+        if self.step == 0:
+            if self.due(config.eval_every):
+                yield from self._evaluate()
+            yield from self._observe(observers, started)
+        yield from self._best_behind()
+        self.pace = Pace(self.seconds)
+
+    def reason_to_hurry(self) -> str:
+        """Why this process would rather not make another step; "" if it would."""
+        if self.should_stop():
+            return "stopped"
+        if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
+            return "risen"
+        return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
+
+    def reason_to_end(self) -> str:
+        """Why no further step is made, as all processes agree; "" to go on."""
+        return "done" if self.step >= self.config.steps else self.workers.agree(self.reason_to_hurry())
+
+    def _end(self, reason: str, restored: int | None, observers: list[Observer]) -> Iterator[TrainEvent]:
+        evaluations, made = self.history.evaluations, self.step if restored is None else restored
+        known = dict(zip(evaluations["step"], evaluations["val_loss"]))
+        try:
+            if made not in known and reason not in ("lost", "interrupted"):
+                losses = self._losses()
+                if made > max(known, default=-1):  # the history stays in the order of steps
+                    yield from self._evaluated(made, losses)
+                known[made] = losses["val"]
+        except WorkerLost:
+            reason = "lost"
+        if reason == "interrupted":
+            reason = self.reason_to_hurry() or "stopped"
+        message = ended_in_words(reason, self.step, self.config.steps, self.workers.size)
+        end = {"reason": reason, "message": message, "val_loss": known.get(made, self.history.val_loss)}
+        finished = Finished(self.step, self.seconds, **end, weights_step=restored)
+        yield from self._observe(observers, finished)
+        yield self.record(finished)
+
+    # ---- one step --------------------------------------------------------------------------------------------------
+
+    def gradient(self) -> tuple[float, torch.Tensor | None]:
+        """Draw the next batches and leave the gradient of their mean loss in the parameters, of all processes together.
+
+        Returns that loss, in nats per token, and the load (L, E): each expert's share of visits; None for a dense
+        model. Raises WorkerLost where another process does not answer; then it is as if the step had not begun.
+        """
+        states = {name: generator.get_state() for name, generator in self.generators.items()}
+        total, loads = torch.zeros((), device=self.device), []
+        batches, counted = self._batches()
+        noise = self.generators["dropout"] if self.model.config.dropout or self.model.config.router_noise else None
+        try:
+            for x, y in batches:
+                with mixed(self.dtype, self.device):
+                    output = self.forward(x, Pass(generator=noise))
+                    loss = loss_of(output.logits, y, counted)
+                total += loss.detach()
+                if output.balance_loss is not None:
+                    balance, load = self.workers.balance(output, len(x) / self.config.batch_size, self.model.config)
+                    loss = loss + balance / len(batches)
+                    loads.append(load)
+                self.scaler.scale(loss).backward()
+            self.workers.add_up([total, *(p.grad for p in self.model.parameters() if p.grad is not None)])
+        except WorkerLost:
+            self.model.zero_grad()
+            for name, generator in self.generators.items():
+                generator.set_state(states[name])
+            raise
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
+        return total.item(), torch.stack(loads).mean(dim=0) if loads else None
+
+    def update(self, loss: float, load: torch.Tensor | None) -> float | None:
+        """Let every optimizer step, or none; returns the gradient's length before clipping, and forgets the gradient.
+
+        None, and nothing has changed, where loss or gradient is not a number. In fp16 an overflow of the gradient only
+        costs this step: its length is given as 0, and the scaler lowers its scale.
+        """
+        parameters = [p for p in self.model.parameters() if p.grad is not None]
+        length = torch.nn.utils.get_total_norm([p.grad for p in parameters])
+        sound, overflowed = math.isfinite(loss), not length.isfinite().item()
+        if sound and not overflowed:
+            if self.config.gradient_clip:
+                torch.nn.utils.clip_grads_with_norm_(parameters, self.config.gradient_clip, length)
+            for optimizer in self.optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = group["peak_lr"] * self.config.rate_at(self.step + 1)
+                self.scaler.step(optimizer)
+            if load is not None:
+                self.model.shift_selection(load)
+        self.model.zero_grad()
+        if not sound or (overflowed and not self.scaler.is_enabled()):
+            return None
+        self.scaler.update()
+        self.step += 1
+        return 0.0 if overflowed else length.item()
+
+    def _stepped(self, loss: float, length: float) -> Stepped:
+        between = (self.seconds - self.pace.began - self.pace.seconds) / self.pace.steps  # evaluations, samples
+        return Stepped(
+            self.step,
+            self.seconds,
+            loss=loss,
+            learning_rate=self.config.learning_rate * self.config.rate_at(self.step),
+            gradient_norm=length,
+            tokens_per_second=self.tokens_per_step / self.pace.per_step,
+            time_left=(self.pace.per_step + max(between, 0.0)) * (self.config.steps - self.step),
+        )
+
+    def _batches(self) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], int | None]:
+        """This process's inputs and targets (B, T) for each of the step's forward passes, and how many targets count in
+        all passes of all processes; None where there is one pass of one process, whose mean is its own."""
+        whole = [self._draw(self.generators["batches"]) for _ in range(self.config.accumulation)]
+        counted = sum(int((y != IGNORE).sum()) for _, y in whole) if len(whole) * self.workers.size > 1 else None
+        return [tuple(self.workers.rows(part).to(self.device) for part in batch) for batch in whole], counted
+
+    def _draw(self, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.corpus.batch("train", self.config.batch_size, self.model.config.context_length, generator)
+
+    # ---- evaluations -----------------------------------------------------------------------------------------------
+
+    def _evaluate(self) -> Iterator[TrainEvent]:
+        """Score both splits; raises Interrupted where the run should end meanwhile."""
+        yield from self._evaluated(self.step, self._losses(self.reason_to_hurry))
+
+    def _losses(self, should_stop: Callable[[], object] = lambda: False) -> dict[str, float]:
+        return {split: evaluate(self.model, *windows, self.workers, should_stop)
+                for split, windows in self.windows.items()}  # fmt: skip
+
+    def _evaluated(self, step: int, losses: dict[str, float]) -> Iterator[TrainEvent]:
+        if all(map(math.isfinite, losses.values())):
+            self.good = self.weights(losses["val"], step)
+            if self.best is None or losses["val"] < self.best.val_loss:
+                self.best = self.good  # one copy serves both
+        yield self.record(Evaluated(step, self.seconds, train_loss=losses["train"], val_loss=losses["val"]))
+        yield from self._best_behind()
+
+    def weights(self, val_loss: float | None, step: int | None = None) -> Weights:
+        """A copy of the weights as they are."""
+        state = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        return Weights(self.step if step is None else step, val_loss, state)
+
+    def _last_good(self, loss: float) -> int | None:
+        """After a step that was not made: go back to the last good weights, unless these still gave a loss that is a
+        number; returns their step."""
+        if math.isfinite(loss):
+            return None
+        self.model.load_state_dict(self.good.state)
+        return self.good.step
+
+    def _best_behind(self) -> Iterator[TrainEvent]:
+        """Hand on the best weights, once, when the model's are no longer they."""
+        best, evaluated = self.best, self.history.evaluations["step"][-1:]
+        if best is not None and evaluated and best.step not in (*evaluated, self.told_best):
+            self.told_best = best.step
+            state = {name: tensor.to("cpu") for name, tensor in best.state.items()}
+            kept = BestKept(self.step, self.seconds, best_step=best.step, val_loss=best.val_loss, state=state)
+            yield self.record(kept)
+
+    # ---- what observers may ask --------------------------------------------------------------------------------------
+
+    def due(self, every: int, step: int | None = None) -> bool:
+        """Whether what happens every so many steps, and after the last, happens after this one."""
+        step = self.step if step is None else step
+        return every > 0 and (step % every == 0 or step == self.config.steps)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time of the run, earlier parts included, the reader's time between two events left out."""
+        return self.seconds_before + time.perf_counter() - self.began
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Of all processes."""
+        return self.config.batch_size * self.config.accumulation * self.model.config.context_length
+
+    @property
+    def machine(self) -> str:
+        """Where it computes, with how many digits, and on a CPU, among how many threads each sum is divided."""
+        threads = f", threads: {torch.get_num_threads()}" if self.device.type == "cpu" else ""
+        return f"{str(self.dtype).removeprefix('torch.')} on {self.device.type}, processes: {self.workers.size}{threads}"
+
+
+class Pace:
+    """How long steps take, from the seconds of each."""
+
+    def __init__(self, began: float):
+        self.began, self.seconds, self.steps = began, 0.0, 0
+        self._recent: deque[float] = deque()
+
+    def add(self, seconds: float) -> None:
+        """Another step took so long."""
+        self.seconds, self.steps = self.seconds + seconds, self.steps + 1
+        self._recent.append(seconds)
+        while sum(self._recent) - self._recent[0] >= 1.0:
+            self._recent.popleft()
+
+    @property
+    def per_step(self) -> float:
+        """Mean seconds of the steps of the last second, at least of the last step."""
+        return sum(self._recent) / len(self._recent)
