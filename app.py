@@ -56,7 +56,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     from playground.ui.gradio_fixes.quick_import import import_gradio
 
     import_gradio()
-    from playground.model.kernels.process import settle
+    from playground.processes import tune_process
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
     from playground.ui.where import is_loopback
@@ -72,7 +72,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         limits = limits_here(arguments.limits, strangers=others)
     except ValueError as problem:
         raise SystemExit(f"PLAYGROUND_LIMITS: {problem}.") from None
-    settle(serves=1 if limits.kind == "local" else limits.jobs)  # before there are threads
+    tune_process(serves=1 if limits.kind == "local" else limits.jobs)  # before there are threads
     if others and limits.kind != "local":
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from playground.model.kernels.process import settle
+from playground.processes import tune_process
 
 NAMES = (
     "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed",
@@ -28,7 +28,7 @@ def main() -> None:
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     options = parser.parse_args()
-    settle()
+    tune_process()
     options.run(options)
 
 

@@ -17,7 +17,7 @@ from playground.data import Corpus, corpus_from_language, corpus_from_sentences,
 from playground.inspection.expert_information import information_over_training  # noqa: E402
 from playground.inspection.probe import probe  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
-from playground.model.kernels.process import settle  # noqa: E402
+from playground.processes import tune_process  # noqa: E402
 from playground.storage import save  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
@@ -149,6 +149,6 @@ if __name__ == "__main__":
     unknown = [name for name in sys.argv[1:] if name not in SHIPPED]
     if unknown:
         sys.exit(f"there is no checkpoint called {unknown[0]!r}; choose from {', '.join(SHIPPED)}")
-    settle()
+    tune_process()
     for each in sys.argv[1:] or SHIPPED:
         make(each)

@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     from safetensors import SafetensorError
 
-    from ..model.kernels.process import settle
+    from ..processes import tune_process
     from .progress import print_no_more
 
-    settle()
+    tune_process()
     try:
         return options.run(options) or 0
     except ValueError as problem:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
-from ..model.kernels.process import threads_for
+from ..processes import threads_for
 from ..storage import Checkpoint, save
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers

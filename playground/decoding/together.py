@@ -23,8 +23,8 @@ import torch
 
 from ..model import KVCache, Transformer
 from ..model.cache import RaggedCache
-from ..model.kernels.process import lone_threads, threads_for
 from ..model.kernels.reading import reading
+from ..processes import lone_threads, threads_for
 from .continuation import Continuation, DecodeStep, choose
 
 PASSES = 4

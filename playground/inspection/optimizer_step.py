@@ -13,8 +13,7 @@ import torch
 
 from ..model import Transformer
 from ..training import TrainConfig, loss_of
-from ..training.optimizers import gradient_norms
-from ..training.optimizers import Muon, make_optimizers
+from ..training.optimizers import Muon, gradient_norms, make_optimizers
 
 WAYS = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1

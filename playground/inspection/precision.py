@@ -17,8 +17,8 @@ from ..decoding.together import SMALL_MODEL
 from ..figures.wire import signed
 from ..model import Transformer
 from ..model.kernels.packed import PRECISIONS, quantise
-from ..model.kernels.process import lone_threads, threads_for
 from ..model.kernels.reading import reading
+from ..processes import lone_threads, threads_for
 from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..data import Corpus, corpus_from_language
 from ..inspection.balance import evenness
 from ..model import PRESETS, ModelConfig, Transformer
-from ..model.kernels.process import threads_for
+from ..processes import threads_for
 from ..training import Evaluated, LoadMeasured, TrainConfig, train
 from .job import Job
 from .limits import BALANCE_SECONDS, BALANCE_STEPS, Limits

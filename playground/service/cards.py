@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .. import links
 from ..links import LinkError, RunCard, chosen_losses, machine_kind
-from ..model.kernels.process import threads_used
+from ..processes import threads_used
 from .runs import HUB_FILE, RunSpec, Source
 from .views import RunView
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from ..data import Ladder
 from ..model import ModelConfig
-from ..model.kernels.process import threads_for
 from ..model.twins import Twins, dense_twin, expert_twin
+from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig

@@ -28,7 +28,7 @@ from ..data import (
 from ..data.judging import Learned as LearnedText
 from ..data.left import Partition
 from ..model import ModelConfig, Transformer
-from ..model.kernels.process import threads_for
+from ..processes import threads_for
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.skills import judged, judged_in_the_end
 from .limits import Limits

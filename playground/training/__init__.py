@@ -19,9 +19,9 @@ from .events import (
     TrainEvent,
 )
 from .history import History
+from .loop import train
 from .losses import evaluate, loss_of
 from .recipes import RECIPES
-from .loop import train
 
 __all__ = [
     "RECIPES",

@@ -1,8 +1,8 @@
 """Autosave: everything a run needs to go on exactly where it was, in one file that is replaced in one move.
 
 The file is safetensors. As tensors it holds the weights (`model/`), the optimizers' state (`optimizer/`), the random
-states (`generator/`), the weights of the lowest validation loss (`best/`, where they are not the model's) and the curves
-of the steps (`steps/`); all else is JSON in its metadata. Nothing in it can run. `resume.py` reads it.
+states (`generator/`), the weights of the lowest validation loss (`best/`, where they are not the model's) and the
+curves of the steps (`steps/`); all else is JSON in its metadata. Nothing in it can run. `resume.py` reads it.
 """
 
 from __future__ import annotations

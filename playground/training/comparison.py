@@ -14,8 +14,8 @@ from ..data import Corpus
 from ..model import ModelConfig, Transformer
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
-from .losses import WindowLosses, window_losses
 from .loop import train
+from .losses import WindowLosses, window_losses
 from .verdict import Verdict, judge
 
 SIDES = ("dense", "moe")

@@ -4,8 +4,8 @@ One training step, in the order of `Run.loop`:
 
 1. `gradient` draws the batches (this process's rows of them), runs the model forwards, takes the loss and runs
    backwards; of several processes, all gradients are added up.
-2. `update` measures the gradient's length and clips it; then either every optimizer steps or, where a number overflowed,
-   none, and the routers' biases move with them.
+2. `update` measures the gradient's length and clips it; then either every optimizer steps or, where a number
+   overflowed, none does, and the routers' biases move with them.
 3. The step's event is put into the run's history and handed on; where it is due, both splits are evaluated.
 4. The model is at rest. Each observer (`samples.py`, `autosave.py`) may look at it and report what it saw, as events;
    it may not change anything. Whoever consumes the events reads on when it likes.
@@ -412,7 +412,9 @@ class Run:
     def machine(self) -> str:
         """Where it computes, with how many digits, and on a CPU, among how many threads each sum is divided."""
         threads = f", threads: {torch.get_num_threads()}" if self.device.type == "cpu" else ""
-        return f"{str(self.dtype).removeprefix('torch.')} on {self.device.type}, processes: {self.workers.size}{threads}"
+        return (
+            f"{str(self.dtype).removeprefix('torch.')} on {self.device.type}, processes: {self.workers.size}{threads}"
+        )
 
 
 class Pace:

@@ -49,7 +49,7 @@ class _NeverCompiled(torch.optim.Optimizer):
 class AdamW(_NeverCompiled, torch.optim.AdamW):
     """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
 
-    MEMORY = {"step": False, "exp_avg": True, "exp_avg_sq": True}
+    MEMORY: ClassVar[dict[str, bool]] = {"step": False, "exp_avg": True, "exp_avg_sq": True}
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -64,7 +64,7 @@ class Muon(_NeverCompiled):
     `parts` says for each of `params` how many (default: one).
     """
 
-    MEMORY = {"momentum": True}
+    MEMORY: ClassVar[dict[str, bool]] = {"momentum": True}
 
     def __init__(
         self,

@@ -1,5 +1,8 @@
 """Muon agrees with an independent one, batches change nothing, and every parameter has just one optimizer."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -128,3 +131,27 @@ def test_adamw_steps_like_torchs():
             optimizer.step()
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
     assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())
+
+
+def test_optimizers_step_are_saved_and_loaded_without_torchs_compiler_and_torch_is_as_it_was():
+    """Its import takes 2.5 seconds, to be told that it shall not compile an optimizer."""
+    program = """
+import sys, torch
+from playground.model import ModelConfig, Transformer
+from playground.training import TrainConfig
+from playground.training.optimizers import make_optimizers
+before = {(kind, name): (value, dict(vars(value)) if callable(value) and hasattr(value, "__dict__") else None)
+          for kind in (torch.optim.Optimizer, torch.optim.AdamW) for name, value in list(vars(kind).items())}
+model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
+for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
+    optimizer.zero_grad()
+    model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
+    optimizer.step()
+    optimizer.check_state(optimizer.state_dict()["state"])
+    optimizer.load_state_dict(optimizer.state_dict())
+after = {(kind, name): (value, dict(vars(value)) if callable(value) and hasattr(value, "__dict__") else None)
+         for kind in (torch.optim.Optimizer, torch.optim.AdamW) for name, value in list(vars(kind).items())}
+print("torch._dynamo" in sys.modules, [name for name in before if after[name] != before[name]])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False []"

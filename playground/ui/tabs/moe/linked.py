@@ -16,7 +16,7 @@ from typing import Any
 from .... import links
 from ....links import LinkError, machine_kind
 from ....links.letters import cut, packed, unpacked
-from ....model.kernels.process import threads_used
+from ....processes import threads_used
 from ....service.comparisons import ComparisonSpec
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, Source

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import sys
 import threading
 
 import pytest
 import torch
 
+from playground import processes
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.model.kernels import process
-from playground.model.kernels.process import SMALL_STEP, settle, threads_for, threads_used
+from playground.processes import SMALL_STEP, threads_for, threads_used
 from playground.training import TrainConfig, train
 
 
@@ -46,8 +45,8 @@ def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two
 
 
 def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkeypatch):
-    monkeypatch.setattr(process, "_helpers", None)
-    process.leave_helpers_to_training()
+    monkeypatch.setattr(processes, "_helpers", None)
+    processes.leave_helpers_to_training()
 
     def job():
         with threads_for(SMALL_STEP):
@@ -58,7 +57,7 @@ def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkey
     assert in_a_thread(job) == ((2, 1), 1) and torch.get_num_threads() == 1
     assert (threads_used(SMALL_STEP), threads_used(SMALL_STEP - 1)) == (2, 1)
     torch.set_num_threads(2)
-    process.leave_helpers_to_training(at_once=3)
+    processes.leave_helpers_to_training(at_once=3)
     assert threads_used(SMALL_STEP) == 1
 
 
@@ -78,28 +77,7 @@ def test_a_run_does_not_set_the_whole_process(monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", watched)
     with pytest.raises(AssertionError):
-        settle()
+        processes.tune_process()
     corpus = corpus_from_text("to be or not to be " * 40)
     model = Transformer(ModelConfig(vocab_size=corpus.vocab_size, d_model=8, n_heads=2, n_layers=1, context_length=8))
     assert list(train(model, corpus, TrainConfig(steps=1, eval_windows=1)))[-1].reason == "done"
-
-
-def test_a_settled_process_trains_without_torchs_compiler():
-    """Which takes seconds to import, and is never asked to compile an optimizer."""
-    program = """
-import sys, torch
-from playground.model import ModelConfig, Transformer
-from playground.model.kernels.process import settle
-from playground.training import TrainConfig
-from playground.training.optimizers import make_optimizers
-settle()
-model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
-for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
-    optimizer.zero_grad()
-    model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
-    optimizer.step()
-    optimizer.load_state_dict(optimizer.state_dict())
-print("torch._dynamo" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -1,7 +1,7 @@
-"""What a program may set for its whole process before it trains or serves small models: memory, threads, imports.
+"""What a program may set for its whole process before it trains or serves small models: memory and threads.
 
-A library must not do this behind its user's back, so nothing in the package calls `settle` by itself: the page, the
-shell command and the benchmarks do.
+A library must not do this behind its user's back, so nothing in the package calls `tune_process` by itself: the page,
+the shell command and the benchmarks do.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
-from ...devices import processors
+from .devices import processors
 
 
-def settle(*, serves: int = 0) -> None:
+def tune_process(*, serves: int = 0) -> None:
     """Set this process up for training small models; to be called once, before it has begun other threads.
 
     serves: how many trainings at once visitors begin here; 0 where nobody is served.
     """
     keep_freed_memory()
-    leave_the_compiler_alone()
     if serves:
         leave_helpers_to_training(serves)
 
@@ -44,18 +43,6 @@ def keep_freed_memory() -> None:
             glibc.mallopt(-3, 64 << 20)  # M_MMAP_THRESHOLD
             glibc.mallopt(-1, 256 << 20)  # M_TRIM_THRESHOLD
             glibc.mallopt(-8, 1)  # M_ARENA_MAX
-
-
-def leave_the_compiler_alone() -> None:
-    """Spare optimizers the import of torch's compiler: 2.5 seconds and 76 MB to say that it shall not compile them.
-
-    torch keeps what its compiler says about a method in an attribute of the method, and asks where there is none. The
-    compiler never sees an optimizer here, only models.
-    """
-    for method in vars(torch.optim.Optimizer).values():
-        plain = getattr(method, "__wrapped__", None)
-        if plain is not None and not hasattr(plain, "__dynamo_disable"):
-            plain.__dynamo_disable = plain
 
 
 _helpers: int | None = None
