@@ -73,56 +73,6 @@ def pattern_map(
     )
 
 
-EVEN = 0.9
-"""Entropy of rows, as a share of the most possible, from which a head is said to spread its weight."""
-ALIKE = 0.95
-"""Share of the tokens that would have the same entropy if all were looked at alike, from which that is even."""
-
-
-def spread(evenness: float, alike: float) -> str:
-    """How a head spreads its weight, by those two shares; empty where it does not."""
-    if evenness < EVEN:
-        return ""
-    return "evenly" if alike >= ALIKE else "widely"
-
-
-def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
-    """Where the weight goes in this picture: previous token, first token, itself, or spread out."""
-    keys = queries if keys is None else keys
-    pattern = np.asarray(pattern, dtype=np.float64)
-    rows, columns = pattern.shape
-    if columns < 2:
-        return "One token can only look at itself: its weight is 1."
-    offset = columns - rows
-    places = np.arange(rows)
-    # The first row has no choice, so it says nothing about the head.
-    counted = places[(places + offset) > 0]
-    habits = {
-        "the token before": pattern[counted, counted + offset - 1].mean(),
-        "the first token": pattern[counted, 0].mean(),
-        "the token itself": pattern[counted, counted + offset].mean(),
-    }
-    name, weight = max(habits.items(), key=lambda item: item[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropies = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted]
-    masked = not np.triu(pattern, offset + 1).any()
-    possible = np.log2(counted + offset + 1 if masked else np.full(len(counted), columns))
-    entropy, most, evenness = entropies.mean(), possible.mean(), (entropies / possible).mean()
-    inner = pattern[counted]
-    row, column = np.unravel_index(int(np.argmax(inner)), inner.shape)
-    row = int(counted[row])
-    strongest = (
-        f" The strongest look goes from {row + offset} “{queries[row]}” to {column} “{keys[column]}” "
-        f"({pattern[row, column]:.2f})."
-    )
-    # of few tokens each has much, so how evenly is asked first
-    if spreads := spread(evenness, np.exp2(entropies - possible).mean()):
-        return f"Spreads its weight {spreads} ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
-    if weight >= 0.4:
-        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
-    return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
-
-
 def signed_map(
     values: np.ndarray,
     rows: Sequence[str],

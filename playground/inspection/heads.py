@@ -11,23 +11,26 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from ..figures.attention import EVEN, spread
 from ..model import ModelConfig, Pass
 from .cost import Variants
-from .look import Look
+from .look import Look, look
+
+if TYPE_CHECKING:
+    from ..storage import Checkpoint
 
 HABITS = ("previous", "duplicate", "induction", "first", "itself")
-TITLES = {
-    "previous": "the token before",
-    "duplicate": "the same token, earlier",
-    "induction": "what followed last time",
-    "first": "the first token",
-    "itself": "itself",
-}
+"""Where a head may look; `HeadScores` says what each means."""
+EVEN = 0.9
+"""Entropy of rows, as a share of the most possible, from which a head spreads its weight."""
+ALIKE = 0.95
+"""Share of the tokens that would have the same entropy if all were looked at alike, from which that is even."""
+NAMED = 0.25
+"""Share of weight from which a habit is named."""
 RESTS = 0.6
 """Share of weight on the first token from which a head counts as resting."""
 _TRIED_TOKENS = 48
@@ -74,25 +77,18 @@ def ranked(values: np.ndarray) -> list[tuple[int, int]]:
     return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 
 
-_known: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary()
+_scores: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary()
 
 
 def head_scores(look: Look) -> HeadScores:
     """The scores of all heads on this prompt, made once. The first row counts for nothing: it has no choice."""
-    if look not in _known:
-        _known[look] = _head_scores(look)
-    return _known[look]
-
-
-def _head_scores(look: Look) -> HeadScores:
-    ids = np.array(look.ids)
-    found: dict[str, list[np.ndarray]] = {name: [] for name in (*HABITS, "entropy", "evenness")}
-    for layer in range(look.config.n_layers):
-        pattern = look.pattern(layer).float()  # (H, T, T)
-        for name, values in _habits(pattern, ids, look.config.causal).items():
-            found[name].append(values)
-    repeats = int(_followers(_copies(ids)).any(axis=1).sum())
-    return HeadScores(**{name: np.stack(rows) for name, rows in found.items()}, repeats=repeats)
+    if (scores := _scores.get(look)) is None:
+        ids, layers = np.array(look.ids), range(look.config.n_layers)
+        by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]
+        repeats = int(_followers(_copies(ids)).any(axis=1).sum())
+        stacked = {name: np.stack([each[name] for each in by_layer]) for name in by_layer[0]}
+        _scores[look] = scores = HeadScores(**stacked, repeats=repeats)
+    return scores
 
 
 def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
@@ -125,9 +121,9 @@ def _copies(ids: np.ndarray) -> np.ndarray:
 def _followers(copies: np.ndarray) -> np.ndarray:
     """(T, T) whether token s, before t, is what followed the latest earlier copy of token t."""
     latest = copies & (np.cumsum(copies[:, ::-1], axis=1)[:, ::-1] == 1)
-    found = np.zeros_like(copies)
-    found[:, 1:] = latest[:, :-1]
-    return np.tril(found, -1)
+    followers = np.zeros_like(copies)
+    followers[:, 1:] = latest[:, :-1]
+    return np.tril(followers, -1)
 
 
 def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
@@ -139,35 +135,44 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
     return on[:, torch.from_numpy(rows)].mean(dim=-1).numpy()
 
 
-def lies_on(scores: dict[str, float]) -> str:
-    """Where a head's weight lies on a prompt as a whole, in a few plain words, from `HeadScores.of`."""
+@dataclass(frozen=True)
+class WeightSummary:
+    """Where a head's weight lies: over a whole prompt, or when one token asks."""
+
+    alone: bool = False
+    """Whether there is only one token to look at."""
+    spread: str = ""
+    """evenly or widely; empty for a head that concentrates its weight."""
+    habits: tuple[tuple[str, float], ...] = ()
+    """At most two of `HABITS` with their shares of the weight, the largest first."""
+    strongest: tuple[int, float] | None = None
+    """Of one row: the most watched token and its weight."""
+
+
+def summary(look: Look, layer: int, head: int) -> WeightSummary:
+    """Where the head's weight lies on the prompt as a whole."""
+    scores = head_scores(look).of(layer, head)
     if np.isnan(scores["previous"]):
-        return "has one token only to look at"
+        return WeightSummary(alone=True)
     entropy, evenness = scores["entropy"], scores["evenness"]
-    if spreads := spread(evenness, 2 ** (entropy - entropy / evenness) if evenness else 0.0):
-        return f"spreads its weight {spreads}"
-    told = [name for name in HABITS if scores[name] >= 0.25]
-    if not told:
-        return "looks where none of the rules tried here says"
-    most = sorted(told, key=lambda name: -scores[name])[:2]
-    if sum(scores[name] for name in most) > 1:
-        most = most[:1]  # the two are the same tokens in some rows, or are known of different rows
-    over = "the tokens that have one" if {"duplicate", "induction"} & {*most} else "the tokens"
-    words = ", ".join(f"{scores[name]:.2f} of its weight on {TITLES[name]}" for name in most)
-    return f"puts {words} (mean{'s' * (len(most) > 1)} over {over})"
+    if kind := spread(evenness, 2 ** (entropy - entropy / evenness) if evenness else 0.0):
+        return WeightSummary(spread=kind)
+    habits = sorted(((name, scores[name]) for name in HABITS if scores[name] >= NAMED), key=lambda habit: -habit[1])[:2]
+    if sum(share for _, share in habits) > 1:
+        habits = habits[:1]  # the two are the same tokens in some rows, or are known of different rows
+    return WeightSummary(habits=tuple(habits))
 
 
-def row_lies_on(look: Look, layer: int, head: int, query: int) -> str:
-    """Where a head's weight lies when one token asks, in the same words."""
+def row_summary(look: Look, layer: int, head: int, query: int) -> WeightSummary:
+    """Where the head's weight lies when one token asks."""
     row = look.pattern(layer)[head, query].float().cpu().numpy()  # (T,)
-    seen = query + 1 if look.config.causal else look.length
-    if seen == 1:
-        return "has one token only to look at"
-    most = int(row.argmax())
+    visible = query + 1 if look.config.causal else look.length
+    if visible == 1:
+        return WeightSummary(alone=True)
+    strongest = int(row.argmax()), float(row.max())
     entropy = -np.sum(row[row > 0] * np.log2(row[row > 0]))
-    if spreads := spread(entropy / np.log2(seen), 2**entropy / seen):
-        strongest = f", the most, {row[most]:.2f}, on {most} “{look.tokens[most]}”" if spreads == "widely" else ""
-        return f"spreads its weight {spreads}{strongest}"
+    if kind := spread(entropy / np.log2(visible), 2**entropy / visible):
+        return WeightSummary(spread=kind, strongest=strongest)
     copies = _copies(np.array(look.ids))
     places = {
         "induction": np.flatnonzero(_followers(copies)[query]),
@@ -176,13 +181,22 @@ def row_lies_on(look: Look, layer: int, head: int, query: int) -> str:
         "first": [0],
         "itself": [query],
     }
-    told, named = set(), []
+    taken: set[int] = set()
+    habits: list[tuple[str, float]] = []
     for name in sorted(places, key=lambda name: -row[places[name]].sum()):
         share = float(row[places[name]].sum())
-        if share >= 0.25 and not told & {*places[name]} and len(named) < 2:  # one cell may go by several names
-            named.append(f"{share:.2f} of its weight on {TITLES[name]}")
-            told |= {*places[name]}
-    return f"puts {', '.join(named) or f'{row[most]:.2f} of its weight, the most, on {most} “{look.tokens[most]}”'}"
+        if share >= NAMED and not taken & {*places[name]} and len(habits) < 2:  # one cell may go by several names
+            habits.append((name, share))
+            taken |= {*places[name]}
+    return WeightSummary(habits=tuple(habits), strongest=strongest)
+
+
+def spread(evenness: float, alike: float) -> str:
+    """How weight is spread, by its evenness and by the share of tokens that would have the same entropy if all were
+    looked at alike; empty where it is not."""
+    if evenness < EVEN:
+        return ""
+    return "evenly" if alike >= ALIKE else "widely"
 
 
 def sleeps(scores: dict[str, float]) -> bool:
@@ -230,21 +244,19 @@ class Waking:
     """How telling the head is on the present prompt."""
     after: float
     """And on the one proposed."""
-    does: str
+    summary: WeightSummary
     """Where its weight lies there."""
 
 
-def wake(checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
+def wake(checkpoint: Checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
     """Of these prompts, the one on which this head is most telling; None if none beats `before` by a tenth."""
-    from .look import look
-
     best = None
     for prompt in dict.fromkeys(prompts):
         ids = checkpoint.tokenizer.encode(prompt)[: min(_TRIED_TOKENS, checkpoint.config.context_length)]
         if len(ids) < 3:
             continue
-        scores = head_scores(look(checkpoint, ids))
-        telling = float(scores.telling()[layer, head])
+        seen = look(checkpoint, ids)
+        telling = float(head_scores(seen).telling()[layer, head])
         if telling > (best.after if best else before + 0.1):
-            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, lies_on(scores.of(layer, head)))
+            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, summary(seen, layer, head))
     return best

@@ -27,7 +27,6 @@ from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
-from ..inspection.roles import ROLES
 from ..inspection.slips import SLIPS, told
 from ..model import PRESETS
 from ..service.balance import KINDS, BalanceView
@@ -35,6 +34,7 @@ from ..service.kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
+from ..words.heads import ROLE_NAMES
 
 Value = float | int | str
 
@@ -583,7 +583,7 @@ FACTS: dict[str, Fact] = {
     "head-cost-margins": Fact(_cost_in_margins, digits=1),
     "head-cost-before": Fact(lambda scene, _: _cost(scene).before),
     "role": Fact(lambda scene, _: scene.role(scene.look())),
-    "role-words": Fact(lambda scene, _: ROLES[scene.role(scene.look())]),
+    "role-words": Fact(lambda scene, _: ROLE_NAMES[scene.role(scene.look())]),
     "appeared-after": Fact(_appeared("before")),
     "appeared-by": Fact(_appeared("after")),
     "appeared-head": Fact(_appeared("head")),

@@ -9,6 +9,7 @@ import pytest
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui.chart import Chart, Feed, show
+from playground.words.heads import describe_pattern
 
 STEPS = 120
 TOKENS = ["the", "␣", "cat", "⏎"]
@@ -65,7 +66,7 @@ def address(serve, growing):
             quiet = gr.Button("grow elsewhere")
         with gr.Tab("Two"):
             figure = attention.pattern_map(PATTERN, TOKENS)
-            cells = Chart(show(figure, attention.describe_pattern(PATTERN, TOKENS)), elem_id="cells", clickable=True)
+            cells = Chart(show(figure, describe_pattern(PATTERN, TOKENS)), elem_id="cells", clickable=True)
             clicked = gr.Textbox(label="clicked", elem_id="clicked")
             redraw = gr.Button("redraw")
             grow_hidden = gr.Button("grow hidden")

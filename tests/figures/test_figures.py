@@ -351,20 +351,6 @@ def test_masked_cells_are_blank_and_the_others_are_the_weights():
     assert np.isfinite(seeing).all()
 
 
-def test_patterns_in_words():
-    previous = np.eye(6, k=-1)
-    previous[0, 0] = 1
-    assert "the token before: 1.00" in attention.describe_pattern(previous, TOKENS)
-    alike = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]  # (1/2 + 1/3) / 2 on the token before is no habit
-    assert attention.describe_pattern(alike, TOKENS[:3]).startswith("Spreads its weight evenly")
-    even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
-    assert "evenly" in attention.describe_pattern(even, TOKENS)
-    uneven = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))
-    assert "Spreads its weight widely" in attention.describe_pattern(uneven, TOKENS[:4])
-    assert "(2.6 of at most 2.6 bits)" in attention.describe_pattern(np.full((6, 6), 1 / 6), TOKENS)  # without a mask
-    assert "its weight is 1" in attention.describe_pattern(np.ones((1, 1)), ["a"])
-
-
 def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]

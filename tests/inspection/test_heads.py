@@ -11,13 +11,14 @@ from playground.inspection import Look, look
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.effect import effect
 from playground.inspection.heads import (
+    WeightSummary,
     head_scores,
-    lies_on,
     moves,
     ranked,
     repeated_sequence,
-    row_lies_on,
+    row_summary,
     sleeps,
+    summary,
     wake,
 )
 from playground.model import ModelConfig, Trace, Transformer
@@ -42,29 +43,30 @@ def one_hot(targets: list[int]) -> np.ndarray:
     return np.eye(len(targets))[targets]
 
 
-def test_a_head_is_said_to_give_no_more_weight_than_it_has():
+def test_a_head_gives_no_more_weight_than_it_has():
     seen, _ = drawn({"sink": one_hot([0, 0, 0])}, [1, 2, 3])  # half of the time the first is the token before
-    assert lies_on(head_scores(seen).of(0, 0)) == "puts 1.00 of its weight on the first token (mean over the tokens)"
+    assert summary(seen, 0, 0).habits == (("first", 1.0),)
     sharp, _ = drawn({"sharp": one_hot([0, 1, 0, 1, 1, 2, 2, 3, 3, 4])}, list(range(10)))
-    assert lies_on(head_scores(sharp).of(0, 0)) == "looks where none of the rules tried here says"
+    assert summary(sharp, 0, 0) == WeightSummary()
 
 
-def test_pure_heads_have_pure_scores_and_the_right_words():
+def test_pure_heads_have_pure_scores_and_the_right_habit():
     once = [3, 1, 4, 0, 5, 2]
     ids, n = once + once, len(once)
     T = 2 * n
     patterns = {
-        "1.00 of its weight on the token before": one_hot([max(t - 1, 0) for t in range(T)]),
-        "1.00 of its weight on the first token": one_hot([0] * T),
-        "1.00 of its weight on itself": one_hot(list(range(T))),
-        "1.00 of its weight on the same token, earlier": one_hot([t - n if t >= n else t for t in range(T)]),
-        "1.00 of its weight on what followed last time": one_hot([t - n + 1 if t >= n else 0 for t in range(T)]),
-        "spreads its weight evenly": np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None],
+        "previous": one_hot([max(t - 1, 0) for t in range(T)]),
+        "first": one_hot([0] * T),
+        "itself": one_hot(list(range(T))),
+        "duplicate": one_hot([t - n if t >= n else t for t in range(T)]),
+        "induction": one_hot([t - n + 1 if t >= n else 0 for t in range(T)]),
+        "evenly": np.tril(np.ones((T, T))) / np.arange(1, T + 1)[:, None],
     }
     seen, names = drawn(patterns, ids)
     scores = head_scores(seen)
     for head, name in enumerate(names):
-        assert name in lies_on(scores.of(0, head))
+        lies = summary(seen, 0, head)
+        assert (name, 1.0) in lies.habits or lies.spread == name == "evenly"
     assert scores.previous[0, 0] == scores.first[0, 1] == scores.itself[0, 2] == 1
     assert scores.duplicate[0, 3] == scores.induction[0, 4] == 1
     assert scores.evenness[0, 5] == pytest.approx(1) and scores.entropy[0, 0] == 0
@@ -79,20 +81,20 @@ def test_what_a_head_does_for_one_token_is_that_tokens_own_row():
     rows[4, :3] = 0.1, 0.2, 0.7  # “5 6 7 5” once more: the third followed last time
     rows[5] = 0.1, 0.1, 0.7, 0.1, 0, 0
     seen, _ = drawn({"copier": rows}, [5, 6, 7, 8, 6, 9])
-    assert row_lies_on(seen, 0, 0, 4) == "puts 0.70 of its weight on what followed last time"
-    assert row_lies_on(seen, 0, 0, 3) == "puts 1.00 of its weight on the first token"
-    assert row_lies_on(seen, 0, 0, 1) == "puts 1.00 of its weight on the token before", "one cell, one name"
-    assert "0.70 of its weight, the most, on 2 “x”" in row_lies_on(seen, 0, 0, 5)
-    assert "one token" in row_lies_on(seen, 0, 0, 0)
+    assert row_summary(seen, 0, 0, 4).habits == (("induction", pytest.approx(0.7)),)
+    assert row_summary(seen, 0, 0, 3).habits == (("first", 1.0),)
+    assert row_summary(seen, 0, 0, 1).habits == (("previous", 1.0),), "one cell, one name"
+    assert row_summary(seen, 0, 0, 5) == WeightSummary(strongest=(2, pytest.approx(0.7)))
+    assert row_summary(seen, 0, 0, 0) == WeightSummary(alone=True)
     rows[3, :4] = 0.13, 0.14, 0.36, 0.37
     rows[2, :3] = 0.3, 0.35, 0.35
     seen, _ = drawn({"spread": rows}, [5, 6, 7, 8, 6, 9])
-    assert row_lies_on(seen, 0, 0, 3) == "spreads its weight widely, the most, 0.37, on 3 “x”"
-    assert row_lies_on(seen, 0, 0, 2) == "spreads its weight evenly"
+    assert row_summary(seen, 0, 0, 3) == WeightSummary(spread="widely", strongest=(3, pytest.approx(0.37)))
+    assert row_summary(seen, 0, 0, 2).spread == "evenly"
     rows[4, :3] = 0.5, 0.2, 0.3
     rows[2:4] = one_hot([0, 0, 0, 0, 0, 0])[2:4]
-    said = lies_on(head_scores(drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])[0]).of(0, 0))
-    assert said == "puts 0.72 of its weight on the first token (mean over the tokens)"
+    seen, _ = drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])
+    assert summary(seen, 0, 0).habits == (("first", pytest.approx(0.72)),)
 
 
 @pytest.mark.parametrize("name", ["learned", "sees the future", "rmsnorm, swiglu, grouped"])
@@ -126,8 +128,9 @@ def test_scores_are_what_loops_find(name):
 def test_what_a_prompt_cannot_tell_is_no_number():
     scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
     assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all() and scores.repeats == 0
-    alone = head_scores(look_at(VARIANTS["learned"], [5]))
-    assert np.isnan(alone.previous).all() and "one token" in lies_on(alone.of(0, 0)) and len(alone.ranking()) == 8
+    seen = look_at(VARIANTS["learned"], [5])
+    alone = head_scores(seen)
+    assert np.isnan(alone.previous).all() and summary(seen, 0, 0).alone and len(alone.ranking()) == 8
 
 
 @pytest.mark.parametrize("name", ["learned", "post-norm", "sees the future", "experts"])

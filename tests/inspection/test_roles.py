@@ -9,8 +9,9 @@ import torch
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection import roles, watched
+from playground.inspection import roles
 from playground.inspection.edits import SwitchOff, edits_tap
+from playground.inspection.head_statistics import PLACES, REPEATS, Estimate, estimate, head_statistics
 from playground.inspection.roles import ROLES, head_tests
 from playground.model import ModelConfig, Transformer
 from playground.training.losses import window_losses
@@ -33,15 +34,16 @@ def test_heads_made_by_hand_are_named_for_their_jobs(tested):
 def test_the_untrained_are_measured_on_every_place_as_the_model_is(tested):
     model = handmade()
     windows = roles._windows(torch.tensor(text()), model.config.context_length)[: roles.UNTRAINED_TEXTS]
-    twin = watched.Watched(Transformer(model.config, seed=0), windows.numpy(), np.random.default_rng(0)).weights()
-    assert {*roles.WHERE} == {*twin} and {*tested.untrained} == {*twin, "moved"}
-    for name, estimate in twin.items():
-        assert tested.untrained[name] == pytest.approx(np.nanmax(estimate.mean)) and tested.untrained[name] > 0
+    untrained = Transformer(model.config, seed=0)
+    twin = head_statistics(untrained, windows.numpy(), np.random.default_rng(0)).weights
+    assert {*PLACES, *REPEATS} == {*twin} and {*tested.untrained} == {*twin, "moved"}
+    for name, weights in twin.items():
+        assert tested.untrained[name] == pytest.approx(np.nanmax(weights.mean)) and tested.untrained[name] > 0
     assert {*tested.untrained_given_up} == {"induction", "duplicate"}
 
 
 def test_a_head_that_rests_on_the_first_token_until_something_repeats_is_induction(tested):
-    weights = {name: estimate.at(1, 0)[0] for name, estimate in tested.weights.items()}
+    weights = {name: each.at(1, 0)[0] for name, each in tested.weights.items()}
     assert weights["first"] > 0.3 and weights["induction"] > 0.6
     assert tested.given_up["induction"].at(1, 0)[0] > 0.9
 
@@ -99,10 +101,10 @@ def test_intervals_hold_the_mean_nineteen_times_in_twenty():
     rng, rounds, n = np.random.default_rng(0), 800, 6
     drawn = 0.3 + 0.1 * rng.standard_normal((n, rounds, 1))
     drawn[0, :10] = math.nan  # a text that could not tell
-    found = watched.estimate(drawn)
+    found = estimate(drawn)
     held = np.abs(found.mean - 0.3) <= found.margin
     assert abs(held.mean() - 0.95) < 0.03
-    alone = watched.estimate(drawn[:1])
+    alone = estimate(drawn[:1])
     assert np.isinf(alone.margin).all() and (alone.low == -math.inf).all()
 
 
@@ -111,18 +113,12 @@ def test_the_same_seed_tests_alike(tested):
     assert np.array_equal(again.given_up["induction"].mean, tested.given_up["induction"].mean)
 
 
-def test_a_head_without_a_role_is_given_the_rule_and_what_it_costs(tested):
-    """Costly it may be: by the rule that says little unless weight is even, or lies elsewhere in another text."""
+def test_a_costly_head_without_a_place_is_unclear(tested):
     at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
-    assert "The model needs it" not in tested.reason(*at)
+    assert not tested.matters(*at)
     mean = tested.effect.mean.copy()
     mean[at] = 1.2936
-    margin = np.full_like(mean, 0.0864)
-    none = watched.Estimate(0 * mean, 0 * mean)
-    costly = dataclasses.replace(tested, effect=watched.Estimate(mean, margin), evenness=none, moved=none)
-    assert costly.role(*at) == "unclear", "neither even nor by content"
-    reason = costly.reason(*at)
-    assert reason.endswith("The model needs it all the same: without it 1.29 ± 0.09 nats more are lost.")
-    assert "The lower end of an interval decides" in reason and "more than 0.01 nats lost without it and" in reason
-    unsure = dataclasses.replace(costly, effect=watched.Estimate(mean, np.full_like(mean, 1.29)))
-    assert "The model needs it" not in unsure.reason(*at)
+    none = Estimate(0 * mean, 0 * mean)
+    costly = dataclasses.replace(tested, effect=Estimate(mean, none.mean + 0.0864), evenness=none, moved=none)
+    assert costly.matters(*at) and costly.role(*at) == "unclear", "neither even nor by content"
+    assert not dataclasses.replace(costly, effect=Estimate(mean, none.mean + 1.29)).matters(*at)

@@ -10,7 +10,6 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection.edits import EditCell, SwitchOff, edits_tap
 from playground.inspection.effect import effect
 from playground.inspection.heads import head_scores
-from playground.inspection.roles import WHERE
 from playground.model import Transformer
 from playground.service.models import SHIPPED_FOLDER
 from playground.storage import Checkpoint, load
@@ -21,6 +20,7 @@ from playground.ui.tabs.inspect.frame import MODEL, Place, best
 from playground.ui.tabs.inspect.place import ranking
 from playground.ui.tabs.inspect.tested import known, roles_of, survey_of
 from playground.ui.tabs.inspect.validation import held_out
+from playground.words.heads import PLACE_NAMES
 from tests.model.configs import VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
@@ -46,7 +46,7 @@ def test_a_heads_role_stands_beside_its_interval_its_effect_and_what_the_untrain
     assert f"Measured: the losses on {effect_is_of}, the roles on {tests.texts} texts" in words
     assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and "mostly by its place" in card and "untrained" in card
     assert "rests on the first" not in card and "induction" not in card
-    for name, where in WHERE.items():  # the untrained reach something everywhere, and less than who follows
+    for name, where in PLACE_NAMES.items():  # the untrained reach something everywhere, and less than who follows
         row = card.partition(f"weight on {where}</td>")[2].partition("</tr>")[0]
         assert f">≤ {tests.untrained[name]:.2f}</td>" in row, name
     assert 0 < tests.untrained["induction"] < tests.weights["induction"].low[at]

@@ -6,10 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from ....figures.attention import describe_pattern, pattern_map
+from ....figures.attention import pattern_map
 from ....inspection import Look
-from ....inspection.heads import head_scores, lies_on, row_lies_on
-from ....inspection.roles import ROLES
+from ....inspection.heads import row_summary, summary
+from ....words.heads import ROLE_NAMES, describe_pattern, lies_on, row_lies_on
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientDropdown, SteadyRadio
@@ -101,15 +101,16 @@ def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
 def headline(look: Look, place: Place) -> str:
     """Which head of which model this is, where its weight lies on this prompt, and its role where it was tested."""
     named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
-    words = f"On this prompt it {lies_on(head_scores(look).of(*place.owner))}. {asked(look, place)}"
+    words = f"On this prompt it {lies_on(summary(look, *place.owner))}. {asked(look, place)}"
     if found := known(look):
-        words += f" Tested on {found.tests.texts} texts, it {ROLES[found.tests.role(*place.owner)]}."
+        words += f" Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(*place.owner)]}."
     return theme.heading(named, words)
 
 
 def asked(look: Look, place: Place) -> str:
     """Where the head's weight lies when the chosen token asks, as the receipt has it."""
-    return f"When {place.query} “{look.tokens[place.query]}” asks, it {row_lies_on(look, *place.owner, place.query)}."
+    row = row_summary(look, *place.owner, place.query)
+    return f"When {place.query} “{look.tokens[place.query]}” asks, it {row_lies_on(row, look.tokens)}."
 
 
 def enlarged(look: Look, place: Place) -> tuple[dict[str, Any], str]:

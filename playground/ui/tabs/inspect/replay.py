@@ -8,16 +8,16 @@ import gradio as gr
 import numpy as np
 import torch
 
-from ....figures.attention import describe_pattern, pattern_map
+from ....figures.attention import pattern_map
 from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
 from ....inspection.example import EXAMPLES, worked_example
-from ....inspection.heads import TITLES
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST, Snapshots
+from ....words.heads import HABIT_NAMES, describe_pattern
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientSlider, SteadyRadio
@@ -46,7 +46,7 @@ def build(frame: Frame) -> None:
             padding=False,
         )
         habit = SteadyRadio(
-            [(title, name) for name, title in TITLES.items()],
+            [(title, name) for name, title in HABIT_NAMES.items()],
             value="induction",
             label="Heads that look at …",
             elem_classes="pills",
@@ -85,13 +85,13 @@ def build(frame: Frame) -> None:
         ladder = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
         rungs = [(name, ladder[name]) for name in ("bigram", "floor") if isinstance(ladder.get(name), float)]
         figure = timeline(
-            history.evaluations, found.steps, found.losses, found.scores[wanted], TITLES[wanted],
+            history.evaluations, found.steps, found.losses, found.scores[wanted], HABIT_NAMES[wanted],
             moment=step, chosen=place.owner, rungs=rungs, recorded=bool(about.get("recorded")),
         )  # fmt: skip
         part = window(look.length, place.query)
         weights = then.pattern(place.layer)[place.head].numpy()
         tokens = look.tokens[part]
-        told = TITLES[wanted], found.appearance(wanted), found.steps[-1], found.most(wanted)
+        told = HABIT_NAMES[wanted], found.appearance(wanted), found.steps[-1], found.most(wanted)
         return {
             lines: show(figure, describe_appearance(*told)),
             slider: slid(position, index, len(found.steps)),
@@ -182,7 +182,7 @@ def moment_cards(look: Look, found: Replay, index: int, place: Place, wanted: st
         cards.append(("loss on this prompt", f"{found.losses[index]:.4f}", f"nats per token{rounded}"))
     score = found.scores[wanted][index][place.owner]
     shown = f"{score:.2f}" if np.isfinite(score) else "–"
-    note = TITLES[wanted] if np.isfinite(score) else "this prompt repeats nothing that could tell"
+    note = HABIT_NAMES[wanted] if np.isfinite(score) else "this prompt repeats nothing that could tell"
     cards.append((f"L{place.layer} H{place.head}", shown, note))
     return theme.stat_cards(cards)
 

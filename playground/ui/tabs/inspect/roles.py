@@ -8,13 +8,13 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from ....figures.attention import EVEN
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
 from ....inspection import Look, look
-from ....inspection.heads import HABITS, TITLES, head_scores, lies_on, moves, repeated_sequence, sleeps, wake
-from ....inspection.roles import ROLES, WHERE, HeadTests
-from ....inspection.watched import REPEATS, Estimate
+from ....inspection.head_statistics import REPEATS, Estimate
+from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, sleeps, summary, wake
+from ....inspection.roles import HeadTests
+from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason
 from ....words.numbers import signed
 from ... import theme
 from ...chart import Chart, show
@@ -32,7 +32,7 @@ TITLE = "What heads do"
 SEQUENCES = {"tested": "Many texts", "prompt": "This prompt", "repeated": "A random sequence, twice"}
 MAPS = {
     "effect": "matter: what is lost without them",
-    **{name: f"look at {title}" for name, title in TITLES.items()},
+    **{name: f"look at {title}" for name, title in HABIT_NAMES.items()},
     "evenness": "spread their weight evenly",
 }
 ENOUGH = {"evenness": EVEN}
@@ -106,7 +106,7 @@ def build(frame: Frame) -> None:
         if better is None:
             words = "None of the prompts tried gives this head more to do: it may rest wherever you look."
             return {proposal: theme.notice(words), taker: gr.Button(visible=False)}
-        words = f"On “{better.prompt.strip()}” it {better.does}."
+        words = f"On “{better.prompt.strip()}” it {lies_on(better.summary)}."
         return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: better.prompt}
 
     frame.presses(waker.click, find, [], [proposal, taker, found])
@@ -166,24 +166,24 @@ def worth_map(values: np.ndarray, place: Place) -> dict[str, Any]:
 def census(tests: HeadTests) -> str:
     """How many heads have which role."""
     roles = [role for row in tests.roles for role in row]
-    counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLES.items() if role in roles)
+    counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLE_NAMES.items() if role in roles)
     return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
 
 
 def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
     here, shift = head_scores(seen).of(*place.owner), moved(seen)
-    on_prompt = f"On this prompt it {lies_on(here)}. {asked(seen, place)}"
+    on_prompt = f"On this prompt it {lies_on(summary(seen, *place.owner))}. {asked(seen, place)}"
     title = f"Layer {place.layer}, head {place.head}"
     if known is None:
-        rows = [(f"weight on {WHERE[name]}", _number(here[name])) for name in HABITS]
+        rows = [(f"weight on {PLACE_NAMES[name]}", _number(here[name])) for name in HABITS]
         rows.append(("evenness", _number(here["evenness"])))
         return theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)
     tests, at = known.tests, place.owner
     rows = []
     for name in HABITS:
         before, told = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], at)
-        rows.append((f"weight on {WHERE[name]}", told, before, _number(here[name])))
+        rows.append((f"weight on {PLACE_NAMES[name]}", told, before, _number(here[name])))
         if name in REPEATS:
             gone = _interval(tests.given_up[name], at)
             rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
@@ -193,7 +193,7 @@ def role_card(seen: Look, place: Place, known: Tested | None) -> str:
     rows.append((f"loss without it, nats, on {tests.tokens:,} tokens", _interval(tests.effect, at, digits=4), "", ""))
     if shift is not None:
         rows.append(("the prediction after the last token moves without it, nats", "", "", f"{shift[at]:.4f}"))
-    words = f"It {ROLES[tests.role(*at)]}. {tests.reason(*at)} {on_prompt}"
+    words = f"It {ROLE_NAMES[tests.role(*at)]}. {role_reason(tests, *at)} {on_prompt}"
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 
 
@@ -209,9 +209,9 @@ def role_table(seen: Look, known: Tested | None) -> str:
     rows = []
     for at in tests.ranking():
         found = {**tests.weights, "evenness": tests.evenness}
-        rows.append((*at, ROLES[tests.role(*at)], _interval(tests.effect, at, digits=4),
+        rows.append((*at, ROLE_NAMES[tests.role(*at)], _interval(tests.effect, at, digits=4),
                      *(_interval(found[name], at) for name in columns)))  # fmt: skip
-    names = [TITLES.get(name, name) for name in columns]
+    names = [HABIT_NAMES.get(name, name) for name in columns]
     return theme.table(("layer", "head", "role", "lost without it", *names), rows, save="head-tests")
 
 

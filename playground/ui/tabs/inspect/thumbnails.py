@@ -11,7 +11,8 @@ import numpy as np
 from ....figures.attention import head_grid
 from ....figures.heads import UNSEEN
 from ....inspection import Look
-from ....inspection.heads import head_scores, lies_on, row_lies_on
+from ....inspection.heads import row_summary, summary
+from ....words.heads import lies_on, row_lies_on
 from ... import theme
 from ...chart import Chart, show
 from ...widgets.clicks import trace_of
@@ -76,12 +77,12 @@ def thumbnails(look: Look, place: Place, *, exact: bool = False) -> tuple[dict[s
 
 def words(look: Look, place: Place) -> str:
     """What the first head of the order does for the last token and what the prediction owes it; and the chosen one."""
-    scores, moves = head_scores(look), moved(look)
+    moves = moved(look)
 
     def does(layer: int, head: int) -> str:
         if moves is None:
-            return f"{lies_on(scores.of(layer, head))}."
-        row = row_lies_on(look, layer, head, look.length - 1)
+            return f"{lies_on(summary(look, layer, head))}."
+        row = row_lies_on(row_summary(look, layer, head, look.length - 1), look.tokens)
         return f"at the last token {row}. Without it the prediction moves by {moves[layer, head]:.4f} nats."
 
     layer, head = ranking(look)[0]
