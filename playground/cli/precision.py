@@ -14,6 +14,7 @@ from ..service.unseen import beside_the_run, unseen
 from ..storage.values import finite
 from ..training.verdict import loss_in_words
 from ..words.numbers import bytes_text
+from ..words.precision import precision_summary
 from . import moments
 
 
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError("the text this model was judged by is not here: give one with --text FILE")
     cost = cost_on(corpus, checkpoint, options.tokens)
     if options.json:
-        print(json.dumps(finite({**asdict(cost), "judged_by": words, "sentence": cost.in_words()})))
+        print(json.dumps(finite({**asdict(cost), "judged_by": words, "sentence": precision_summary(cost)})))
     else:
         _print(checkpoint.name, words, cost)
     return 0
@@ -68,4 +69,4 @@ def _print(name: str, words: str, cost: PrecisionCost) -> None:
         f"{worst.value / worst.scale:.3f}, level {worst.level}; back comes {worst.back:.7g} "
         f"(off by {abs(worst.back - worst.value):.2g}; as bf16 {worst.back_bf16:.7g})."
     )
-    print(cost.in_words())
+    print(precision_summary(cost))

@@ -24,31 +24,28 @@ from ..training.verdict import mean_interval
 CHIPS = 100
 SPREAD = 1
 """Chips of every bet that lie evenly on all tokens: nothing that comes costs infinitely much."""
-SHOWN = {"char": 24}
-"""Tokens of a text that stand there before the first bet; of longer tokens than characters SHOWN_ELSE."""
-SHOWN_ELSE = 8
+SHOWN_CHARACTERS, SHOWN_TOKENS = 24, 8
+"""Tokens of a text that stand there before the first bet, where these are characters and where they are longer."""
 ROUNDS = 40
 """Bets of one text at most."""
 PART = 5000
 """Tokens of a long held-out text in which a beginning is looked for."""
-ENOUGH = 10
-"""Bets from which on the players are compared."""
 YOU, BIGRAM, MODEL, FLOOR = "you", "bigram", "model", "floor"
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A text to bet on. Who bets at a place has seen `ids` from the start of its window up to it, and nothing else."""
+    """A text to bet on. A bet on a place knows `ids` from the start of its window up to it, and nothing else."""
 
     ids: tuple[int, ...]
-    asked: tuple[tuple[int, int], ...]
-    """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is asked for."""
-    begins: tuple[int, ...] = ()
+    places: tuple[tuple[int, int], ...]
+    """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is bet on."""
+    document_starts: tuple[int, ...] = ()
     """Where documents begin, each of which knows nothing of the one before."""
 
-    def known(self, n: int) -> tuple[int, ...]:
-        """The window before the n-th bet."""
-        start, place = self.asked[n]
+    def window(self, n: int) -> tuple[int, ...]:
+        """The tokens that the n-th bet knows."""
+        start, place = self.places[n]
         return self.ids[start:place]
 
 
@@ -60,7 +57,7 @@ def passage(corpus: Corpus, context: int, seed: int) -> Passage:
     rng = np.random.default_rng(seed)
     if corpus.documents:
         return _documents(corpus, context, rng)
-    shown = SHOWN.get(corpus.tokenizer.kind, SHOWN_ELSE)
+    shown = SHOWN_CHARACTERS if corpus.tokenizer.kind == "char" else SHOWN_TOKENS
     if corpus.language is not None:
         # odd seeds are never used for training text
         tokens = corpus.tokenizer.encode(corpus.language.sample(12 * (shown + ROUNDS), seed=2 * seed + 1))
@@ -84,16 +81,17 @@ def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passag
     ends = [i for i, token in enumerate(corpus.val.tolist()) if token < 0]
     documents = [corpus.val[a:b].tolist() for a, b in zip([0, *(end + 1 for end in ends)], ends)]
     ids: list[int] = []
-    begins: list[int] = []
-    asked: list[tuple[int, int]] = []
+    starts: list[int] = []
+    places: list[tuple[int, int]] = []
     for i in rng.permutation(len(documents)).tolist():
-        begun = len(ids)
-        begins.append(begun)
+        start = len(ids)
+        starts.append(start)
         ids += documents[i]
-        asked += [(max(begun, place - context), place) for place in range(begun + 1, len(ids))]
-    if not asked:
+        places += [(max(start, place - context), place) for place in range(start + 1, len(ids))]
+    if not places:
         raise ValueError("the texts that were held out have one token each: there is nothing to bet on")
-    return Passage(tuple(ids[: asked[:ROUNDS][-1][1] + 1]), tuple(asked[:ROUNDS]), tuple(begins))
+    places = places[:ROUNDS]
+    return Passage(tuple(ids[: places[-1][1] + 1]), tuple(places), tuple(starts))
 
 
 # ---- the visitor's bet -----------------------------------------------------------------------------------------------
@@ -129,24 +127,24 @@ def single(token: int, trusted: float, vocab_size: int) -> np.ndarray:
 
 
 @torch.inference_mode()
-def model_bets(model: Transformer, known: Sequence[int]) -> np.ndarray:
+def model_bets(model: Transformer, window: Sequence[int]) -> np.ndarray:
     """log2 of the model's probabilities (V,) after these tokens. Raises ValueError where they are no numbers."""
-    logits = model(torch.tensor([list(known)])).logits[0, -1].double()
+    logits = model(torch.tensor([list(window)])).logits[0, -1].double()
     bets = (logits.log_softmax(0) / math.log(2)).numpy()
     if np.isnan(bets).any():
         raise ValueError("this model's scores are not numbers, so it cannot bet: choose another model")
     return bets
 
 
-def counted_bets(bigram: Guesser, known: Sequence[int]) -> np.ndarray:
+def counted_bets(bigram: Guesser, window: Sequence[int]) -> np.ndarray:
     """log2 of the probabilities (V,) by counting what followed the last token."""
-    return np.log2(bigram.next_token(known))
+    return np.log2(bigram.next_token(window))
 
 
-def exact_bets(exact: ExactModel, known: Sequence[int]) -> np.ndarray:
+def exact_bets(exact: ExactModel, window: Sequence[int]) -> np.ndarray:
     """log2 of the language's own probabilities (V,) after these tokens, wherever in a text they may stand."""
     belief = exact.anywhere
-    for token in known:
+    for token in window:
         belief = exact.read(belief, token)[1]
     with np.errstate(divide="ignore"):
         return np.log2(exact.next_token(belief))
@@ -198,24 +196,26 @@ class Game:
     @property
     def over(self) -> bool:
         """Whether the text has ended."""
-        return len(self.rounds) == len(self.passage.asked)
+        return len(self.rounds) == len(self.passage.places)
 
     @property
-    def known(self) -> tuple[int, ...]:
-        """The window that the next bet knows."""
-        return self.passage.known(len(self.rounds))
+    def window(self) -> tuple[int, ...]:
+        """The tokens that the next bet knows."""
+        return self.passage.window(len(self.rounds))
 
     @property
     def shown(self) -> tuple[int, ...]:
         """All tokens that may be shown by now."""
-        return self.passage.ids if self.over else self.passage.ids[: self.passage.asked[len(self.rounds)][1]]
+        return self.passage.ids if self.over else self.passage.ids[: self.passage.places[len(self.rounds)][1]]
 
     @property
     def forgotten(self) -> int:
         """How many tokens a window holds that does not reach back to its text's beginning, which the visitor saw; 0
         where all that were bet on did."""
-        whole = {0, *self.passage.begins}
-        return next((place - start for start, place in self.passage.asked[: len(self.rounds)] if start not in whole), 0)
+        whole = {0, *self.passage.document_starts}
+        return next(
+            (place - start for start, place in self.passage.places[: len(self.rounds)] if start not in whole), 0
+        )
 
     @property
     def trust(self) -> float:
@@ -229,7 +229,7 @@ class Game:
 
     def settle(self, bet: np.ndarray, others: Mapping[str, np.ndarray], chosen: int | None = None) -> Round:
         """Show the next token: what the visitor's bet (V,) and the others' (V,), as log2, have cost."""
-        token = self.passage.ids[self.passage.asked[len(self.rounds)][1]]
+        token = self.passage.ids[self.passage.places[len(self.rounds)][1]]
         bets = {YOU: cost(np.log2(bet), token)} | {name: cost(bets, token) for name, bets in others.items()}
         self.rounds.append(Round(token, bets, None if chosen is None else chosen == token))
         return self.rounds[-1]
@@ -251,38 +251,6 @@ class Game:
         differences = self.bits(YOU) - self.bits(other)
         mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)
         return float(mean), float(margin)
-
-
-def in_words(game: Game) -> str:
-    """A fair summary of the bets so far; empty before there are enough."""
-    n = len(game.rounds)
-    if (n < ENOUGH and not game.over) or not n:
-        return ""
-    means = {player: float(game.bits(player).mean()) for player in game.players}
-    named = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the floor"}
-    said = ", ".join(f"{name} {means[player]:.2f}" for player, name in named.items() if player in means)
-    words = f"Bits per token after {n} bets: {said}. "
-    guessing = math.log2(game.vocab_size)
-    if means[YOU] > guessing:
-        words += f"Who finds all {game.vocab_size} tokens equally likely loses {guessing:.2f}, less than you. "
-    else:
-        words += (
-            f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
-        )
-    gap, margin = game.behind(MODEL)
-    if abs(gap) > margin:
-        less = "more" if gap > 0 else "less"
-        words += f"You lose {abs(gap):.2f} ± {margin:.2f} bits {less} than the model per token: "
-        words += "more than luck easily explains."
-    elif math.isfinite(margin):
-        words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
-        words += f"{n} bets are too few to say who guesses better."
-    below = [player for player in means if FLOOR in means and means[player] < means[FLOOR] - 0.005]
-    if YOU in below and (length := game.forgotten):
-        words += f" You are below the floor, which reads the last {length} tokens only: you saw more, or had luck."
-    elif below:
-        words += " Who is below the floor had luck: over many bets nobody stays there."
-    return words
 
 
 def typed_text(text: str) -> str:

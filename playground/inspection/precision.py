@@ -1,20 +1,19 @@
-"""precision: what a model costs and loses in fp32, bf16 and int8, measured on the same text; nothing of it is changed.
+"""Precision: what a model costs and loses in fp32, bf16 and int8, measured on the same text; nothing of it is changed.
 
 N = windows, T = tokens of a window, V = vocabulary, m = outputs of a matrix, n = its inputs.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import torch
 
 from ..data.ladder import IGNORE
 from ..decoding import SamplingConfig, generate
 from ..decoding.together import SMALL_MODEL
-from ..figures.wire import signed
 from ..model import Transformer
 from ..model.kernels.packed import PRECISIONS, quantise
 from ..model.kernels.reading import reading
@@ -22,8 +21,6 @@ from ..processes import lone_threads, threads_for
 from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
 
-IN_CACHES = 16_000_000
-"""Bytes of weights that a processor's caches commonly hold."""
 LOGITS_AT_ONCE = 4_000_000
 """Scores that are held of one precision while windows are read."""
 
@@ -51,20 +48,13 @@ class InPrecision:
     """The first new token, from 0, at which the greedy text is not that of fp32; None where it never is."""
 
     @property
-    def more_in_words(self) -> str:
-        """`more` with its interval, where there is one."""
-        digits = _digits(self.more_margin)
-        margin = f" ± {self.more_margin:.{digits}f}" if math.isfinite(self.more_margin) else ""
-        return f"{signed(self.more, digits, plus=True)}{margin}"
-
-    @property
     def can_be_told(self) -> bool:
         """Whether the loss is another than that of fp32."""
         return abs(self.more) > self.more_margin
 
 
 @dataclass(frozen=True)
-class Receipt:
+class RoundedWeight:
     """One weight on its way to a level and back."""
 
     row: int
@@ -81,25 +71,21 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Rounded:
+class RoundedMatrix:
     """A matrix (m, n) and its levels."""
 
     name: str
     shape: tuple[int, int]
     counts: tuple[int, ...]
     """How many weights lie on each level, from −127 to 127."""
-    worst: Receipt
+    worst: RoundedWeight
     """Of the weight that lies furthest from its level."""
 
     @property
     def middle_half(self) -> int:
         """The level within whose plus and minus half of all weights lie."""
-        held, total = 0, sum(self.counts)
-        for level in range(128):
-            held += self.counts[127 + level] + (self.counts[127 - level] if level else 0)
-            if 2 * held >= total:
-                break
-        return level
+        outwards = [self.counts[127], *(self.counts[127 + n] + self.counts[127 - n] for n in range(1, 128))]
+        return next(n for n, held in enumerate(accumulate(outwards)) if 2 * held >= sum(self.counts))
 
 
 @dataclass(frozen=True)
@@ -111,36 +97,11 @@ class PrecisionCost:
     """Predictions that were judged."""
     written: int
     """New tokens of each greedy text."""
-    matrix: Rounded
+    matrix: RoundedMatrix
     prompt: tuple[int, ...]
     """Tokens that the greedy texts go on from, the beginning of the judging text."""
     in_fp32: bool
     """Whether all products are made in fp32, with weights rounded before: no matrix is large."""
-
-    def in_words(self) -> str:
-        """What there is to learn from these numbers, as far as they tell anything."""
-        plain, *others = self.ways
-        words = []
-        for way in others:
-            size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
-            if way.can_be_told:
-                digits = _digits(way.more_margin)
-                loss = f"predicts {'worse' if way.more > 0 else 'better'} by "
-                loss += f"{abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats a token"
-                loss += f" ({100 * abs(way.more) / plain.loss:.2g} % of its loss)" if plain.loss > 0 else ""
-            elif math.isfinite(way.more_margin):
-                loss = f"what it costs in loss cannot be told from this text ({way.more_in_words})"
-            else:
-                loss = f"one window cannot tell what it costs in loss ({way.more_in_words})"
-            pace = "about as fast" if 0.8 <= speed <= 1.25 else f"{speed:.2g} times as fast"
-            if way.parts_at is not None and not way.can_be_told:
-                loss += f"; yet its greedy text parts from fp32's at token {way.parts_at + 1}"
-            words.append(f"{way.name}: {size:.2g} times smaller, {pace} here, and {loss}.")
-        if self.in_fp32:
-            words.append("This model's matrices are small: they are rounded and then multiplied in fp32.")
-        if plain.nbytes < IN_CACHES and all(w.tokens_per_second < 1.25 * plain.tokens_per_second for w in others):
-            words.append("Weights this few stay in the processor's caches: reading them is not what takes the time.")
-        return " ".join(words)
 
 
 def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
@@ -165,7 +126,7 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
     plain, nothing = losses["fp32"], torch.zeros_like(losses["fp32"].total)
     ways = []
     for name in PRECISIONS:
-        found, margin = difference(WindowLosses(nothing, plain.tokens), losses[name])
+        loss, margin = difference(WindowLosses(nothing, plain.tokens), losses[name])
         more, more_margin = difference(plain, losses[name])
         parts = next((i for i, pair in enumerate(zip(texts["fp32"], texts[name])) if pair[0] != pair[1]), None)
         ways.append(
@@ -173,7 +134,7 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
                 name=name,
                 nbytes=weight_bytes(model, name),
                 tokens_per_second=1 / max(seconds[name], 1e-9),
-                loss=found,
+                loss=loss,
                 margin=margin,
                 more=more,
                 more_margin=0.0 if name == "fp32" else more_margin,
@@ -189,11 +150,6 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
         prompt=tuple(prompt),
         in_fp32=reading(model, "int8").in_fp32,
     )
-
-
-def _digits(margin: float) -> int:
-    """After the point, so that two digits of the margin stand there."""
-    return 5 if not math.isfinite(margin) or margin <= 0 else min(max(1 - math.floor(math.log10(margin)), 5), 9)
 
 
 def _judged(
@@ -231,7 +187,7 @@ def _greedy(
             texts[name].append(step.tokens[0])
             times[name].append(step.seconds)
     # the first step reads the prompt, too, and rebuilding a full cache is another matter than reading one token
-    quick = {name: sorted(found[1:] or found)[len(found) // 4] for name, found in times.items()}
+    quick = {name: sorted(each[1:] or each)[len(each) // 4] for name, each in times.items()}
     return texts, quick
 
 
@@ -256,24 +212,24 @@ def _is_rounded(name: str, weight: torch.Tensor) -> bool:
     )  # fmt: skip
 
 
-def _matrix_of(model: Transformer) -> Rounded:
+def _matrix_of(model: Transformer) -> RoundedMatrix:
     """The widening matrix of the feed-forward layer (or the first expert) in the middle of the stack."""
     layer = (model.config.n_layers - 1) // 2
-    thinks = model.blocks[layer].feedforward
-    experts = hasattr(thinks, "router")
-    weight = thinks.up[0].t() if experts else thinks.up.weight  # (m, n)
+    mlp = model.blocks[layer].feedforward
+    experts = hasattr(mlp, "router")
+    weight = mlp.up[0].t() if experts else mlp.up.weight  # (m, n)
     name = f"layer {layer}, feed-forward, up" + (" of expert 0" if experts else "")
     return rounded_matrix(name, weight.detach().float().cpu())
 
 
-def rounded_matrix(name: str, weight: torch.Tensor) -> Rounded:
+def rounded_matrix(name: str, weight: torch.Tensor) -> RoundedMatrix:
     """How the weights (m, n) of a matrix fall onto their levels, and the one that lies furthest from its own."""
     levels, scales = quantise(weight)
     counts = torch.bincount(levels.flatten().long() + 127, minlength=255)
     off = (weight - levels * scales).abs()
     row, column = divmod(int(off.argmax()), weight.shape[1])
     value, scale = weight[row, column], scales[row, 0]
-    worst = Receipt(
+    worst = RoundedWeight(
         row=row,
         column=column,
         value=value.item(),
@@ -283,4 +239,4 @@ def rounded_matrix(name: str, weight: torch.Tensor) -> Rounded:
         back=(levels[row, column] * scale).item(),
         back_bf16=value.bfloat16().item(),
     )
-    return Rounded(name, tuple(weight.shape), tuple(counts.tolist()), worst)
+    return RoundedMatrix(name, tuple(weight.shape), tuple(counts.tolist()), worst)

@@ -134,11 +134,11 @@ class Games:
             if turn < len(game.rounds) or game.over:  # sent twice, or from another window: the token is shown already
                 return _position(seat, table, checkpoint.tokenizer)
             bet, chosen = _read(sent, game, checkpoint.tokenizer)
-            known = game.known
-            others = {BIGRAM: counted_bets(table.bigram, known), MODEL: model_bets(checkpoint.model, known)}
+            window = game.window
+            others = {BIGRAM: counted_bets(table.bigram, window), MODEL: model_bets(checkpoint.model, window)}
             if table.exact is not None:
                 unused = game.vocab_size - table.exact.vocab_size
-                others[FLOOR] = np.pad(exact_bets(table.exact, known), (0, unused), constant_values=-np.inf)
+                others[FLOOR] = np.pad(exact_bets(table.exact, window), (0, unused), constant_values=-np.inf)
             game.settle(bet, others, chosen)
             return _position(seat, table, checkpoint.tokenizer)
 
@@ -178,7 +178,7 @@ def _laid(judged: Unseen, vocab_size: int) -> Table:
 
 def _position(seat: Seat, table: Table, tokenizer: Tokenizer) -> Position:
     game = seat.game
-    tokens, complete = candidates(table.bigram, tokenizer, game.known) if not game.over else ([], True)
+    tokens, complete = candidates(table.bigram, tokenizer, game.window) if not game.over else ([], True)
     return Position(
         seat.name,
         game,
@@ -197,7 +197,7 @@ def _texts(tokenizer: Tokenizer, game: Game) -> list[str]:
         text = tokenizer.token_text(token)
         if tokenizer.kind == "word" and said and not said[-1].endswith("\n"):
             text = tokenizer.decode([game.shown[i - 1], token])[len(tokenizer.decode([game.shown[i - 1]])) :]
-        said.append("\n" + text.lstrip() if i and i in game.passage.begins else text)
+        said.append("\n" + text.lstrip() if i and i in game.passage.document_starts else text)
     return said
 
 

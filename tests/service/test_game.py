@@ -37,7 +37,7 @@ def test_a_game_on_ones_own_text(kind):
     assert "last tenth of your text" in at.words and at.all_listed == (kind != "bpe")
     assert "".join(at.shown) == made.tokenizer.decode(at.game.shown)
     while not at.game.over:
-        turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.asked[len(at.game.rounds)][1]]
+        turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.places[len(at.game.rounds)][1]]
         bet = {"choice": comes} if turn % 2 else {"chips": [[at.candidates[0][0], 20], [at.candidates[1][0], 30]]}
         sent = {"game": at.name, "round": turn, **bet}
         at = games.bet(ANNA, "mine", made, SOURCE, sent)
@@ -57,8 +57,8 @@ def test_a_game_on_ones_own_text(kind):
 def test_whoever_is_always_wrong_is_said_to_favour_no_token_for_its_place_in_the_alphabet():
     games, made = Games(), checkpoint("char")
     at = games.open(ANNA, "mine", made, SOURCE)
-    for turn in range(len(at.game.passage.asked)):
-        comes = at.game.passage.ids[at.game.passage.asked[turn][1]]
+    for turn in range(len(at.game.passage.places)):
+        comes = at.game.passage.ids[at.game.passage.places[turn][1]]
         wrong = next(token for token, *_ in at.candidates if token != comes)
         at = games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": turn, "choice": wrong})
     n, vocabulary = len(at.game.rounds), at.game.vocab_size
@@ -70,14 +70,14 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     games, made = Games(), checkpoint("char", "stories")
     at = games.open(ANNA, "it", made, None)
     game, told = at.game, board_value(at)
-    first = game.passage.asked[0][1]
+    first = game.passage.places[0][1]
     assert sum(map(len, told["shown"])) == first
     others = tuple(reversed(game.passage.ids[first + 1 :]))
-    game.passage = Passage((*game.passage.ids[: first + 1], *others), game.passage.asked)
+    game.passage = Passage((*game.passage.ids[: first + 1], *others), game.passage.places)
     assert board_value(games.open(ANNA, "it", made, None)) == told
     bets = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
     game.rounds.clear()
-    game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.asked)
+    game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.places)
     again = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
     assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
     assert bets[YOU].bits == pytest.approx(math.log2(made.config.vocab_size))

@@ -9,10 +9,11 @@ import gradio as gr
 
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
-from ....inspection.game import BIGRAM, CHIPS, ENOUGH, FLOOR, MODEL, SPREAD, YOU, Bet, in_words
+from ....inspection.game import CHIPS, SPREAD, Bet
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
+from ....words.game import ENOUGH, PLAYERS, game_summary
 from ....words.numbers import percent
 from ... import theme
 from ...chart import ASSETS, Chart, show
@@ -21,7 +22,6 @@ from ...quoted import model_facts, quoted
 from .writing import NO_MASK
 
 TITLE = "Guess the next letter: you, your model, and what is possible"
-_NAMES = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the floor"}
 
 _RULES = f"""
 A bet gives every token a probability. When the token has come, it costs **−log₂** of what it had been given, in *bits*:
@@ -88,7 +88,7 @@ def build(page: Page, fold: gr.Accordion) -> None:
 
     def _shown(position: Position, checkpoint: Checkpoint) -> dict:
         game, tokenizer = position.game, checkpoint.tokenizer
-        bits = {player: game.bits(player) for player in _NAMES if player in game.players}
+        bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
         kind = "moe" if checkpoint.config.n_experts else "dense"
         notes = [theme.quiet(f"What comes next in a text that is new to the model: {position.words}.")]
         notes += [theme.notice(said, "warning") for said in (position.warning, _mask(checkpoint)) if said]
@@ -130,7 +130,7 @@ def board_value(position: Position) -> dict[str, Any]:
     return {
         "game": position.name,
         "round": len(game.rounds),
-        "of": len(game.passage.asked),
+        "of": len(game.passage.places),
         "shown": position.shown,
         "candidates": [list(each) for each in position.candidates],
         "all": position.all_listed,
@@ -146,7 +146,7 @@ def result_table(position: Position, tokenizer: Tokenizer) -> str:
     if not game.rounds:
         return theme.quiet("What comes, and what it costs you and the others, is told here after your first bet.")
     latest, rows = game.rounds[-1], []
-    for player, name in _NAMES.items():
+    for player, name in PLAYERS.items():
         if player not in latest.bets:
             continue
         bet = latest.bets[player]
@@ -169,19 +169,19 @@ def _favourite(bet: Bet, vocab_size: int, tokenizer: Tokenizer) -> str:
 
 def _all_bets(position: Position, tokenizer: Tokenizer) -> str:
     """All bits of this text so far, from which the comparison below can be made again."""
-    rounds, players = position.game.rounds, [player for player in _NAMES if player in position.game.players]
+    rounds, players = position.game.rounds, [player for player in PLAYERS if player in position.game.players]
     rows = []
     for n, each in enumerate(rounds, start=1):
         bits = [each.bets[player].bits for player in players]
         rows.append([n, _label(tokenizer, each.token), *(theme.Cell(f"{cost:.2f}", cost) for cost in bits)])
-    head = ("bet", "came", *(f"{_NAMES[player]}, bits" for player in players))
+    head = ("bet", "came", *(f"{PLAYERS[player]}, bits" for player in players))
     told = f"All {len(rounds)} bets, in bits" if len(rounds) > 1 else "This bet, in bits"
     return f'<details class="more-columns"><summary>{told}</summary>{theme.table(head, rows, save="bets")}</details>'
 
 
 def _summary(position: Position) -> str:
     game = position.game
-    said = in_words(game)
+    said = game_summary(game)
     if not said:
         left = ENOUGH - len(game.rounds)
         return theme.quiet(f"{left} more bet{'s' if left > 1 else ''} until a first comparison.")

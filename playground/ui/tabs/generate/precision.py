@@ -13,6 +13,7 @@ from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
 from ....training.verdict import loss_in_words
 from ....words.numbers import bytes_text, signed
+from ....words.precision import above_fp32, precision_summary
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence
@@ -58,7 +59,7 @@ def build(page: Page) -> None:
         matrix = cost.matrix
         about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
         answer = (
-            theme.notice(cost.in_words()),
+            theme.notice(precision_summary(cost)),
             _table(cost, words, checkpoint.tokenizer.decode(list(cost.prompt)).replace("\n", " ⏎ ")),
             show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:]),
             _receipt(cost),
@@ -88,7 +89,7 @@ def _row(way: InPrecision, written: int) -> list[Any]:
         theme.Cell(bytes_text(way.nbytes), way.nbytes),
         theme.Cell(f"{way.tokens_per_second:,.0f}", way.tokens_per_second),
         theme.Cell(loss_in_words(way.loss, way.margin), way.loss),
-        "–" if way.name == "fp32" else theme.Cell(way.more_in_words, way.more),
+        "–" if way.name == "fp32" else theme.Cell(above_fp32(way), way.more),
         theme.Cell(f"{way.logit_difference:.3g}", way.logit_difference),
         parts,
     ]
