@@ -10,12 +10,13 @@ from ..model import Pass, Transformer
 from ..model.moe import hide_experts
 
 
-def compiled(model: Transformer, ids: torch.Tensor) -> tuple[Callable, str | None]:
-    """The compiled forward, tried on ids (B, T), or the plain one and a sentence where this machine cannot compile."""
+def compiled(model: Transformer, ids: torch.Tensor, mask: torch.Tensor | None) -> tuple[Callable, str | None]:
+    """The compiled forward, tried on ids (B, T) and their mask, or the plain one and a sentence where this machine
+    cannot compile."""
     try:
         hide_experts(model)
         forward = torch.compile(model, dynamic=False)
-        forward(ids, Pass()).logits.sum().backward()
+        forward(ids, Pass(mask=mask)).logits.sum().backward()
         for parameter in model.parameters():
             parameter.grad = None
         return forward, None

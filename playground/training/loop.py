@@ -29,10 +29,10 @@ from pathlib import Path
 import torch
 
 from ..data.corpus import Corpus
-from ..data.ladder import IGNORE
 from ..devices import mixed, pick_precision
 from ..model import Pass, Transformer
 from .autosave import Autosave
+from .batches import Batch, share_out
 from .compiling import compiled
 from .config import TrainConfig
 from .distributed import ALONE, Alone, WorkerLost, facts
@@ -215,8 +215,8 @@ class Run:
             self.workers.check_alike(facts(self.model, self.corpus, config, self.step))
             self.notices.append(f"{self.workers.size} processes share each batch.")
         if config.compile:
-            aside, _ = self._draw(torch.Generator().manual_seed(0))  # the batches to come stay what they are
-            self.forward, notice = compiled(self.model, self.workers.rows(aside).to(self.device))
+            (aside,), _ = self._batches(torch.Generator().manual_seed(0), 1)  # the batches to come stay what they are
+            self.forward, notice = compiled(self.model, aside.inputs, aside.mask)
             self.notices += [notice] if notice else []
         for notice in self.notices:
             yield self.record(Noticed(self.step, self.seconds, notice))
@@ -281,18 +281,18 @@ class Run:
         """
         states = {name: generator.get_state() for name, generator in self.generators.items()}
         total, loads = torch.zeros((), device=self.device), []
-        batches, counted = self._batches()
+        batches, counted = self._batches(self.generators["batches"], self.config.accumulation)
         noise = self.generators["dropout"] if self.model.config.dropout or self.model.config.router_noise else None
         try:
-            for x, y in batches:
+            for batch in batches:
                 with mixed(self.dtype, self.device):
-                    output = self.forward(x, Pass(generator=noise))
-                    loss = loss_of(output.logits, y, counted)
+                    output = self.forward(batch.inputs, Pass(generator=noise, mask=batch.mask))
+                    loss = loss_of(output.logits, batch.targets, counted)
                 total += loss.detach()
                 if output.balance_loss is not None:
-                    balance, load = self.workers.balance(output, len(x) / self.config.batch_size, self.model.config)
-                    loss = loss + balance / len(batches)
-                    loads.append(load)
+                    balance, load = self.workers.balance(output, batch.share, self.model.config)
+                    loss = loss + batch.weight * balance
+                    loads.append(batch.weight * load)
                 self.scaler.scale(loss).backward()
             self.workers.add_up([total, *(p.grad for p in self.model.parameters() if p.grad is not None)])
         except WorkerLost:
@@ -302,7 +302,7 @@ class Run:
             raise
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
-        return total.item(), torch.stack(loads).mean(dim=0) if loads else None
+        return total.item(), torch.stack(loads).sum(dim=0) if loads else None
 
     def update(self, loss: float, load: torch.Tensor | None) -> float | None:
         """Let every optimizer step, or none; returns the gradient's length before clipping, and forgets the gradient.
@@ -341,15 +341,10 @@ class Run:
             time_left=(self.pace.per_step + max(between, 0.0)) * (self.config.steps - self.step),
         )
 
-    def _batches(self) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], int | None]:
-        """This process's inputs and targets (B, T) for each of the step's forward passes, and how many targets count in
-        all passes of all processes; None where there is one pass of one process, whose mean is its own."""
-        whole = [self._draw(self.generators["batches"]) for _ in range(self.config.accumulation)]
-        counted = sum(int((y != IGNORE).sum()) for _, y in whole) if len(whole) * self.workers.size > 1 else None
-        return [tuple(self.workers.rows(part).to(self.device) for part in batch) for batch in whole], counted
-
-    def _draw(self, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.corpus.batch("train", self.config.batch_size, self.model.config.context_length, generator)
+    def _batches(self, generator: torch.Generator, n_passes: int) -> tuple[list[Batch], int | None]:
+        """Newly drawn batches for so many forward passes, this process's part of each, as `share_out` gives them."""
+        shape = ("train", self.config.batch_size, self.model.config.context_length, generator)
+        return share_out([self.corpus.batch(*shape) for _ in range(n_passes)], self.workers, self.device)
 
     # ---- evaluations -----------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from ..data.corpus import real_tokens
 from ..data.ladder import IGNORE
 from ..model import Pass, Tap, Transformer, no_tap
 from .distributed import ALONE, Alone
@@ -69,7 +70,8 @@ def window_losses(
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
         if len(totals) > 1 and should_stop():
             raise Interrupted
-        totals.append(summed_losses(model(x.to(device), Pass(tap=tap)).logits, y.to(device)).cpu())
+        logits = model(x.to(device), Pass(tap=tap, mask=_mask(y, device))).logits
+        totals.append(summed_losses(logits, y.to(device)).cpu())
     return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
 
 
@@ -77,9 +79,15 @@ def window_losses(
 def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """What a model loses on each target (N, T), in nats; 0 where none counts."""
     device = next(model.parameters()).device
-    logits = model(inputs.to(device)).logits.flatten(0, 1).float()
+    logits = model(inputs.to(device), Pass(mask=_mask(targets, device))).logits.flatten(0, 1).float()
     losses = F.cross_entropy(logits, targets.to(device).flatten(), ignore_index=IGNORE, reduction="none")
     return losses.unflatten(0, targets.shape).cpu()
+
+
+def _mask(targets: torch.Tensor, device: torch.device) -> torch.Tensor | None:
+    """Which inputs of these targets (N, T) are tokens, not padding; None where all are."""
+    mask = real_tokens(targets)
+    return None if mask is None else mask.to(device)
 
 
 def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

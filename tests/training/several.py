@@ -40,6 +40,8 @@ def runs() -> dict[str, tuple[Corpus, ModelConfig, TrainConfig]]:
         "padded, accumulated": (DOCUMENTS, TINY.replace(vocab_size=DOCUMENTS.vocab_size),
                                 TRAINING.replace(accumulation=3)),
         "experts": (STREAM, TINY.replace(**EXPERTS, balance="switch", **strong), TRAINING),
+        "padded experts": (DOCUMENTS, TINY.replace(vocab_size=DOCUMENTS.vocab_size, **EXPERTS, balance="switch",
+                                                   **strong), TRAINING.replace(accumulation=2)),
         "balanced by bias": (STREAM, TINY.replace(**EXPERTS, balance="bias"), TRAINING.replace(accumulation=2)),
         "dropout": (STREAM, TINY.replace(dropout=0.3), TRAINING),
         "more processes than windows": (STREAM, TINY, TRAINING.replace(eval_windows=1)),

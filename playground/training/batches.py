@@ -1,0 +1,54 @@
+"""The batches of a step as one process sees them: its rows, which of them are padding, and how much they count.
+
+B = batch, T = context length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+
+from ..data.corpus import real_tokens
+from ..data.ladder import IGNORE
+from .distributed import Alone
+
+
+class Batch(NamedTuple):
+    """What one process puts through the model in one forward pass."""
+
+    inputs: torch.Tensor
+    """(B, T)"""
+    targets: torch.Tensor
+    """(B, T), IGNORE where none counts."""
+    mask: torch.Tensor | None
+    """(B, T), False for padding; None where there is none."""
+    share: float
+    """Which part of the pass's tokens are this process's."""
+    weight: float
+    """Which part of the step's tokens are the pass's."""
+
+
+def share_out(
+    passes: Sequence[tuple[torch.Tensor, torch.Tensor]], workers: Alone, device: torch.device
+) -> tuple[list[Batch], int | None]:
+    """This process's part of a step's forward passes, given whole inputs and targets (B, T) of each.
+
+    Also how many targets count in all of them, on all processes; None where there is one pass of one process, whose
+    mean is its own.
+    """
+    counted = sum(int((y != IGNORE).sum()) for _, y in passes) if len(passes) * workers.size > 1 else None
+    tokens = [_n_tokens(y) for _, y in passes]
+    batches = []
+    for (x, y), n in zip(passes, tokens):
+        x, y = workers.rows(x), workers.rows(y)
+        parts = (None if part is None else part.to(device) for part in (x, y, real_tokens(y)))
+        batches.append(Batch(*parts, share=_n_tokens(y) / n, weight=n / sum(tokens)))
+    return batches, counted
+
+
+def _n_tokens(targets: torch.Tensor) -> int:
+    """How many of the inputs before these targets are no padding."""
+    real = real_tokens(targets)
+    return targets.numel() if real is None else int(real.sum())
