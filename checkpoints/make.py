@@ -18,10 +18,11 @@ from playground.inspection.expert_information import information_over_training  
 from playground.inspection.probe import probe  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
 from playground.processes import tune_process  # noqa: E402
-from playground.storage import save  # noqa: E402
+from playground.storage import Checkpoint, write_checkpoint  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
 from playground.training.skills import judged_in_the_end  # noqa: E402
+from playground.words.card import model_card  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def make(name: str) -> None:
     if corpus.language and corpus.language.sources and model.config.n_experts:
         text = probe(corpus.language, corpus.tokenizer.encode, model.config.context_length, n_windows=96)
         about["specialisation"] = information_over_training(model.config, snapshots, text)
-    folder = save(HERE / name, model, corpus.tokenizer, history, name=shipped.title, about=about, half=True)
+    checkpoint = Checkpoint(model, corpus.tokenizer, history, shipped.title, about)
+    folder = write_checkpoint(HERE / name, checkpoint, card=model_card(checkpoint), half=True)
     if shipped.watched:
         save_snapshots(folder, snapshots, tied=model.config.tie_embeddings)
 

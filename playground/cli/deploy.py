@@ -6,7 +6,8 @@ import argparse
 import dataclasses
 import json
 
-from ..storage.spaces import FREE, HARDWARE, Plan, deploy, make_plan
+from ..storage.spaces import FREE, HARDWARE, Deployment, compare, deploy
+from ..words import shell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Plan, and unless it is a dry run, do it with the stored login (hf auth login, or HF_TOKEN)."""
-    plan = make_plan(
+    """List the changes, and unless it is a dry run, make them with the stored login (hf auth login, or HF_TOKEN)."""
+    deployment = compare(
         options.space,
         hardware=options.hardware,
         sleep_minutes=options.sleep,
@@ -30,32 +31,22 @@ def run(options: argparse.Namespace) -> int:
         offline=options.dry_run,
     )
     if options.dry_run:
-        print(json.dumps(as_dict(plan)) if options.json else "\n".join(in_lines(plan)))
+        lines = [json.dumps(as_dict(deployment))] if options.json else shell.deployment_lines(deployment)
+        print("\n".join(lines))
         return 0
     if not options.json:
-        print("\n".join(plan.notes) or f"{len(plan.sent)} files to send.", flush=True)
-    for event in deploy(plan, wait_seconds=0 if options.no_wait else 1800):
-        print(json.dumps(dataclasses.asdict(event)) if options.json else event.message, flush=True)
+        print("\n".join(shell.deployment_notes(deployment)) or f"{len(deployment.sent)} files to send.", flush=True)
+    for event in deploy(deployment, wait_seconds=0 if options.no_wait else 1800):
+        sentence = shell.deployed(event, deployment)
+        print(json.dumps(dataclasses.asdict(event) | {"message": sentence}) if options.json else sentence, flush=True)
     if options.no_wait and not options.json:
         print(event.address)
     return 0
 
 
-def in_lines(plan: Plan) -> list[str]:
-    """A plan for people."""
-    begin = {True: "Would make the Space", False: "Would update the Space", None: "Would make or update the Space"}
-    sleeps = f", asleep after {plan.sleep_seconds // 60} idle minutes" if plan.sleep_seconds else ""
-    lines = [f"{begin[plan.creates]} {plan.space_id} on {plan.hardware}{sleeps}:"]
-    lines += [f"  {change.action:<7}{change.size:>10,}  {change.path}" for change in plan.changes]
-    size = sum(change.size for change in plan.sent)
-    lines.append(
-        f"{len(plan.sent)} of {len(plan.changes)} files, {size / 1e6:.1f} MB, would be sent. Nothing was done."
-    )
-    return [*lines, *plan.notes]
-
-
-def as_dict(plan: Plan) -> dict:
-    """A plan for programs: everything but the files' contents."""
-    facts = {name: getattr(plan, name) for name in ("space_id", "hardware", "sleep_seconds", "private", "creates")}
-    changes = [{"path": c.path, "action": c.action, "size": c.size} for c in plan.changes]
-    return {**facts, "changes": changes, "notes": list(plan.notes)}
+def as_dict(deployment: Deployment) -> dict:
+    """A deployment for programs."""
+    names = ("space_id", "hardware", "sleep_seconds", "private", "creates")
+    changes = [dataclasses.asdict(change) for change in deployment.changes]
+    facts = {name: getattr(deployment, name) for name in names}
+    return {**facts, "changes": changes, "notes": shell.deployment_notes(deployment)}

@@ -6,14 +6,16 @@ import argparse
 import dataclasses
 import json
 
-from ..storage.transformers_export import export, family_for
-from . import moments
+from ..storage.transformers_export import export
+from ..storage.transformers_families import family_for
+from ..words.card import exported_card, parity_in_words
+from . import checkpoints
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `export`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
-    moments.add_arguments(parser)
+    checkpoints.add_arguments(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
     parser.add_argument("--prompt", help="what both continue greedily (default: the run's own)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -21,11 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write, read back, and print how closely they agree."""
-    checkpoint = moments.opened(options)
-    parity = export(checkpoint, options.out, prompt=options.prompt)
+    checkpoint = checkpoints.opened(options)
+    parity = export(checkpoint, options.out, prompt=options.prompt, card=exported_card)
     family = family_for(checkpoint.config).name
     if options.json:
         print(json.dumps({"folder": options.out, "family": family, **dataclasses.asdict(parity)}))
     else:
-        print(f"Written to {options.out} as {family}; {parity}.")
+        print(f"Written to {options.out} as {family}; {parity_in_words(parity)}.")
     return 0

@@ -8,7 +8,7 @@ import sys
 
 from ..decoding import PRECISIONS, SamplingConfig, stream
 from ..service.verdicts import in_words, verdicts_on
-from . import moments
+from . import checkpoints
 
 TEMPERATURE = 0.8
 
@@ -16,7 +16,7 @@ TEMPERATURE = 0.8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
-    moments.add_arguments(parser)
+    checkpoints.add_arguments(parser)
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
     parser.add_argument("--temperature", type=float, help=f"(default: {TEMPERATURE})")
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Stream the prompt and its continuation to standard output."""
     sampling = _sampling(options)
-    checkpoint = moments.opened(options)
+    checkpoint = checkpoints.opened(options)
     tokenizer, context = checkpoint.tokenizer, checkpoint.config.context_length
     unknown = tokenizer.unknown_parts(options.prompt)
     if unknown:

@@ -6,9 +6,11 @@ import argparse
 import json
 from pathlib import Path
 
-from ..storage import Checkpoint, CheckpointError, write_checkpoint
+from ..storage import Checkpoint, CheckpointError
 from ..storage.hub import HubError, pull
 from ..storage.opening import open_model
+from ..words.hub import explain
+from .checkpoints import new_folder, save
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Read it, write the checkpoint, and say what came."""
     out = new_folder(options.out)
     checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
-    write_checkpoint(out, checkpoint)
+    save(out, checkpoint)
     family = checkpoint.about.get("imported_from")
     if options.json:
         print(json.dumps({"folder": str(out), "family": family, "parameters": checkpoint.config.n_parameters}))
@@ -34,14 +36,6 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def new_folder(name: str) -> Path:
-    """A folder that nothing is in yet. Raises CheckpointError where there is something."""
-    out = Path(name)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise CheckpointError(f"{out} exists already: choose another --out")
-    return out
-
-
 def _pulled(name: str) -> Checkpoint:
     """From the Hub; a name without an owner, or with more than one slash, was more likely meant as a folder."""
     try:
@@ -49,4 +43,6 @@ def _pulled(name: str) -> Checkpoint:
     except HubError as problem:
         if name.count("/") == 1 and not name.startswith((".", "/", "~")):
             raise
-        raise CheckpointError(f"there is no folder {name} here, and as a model of the Hub: {problem}") from problem
+        raise CheckpointError(
+            f"there is no folder {name} here, and as a model of the Hub: {explain(problem)}"
+        ) from problem

@@ -10,13 +10,13 @@ from ..data import LANGUAGES, Ladder
 from ..data.judging import Share, right_in_words
 from ..data.left import standing
 from ..model import GPT2_SMALL_PARAMETERS
-from ..storage.card import shape_in_words, share_of_gpt2
+from ..storage.json_files import finite
 from ..storage.opening import open_model
-from ..storage.values import finite
 from ..training import History
 from ..training.events import changed_in_words, in_steps
 from ..training.states import DIVERGED, UNMASKED, state_of
-from .moments import tell_best
+from ..words.card import shape_in_words, share_of_gpt2
+from .checkpoints import tell_best
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

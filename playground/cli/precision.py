@@ -11,17 +11,17 @@ from ..figures.precision import describe_level_counts
 from ..inspection.precision import PrecisionCost
 from ..service.precision import cost_on
 from ..service.unseen import beside_the_run, unseen
-from ..storage.values import finite
+from ..storage.json_files import finite
 from ..training.verdict import loss_in_words
 from ..words.numbers import bytes_text
 from ..words.precision import precision_summary
-from . import moments
+from . import checkpoints
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `precision`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
-    moments.add_arguments(parser)
+    checkpoints.add_arguments(parser)
     parser.add_argument("--text", metavar="FILE", help="judge by the last tenth of this text")
     parser.add_argument("--tokens", type=int, default=4096, metavar="N", help="judge by about so many (default: 4096)")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure, and print a table, a receipt and a sentence."""
     if options.tokens < 1:
         raise ValueError("--tokens must be at least 1")
-    checkpoint = moments.opened(options)
+    checkpoint = checkpoints.opened(options)
     if options.text:
         corpus, words = (
             corpus_from_text(read_file(options.text), checkpoint.tokenizer),

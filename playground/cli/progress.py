@@ -10,7 +10,7 @@ import sys
 from ..data import Corpus, Ladder
 from ..data.judging import Share, right_in_words
 from ..service.verdicts import verdict
-from ..storage.values import finite
+from ..storage.json_files import finite
 from ..training import Judged, Sampled, TrainEvent
 
 

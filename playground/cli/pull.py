@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..storage import write_checkpoint
 from ..storage.hub import pull
-from .import_ import new_folder
+from .checkpoints import new_folder, save
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     """Pull, check, write, and say what came."""
     out = new_folder(options.out)
     checkpoint = pull(options.repo, revision=options.revision)
-    write_checkpoint(out, checkpoint)
+    save(out, checkpoint)
     loss = checkpoint.history.val_loss
     facts = {
         "repo_id": options.repo,

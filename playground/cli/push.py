@@ -8,14 +8,15 @@ import json
 import tempfile
 from pathlib import Path
 
-from ..storage.hub import check_name, push, write
-from . import moments
+from ..service.hub_page import hub_page
+from ..storage.hub import check_name, push, write_repository
+from . import checkpoints
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `push`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
-    moments.add_arguments(parser)
+    checkpoints.add_arguments(parser)
     parser.add_argument("repo", metavar="USER/NAME", help="the repository; NAME alone for one of your own")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--dry-run", action="store_true", help="list what would be uploaded; nothing is sent")
@@ -25,14 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Push with the stored login (hf auth login, or HF_TOKEN) and print the address."""
     check_name(options.repo)
-    checkpoint = moments.opened(options)
+    checkpoint = checkpoints.opened(options)
     if options.dry_run:
         with tempfile.TemporaryDirectory() as temporary:
-            folder = write(checkpoint, Path(temporary) / "model", options.repo)
+            folder = write_repository(checkpoint, Path(temporary) / "model", options.repo, hub_page)
             files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
         done = {"repo_id": options.repo, "url": None, "created": None, "files": files}
     else:
-        done = dataclasses.asdict(push(checkpoint, options.repo, private=options.private))
+        done = dataclasses.asdict(push(checkpoint, options.repo, hub_page, private=options.private))
     if options.json:
         print(json.dumps(done))
         return 0

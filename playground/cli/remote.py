@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from ..storage import write_checkpoint
 from ..storage.hf_jobs import fetch, follow, submit, text_there
+from .checkpoints import save
 
 INTERRUPTED = 130
 FLAVOR, TIMEOUT = "cpu-basic", "1h"
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, check) -> int:
             file=sys.stderr,
         )
         return INTERRUPTED
-    write_checkpoint(out, fetch(job))
+    save(out, fetch(job))
     print(f"Saved to {out}, and at {job.model} on the Hub.", file=sys.stderr)
     return 0
 

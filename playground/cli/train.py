@@ -12,7 +12,7 @@ from pathlib import Path
 from ..data.ladder import NO_MASK
 from ..model import PRESETS
 from ..processes import threads_for
-from ..storage import Checkpoint, save
+from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
@@ -20,7 +20,7 @@ from ..training.lock import owned
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from . import remote
-from .moments import tell_best
+from .checkpoints import save, tell_best
 from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
@@ -95,7 +95,7 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
     model, corpus, about, history = plan.model, plan.corpus, plan.about, plan.history
 
     def keep() -> None:
-        save(out, model, corpus.tokenizer, history, name=out.name, about=about)
+        save(out, Checkpoint(model, corpus.tokenizer, history, out.name, about))
 
     if not plan.resume:
         keep()
@@ -146,7 +146,7 @@ def _write_out(plan: Plan, out: Path, *, as_json: bool) -> int:
     plan.about["ladder"] = corpus.ladder(plan.model.config.context_length, plan.config.eval_windows).to_dict()
     lock = owned(out)
     try:
-        save(out, plan.model, corpus.tokenizer, history, name=out.name, about=plan.about)
+        save(out, Checkpoint(plan.model, corpus.tokenizer, history, out.name, plan.about))
     finally:
         lock.release()
     if as_json:

@@ -22,12 +22,12 @@ from time import monotonic
 import safetensors.torch
 import torch
 
+from ..atomic_files import write_file
 from ..data import Corpus
 from ..devices import on_zerogpu
 from ..model import ModelConfig, Transformer
 from ..training import BestKept, Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
 from ..training.autosave import FILE
-from ..whole import write_file
 
 logger = logging.getLogger(__name__)
 

@@ -14,11 +14,10 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from ..whole import write_file
-from .checkpoint import PICKLES, write_checkpoint
-from .errors import CheckpointError
-from .held import Checkpoint
-from .values import MAX_BYTES
+from ..atomic_files import write_file
+from .checkpoint import Checkpoint, write_checkpoint
+from .errors import A_PICKLE, PICKLES, CheckpointError
+from .json_files import MAX_BYTES
 
 FILES = {**MAX_BYTES, "model.safetensors": None, "README.md": 1_000_000}
 """What a checkpoint's archive may hold, and how many bytes of each; None leaves it to the archive's own bound."""
@@ -38,11 +37,11 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Runt
 _LEFT_BY_SYSTEMS = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def pack(checkpoint: Checkpoint, path: str | Path, *, half: bool = False) -> Path:
-    """Write a checkpoint's folder into a zip file; `half` halves it, and costs about three decimal digits."""
+def pack(checkpoint: Checkpoint, path: str | Path, *, card: str = "", half: bool = False) -> Path:
+    """Write a checkpoint's folder into a zip file, see `write_checkpoint`."""
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="playground-pack-") as made:
-        folder = write_checkpoint(Path(made) / "model", checkpoint, half=half)
+        folder = write_checkpoint(Path(made) / "model", checkpoint, card=card, half=half)
         return pack_folder(folder, path, inside=file_name(checkpoint.name))
 
 
@@ -120,10 +119,7 @@ def _checked(entries: Iterable[zipfile.ZipInfo], known: dict[str, int | None], m
             raise CheckpointError(f"{shown} is packed in an unusual way: use an ordinary zip")
         base = parts[-1]
         if base.lower().endswith(PICKLES):
-            raise CheckpointError(
-                f"{_shown(base)} is a pickle, which can run code when opened, so it is never loaded here: "
-                "save the weights as safetensors instead"
-            )
+            raise CheckpointError(f"{_shown(base)} {A_PICKLE}")
         if base not in known or len(parts) > 2:
             raise CheckpointError(f"the zip file holds {shown}, which is no part of a model ({', '.join(known)})")
         if base in found:

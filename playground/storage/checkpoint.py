@@ -1,40 +1,89 @@
-"""Checkpoints: a folder of JSON and safetensors from which a model rebuilds alone. Nothing is ever unpickled.
+"""What a checkpoint contains: a model with all that belongs to it, in memory and as a folder from which it rebuilds.
 
 config.json         the ModelConfig, and a format number
 tokenizer.json      the tokenizer
 model.safetensors   the weights
 history.json        the run's curves and samples, its ladder, and how it was made
-README.md           a model card
+README.md           perhaps: a model card, written by whoever saves (words/card.py)
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
 best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
+
+JSON and safetensors only; nothing is ever unpickled. The state from which a run goes on lies beside these files in the
+folder of a run (training/autosave.py) and is no part of the checkpoint.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save_file
 
+from ..atomic_files import current_file, read_folder, write_folder
 from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..training.history import History
-from ..whole import place, read_folder, write_folder
 from .bounds import MAX_PARAMETERS, check_bounds
-from .card import model_card
-from .errors import CheckpointError, check_folder_is_there
-from .header import check_belongs, read_header, read_tensors
-from .held import Checkpoint
-from .record import line, sound_history, sound_notes
-from .shapes import expected_shapes
-from .snapshots import find_snapshots
-from .values import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
+from .errors import CheckpointError, check_folder_is_there, refuse_pickles
+from .json_files import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
+from .record import single_line, sound_history, sound_notes
+from .snapshots import Snapshots, find_snapshots
+from .tensors import check_belongs, expected_shapes, read_header, read_tensors
 
 FORMAT = 1
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model with all that belongs to it."""
+
+    model: Transformer
+    tokenizer: Tokenizer
+    history: History
+    name: str = "model"
+    """What to call it."""
+    about: dict[str, Any] = field(default_factory=dict)
+    """How it was made: corpus, ladder, training settings, prompt. Plain values, any of them may be missing."""
+    snapshots: Snapshots | None = None
+    """The weights at many moments of the run, where they were kept."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The model's config."""
+        return self.model.config
+
+    @property
+    def best(self) -> tuple[int, float] | None:
+        """(step, validation loss) of kept weights that are better than the model's own; None where there are none."""
+        lowest, kept = self.history.best, self.snapshots.best if self.snapshots else None
+        if kept is None or lowest is None or kept >= self.history.last_step:
+            return None
+        losses = dict(zip(self.history.evaluations["step"], self.history.evaluations["val_loss"]))
+        # files hold six digits, and a run that was killed may have kept what it did not come to tell
+        return (kept, losses[kept]) if abs(losses.get(kept, math.inf) - lowest[1]) < 1e-4 else None
+
+    def at(self, step: int | str) -> Checkpoint:
+        """The same as it was after a step whose weights were kept, or after the "best"; its record ends there.
+
+        Raises CheckpointError that names the steps there are.
+        """
+        last = self.history.last_step
+        if step == "best":
+            step = self.best[0] if self.best else last
+        if step == last:
+            return self
+        if self.snapshots is None or step not in self.snapshots.steps:
+            kept = [f"{kept:,}" for kept in (*(self.snapshots.steps if self.snapshots else ()), last)]
+            raise CheckpointError(f"no weights were kept after step {step:,}: there are those of {', '.join(kept)}")
+        history = self.history.until(step)
+        message = f"These are the weights of step {step:,} of {last:,}."
+        history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}
+        return replace(self, model=self.snapshots.model(step), history=history)
 
 
 def save(
@@ -52,12 +101,12 @@ def save(
     return write_checkpoint(folder, parts, half=half)
 
 
-def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, half: bool = False) -> Path:
+def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = "", half: bool = False) -> Path:
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
-    `half` stores weights as float16, which loses about three decimal digits; they are loaded as float32 again. Files
-    that the folder held besides are kept. What is saved can be loaded: of a record too long for that every second entry
-    is left out, a config too large for it raises CheckpointError.
+    `card` becomes its README.md. `half` stores weights as float16, which loses about three decimal digits; they are
+    loaded as float32 again. Files that the folder held besides are kept. What is saved can be loaded: of a record too
+    long for that every second entry is left out, a config too large for it raises CheckpointError.
     """
     folder, model = Path(folder), checkpoint.model
     check_bounds(model.config)
@@ -70,7 +119,8 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, half: bool =
         write_json(made / "config.json", {"format": FORMAT, **model.config.to_dict()})
         write_json(made / "tokenizer.json", checkpoint.tokenizer.to_dict())
         (made / "history.json").write_bytes(_record(checkpoint))
-        (made / "README.md").write_text(model_card(checkpoint), encoding="utf-8")
+        if card:
+            (made / "README.md").write_text(card, encoding="utf-8")
 
     write_folder(folder, fill)
     return folder
@@ -93,22 +143,22 @@ def load(
 
 def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None]) -> Checkpoint:
     for required in REQUIRED:
-        if not place(folder, required).is_file():
+        if not current_file(folder, required).is_file():
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
     config = config_of(folder)
     check(config)
     check_bounds(config, max_parameters)
-    weights, shapes = place(folder, "model.safetensors"), expected_shapes(config)
+    weights, shapes = current_file(folder, "model.safetensors"), expected_shapes(config)
     check_belongs(read_header(weights), shapes, weights.name)
     try:
-        tokenizer = tokenizer_from_dict(read_json(place(folder, "tokenizer.json")))
+        tokenizer = tokenizer_from_dict(read_json(current_file(folder, "tokenizer.json")))
     except ValueError as problem:
         raise problem if isinstance(problem, CheckpointError) else CheckpointError(
             f"tokenizer.json cannot be used: {problem}"
         ) from problem  # fmt: skip
     check_fits(tokenizer, config)
-    record = place(folder, "history.json")
+    record = current_file(folder, "history.json")
     values = read_json(record) if record.is_file() else {}
     try:
         history = sound_history(History.from_dict(values))
@@ -124,7 +174,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
         with_weights(config, tensors),
         tokenizer,
         history,
-        line(str(values.get("name") or folder.name)) or "model",
+        single_line(str(values.get("name") or folder.name)) or "model",
         sound_notes(values.get("about")),
         snapshots,
     )
@@ -146,19 +196,9 @@ def check_fits(tokenizer: Tokenizer, config: ModelConfig) -> None:
         )
 
 
-def refuse_pickles(folder: Path) -> None:
-    """Raise CheckpointError that names a pickle, where a folder holds one."""
-    pickled = next((p.name for p in sorted(folder.iterdir()) if p.suffix.lower() in PICKLES), None)
-    if pickled:
-        raise CheckpointError(
-            f"{pickled} is a pickle, which can run code when opened, so it is never loaded here: "
-            "save the weights as safetensors instead"
-        )
-
-
 def config_of(folder: Path) -> ModelConfig:
     """The config of a checkpoint's folder. Raises CheckpointError where it has none that can be used."""
-    values = read_json(place(folder, "config.json"))
+    values = read_json(current_file(folder, "config.json"))
     if not isinstance(values, dict):
         raise CheckpointError("config.json is not a table of settings")
     if values.pop("format", None) != FORMAT:

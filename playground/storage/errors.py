@@ -1,11 +1,15 @@
-"""The one error of this room, and where nothing is to be opened."""
+"""The one error of this package, and what any folder may be refused for before its files are looked at."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 LONGEST = 1000
-"""Characters of a sentence."""
+"""Characters of a message."""
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+A_PICKLE = (
+    "is a pickle, which can run code when opened, so it is never loaded here: save the weights as safetensors instead"
+)
 
 
 class CheckpointError(ValueError):
@@ -21,3 +25,10 @@ def check_folder_is_there(folder: Path, what: str) -> None:
     if not folder.is_dir():
         problem = "is not a folder" if folder.exists() else "does not exist"
         raise CheckpointError(f"{folder} {problem}: name the folder of {what}")
+
+
+def refuse_pickles(folder: Path) -> None:
+    """Raise CheckpointError that names a pickle, where a folder holds one."""
+    pickled = next((p.name for p in sorted(folder.iterdir()) if p.suffix.lower() in PICKLES), None)
+    if pickled:
+        raise CheckpointError(f"{pickled} {A_PICKLE}")

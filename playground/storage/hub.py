@@ -1,10 +1,10 @@
-"""The Hub: push a checkpoint as a model repository, pull one, find those that others made. Problems become sentences.
+"""The Hub: push a checkpoint as a model repository, pull one, find those that others made.
 
-    pushed = push(checkpoint, "anna/tales")          # with the stored login, or token=…
+    pushed = push(checkpoint, "anna/tales", page)    # with the stored login, or token=…
     checkpoint = pull("anna/tales")
 
-A repository holds the files of a checkpoint, a model card and the curve's picture: safetensors and JSON only. A pulled
-one may also be a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
+A repository holds the files of a checkpoint and what `page` makes of it, a model card and the curve's picture:
+safetensors and JSON only. A pulled one may also be a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
 """
 
 from __future__ import annotations
@@ -13,34 +13,63 @@ import contextlib
 import math
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
-from ..data import Ladder
 from ..model import ModelConfig
 from .bounds import MAX_PARAMETERS
-from .card import TAG, model_card
-from .checkpoint import PICKLES, write_checkpoint
-from .errors import CheckpointError
-from .header import MAX_HEADER_BYTES
-from .held import Checkpoint
-from .opening import check_folder, open_folder
-from .picture import curve_png
-from .record import regular
+from .checkpoint import Checkpoint, write_checkpoint
+from .errors import PICKLES, CheckpointError
+from .json_files import MAX_BYTES
+from .opening import check_folder, open_folder, sanitise
+from .tensors import MAX_HEADER_BYTES
 from .transformers_import import WEIGHTS
-from .values import MAX_BYTES
 
-PICTURE = "curve.png"
+TAG = "transformer-playground"
+"""What every model of this project carries on the Hub."""
 OURS = ("config.json", "tokenizer.json", "history.json", "model.safetensors")
 _OF_TRANSFORMERS = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json", "adapter_config.json",
 )  # fmt: skip
 _TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
+Page = Callable[[Checkpoint, str], Mapping[str, bytes]]
+"""(checkpoint, user/name) → name → content of the files that people see of a repository, README.md among them."""
+
 
 class HubError(CheckpointError):
     """What went wrong between here and the Hub, in a sentence meant to be shown. Never holds a token."""
+
+
+class Problem(Enum):
+    """What can be wrong with an exchange."""
+
+    BAD_NAME = "bad name"
+    BAD_TOKEN = "bad token"
+    BUSY = "busy"
+    CONFLICT = "conflict"
+    FILE_MISSING = "file missing"
+    FORBIDDEN = "forbidden"
+    GATED = "gated"
+    INVALID_CARD = "invalid card"
+    LOGIN_REFUSED = "login refused"
+    NO_LOGIN = "no login"
+    NO_SUCH_REPOSITORY = "no such repository"
+    NO_SUCH_REVISION = "no such revision"
+    PAYMENT_NEEDED = "payment needed"
+    REFUSED = "refused"
+    SERVER_TROUBLE = "server trouble"
+    UNREACHABLE = "unreachable"
+
+
+class ExchangeError(HubError):
+    """An exchange with the Hub failed. `words.hub.explain` says what a person should know and do about it."""
+
+    def __init__(self, kind: Problem, subject: str, *, status: int | None = None, signed_in: bool = True):
+        self.kind, self.subject, self.status, self.signed_in = kind, subject, status, signed_in
+        super().__init__(f"{subject}: {kind.value}" + (f" (the Hub answered {status})" if status else ""))
 
 
 @dataclass(frozen=True)
@@ -60,6 +89,7 @@ class Pushed:
 def push(
     checkpoint: Checkpoint,
     repo_id: str,
+    page: Page,
     *,
     token: str | None = None,
     private: bool = False,
@@ -76,14 +106,14 @@ def push(
     check_name(repo_id)
     token = login(token)
     api = HfApi(endpoint=endpoint, token=token)
-    with in_words(repo_id, token):
+    with exchange(repo_id, token):
         if "/" not in repo_id:
             repo_id = f"{api.whoami()['name']}/{repo_id}"
         created = _free_or_ours(api, repo_id)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = write(checkpoint, Path(temporary) / "model", repo_id)
+        folder = write_repository(checkpoint, Path(temporary) / "model", repo_id, page)
         files = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-        with in_words(repo_id, token):
+        with exchange(repo_id, token):
             address = api.create_repo(repo_id, private=private, exist_ok=True)
             additions = [CommitOperationAdd(name, folder / name) for name in files]
             api.create_commit(repo_id, additions, commit_message=_message(checkpoint))
@@ -94,21 +124,18 @@ def check_name(repo_id: str) -> None:
     """Raise HubError unless this may be a repository's name, before anybody is asked for a login."""
     from huggingface_hub.utils import validate_repo_id
 
-    with in_words(repo_id):
+    with exchange(repo_id):
         validate_repo_id(repo_id)
 
 
-def write(checkpoint: Checkpoint, folder: Path, repo_id: str | None = None) -> Path:
-    """The folder as `push` uploads it: the checkpoint's own files, its card, and the curve's picture if it has one."""
+def write_repository(checkpoint: Checkpoint, folder: Path, repo_id: str, page: Page) -> Path:
+    """The folder as `push` uploads it."""
     # where a text lies on its owner's disk is nobody else's business
     about = {name: value for name, value in checkpoint.about.items() if name != "source"}
-    write_checkpoint(folder, replace(checkpoint, about=about))
-    ladder = about.get("ladder")
-    picture = curve_png(checkpoint.history, Ladder.from_dict(ladder).rungs() if ladder else ())
-    if picture:
-        (folder / PICTURE).write_bytes(picture)
-    card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    checkpoint = replace(checkpoint, about=about)
+    write_checkpoint(folder, checkpoint)
+    for name, content in page(checkpoint, repo_id).items():
+        (folder / name).write_bytes(content)
     return folder
 
 
@@ -134,14 +161,14 @@ def pull(
     if isinstance(token, str):
         token = login(token)
     repo_id = repo_id.strip()
-    with in_words(repo_id, token):
+    with exchange(repo_id, token):
         info = HfApi(endpoint=endpoint, token=token).model_info(repo_id, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         names = _wanted(sizes, repo_id)
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
 
     def fetch(name: str) -> Path:
-        with in_words(repo_id, token):
+        with exchange(repo_id, token):
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
         return Path(path).parent
 
@@ -150,15 +177,15 @@ def pull(
         folder = fetch(name)
     checkpoint = open_folder(folder, max_parameters=max_parameters, check=check)
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
-    checked = regular(replace(checkpoint, name=name))
-    return replace(checked, about={**checked.about, "pulled_from": repo_id, "revision": info.sha})
+    sane = sanitise(replace(checkpoint, name=name))
+    return replace(sane, about={**sane.about, "pulled_from": repo_id, "revision": info.sha})
 
 
 def find(*, limit: int = 20, token: str | None = None, endpoint: str | None = None) -> list[str]:
     """Names of public models of this project on the Hub, the most recently changed first. Raises HubError."""
     from huggingface_hub import HfApi
 
-    with in_words("the Hub", token):
+    with exchange("the Hub", token):
         found = HfApi(endpoint=endpoint, token=token or False).list_models(
             filter=TAG, sort="last_modified", limit=limit
         )
@@ -166,72 +193,46 @@ def find(*, limit: int = 20, token: str | None = None, endpoint: str | None = No
 
 
 @contextlib.contextmanager
-def in_words(repo_id: str, token: str | bool | None = None) -> Iterator[None]:
-    """Turn what huggingface_hub and the network raise into HubErrors about this repository."""
+def exchange(subject: str, token: str | bool | None = None) -> Iterator[None]:
+    """Turn what huggingface_hub and the network raise into ExchangeErrors about a repository or a service."""
     try:
         yield
     except HubError:
         raise
     except Exception as problem:
+        status = getattr(getattr(problem, "response", None), "status_code", None)
         # from None: requests that failed carry their headers, and so the token
-        raise HubError(sentence_for(problem, repo_id, signed_in=bool(token))) from None
+        raise ExchangeError(_kind(problem, status), subject, status=status, signed_in=bool(token)) from None
 
 
-def sentence_for(problem: Exception, repo_id: str, *, signed_in: bool = True) -> str:
-    """What a person should know and do about a failed exchange with the Hub."""
+def _kind(problem: Exception, status: int | None) -> Problem:
+    """What is wrong, by what huggingface_hub raised and the Hub's HTTP status."""
     from huggingface_hub import errors
 
-    status = getattr(getattr(problem, "response", None), "status_code", None)
-    if isinstance(problem, errors.HFValidationError):
-        return f"{repo_id!r} is not a repository's name: write it as user/name, with letters, digits, - _ and ."
-    if isinstance(problem, errors.GatedRepoError):
-        return (
-            f"{repo_id} is gated: open its page on the Hub, accept its terms, and try again with that account's login"
-        )
-    if isinstance(problem, errors.RevisionNotFoundError):
-        return f"{repo_id} has no such revision: check its name on the repository's History page"
-    if isinstance(problem, errors.EntryNotFoundError) and status is not None:
-        return f"{repo_id} lacks a file that it should have: look at its Files page"
-    refused = (
-        "the Hub does not accept this login: sign in again (on this machine: hf auth login; or renew HF_TOKEN, which "
-        "takes precedence)"
-    )
-    if status == 401 and "Invalid credentials" in str(_header(problem, "x-error-message")):
-        return refused
-    if isinstance(problem, errors.RepositoryNotFoundError):
-        private = "or it is private and this login may not see it" if signed_in else "or it is private: sign in first"
-        return f"there is no {repo_id} on the Hub, {private}; check the spelling"
-    if isinstance(problem, errors.LocalTokenNotFoundError):
-        return _NO_LOGIN
-    if status == 401:
-        return refused
-    if status == 402:
-        return f"the Hub asks for a payment method or a subscription for {repo_id}: choose free hardware, or add one"
-    if status == 403:
-        return (
-            f"this login may not do that to {repo_id}: use a name of your own account, and a token that may write "
-            "(on the Hub: Settings, Access Tokens)"
-        )
-    if status == 404:
-        return f"there is no {repo_id} on the Hub: check the spelling"
-    if status == 409:
-        return f"{repo_id} is being changed by someone else right now: try again in a moment"
-    if status == 429:
-        return "the Hub asks for patience, there were too many requests: try again in a few minutes"
-    if status is not None and status >= 500:
-        return f"the Hub has trouble at the moment (it answered {status}): try again later"
-    if status is not None:
-        return f"the Hub refused to handle {repo_id} (it answered {status})"
-    if isinstance(problem, ValueError) and "metadata" in str(problem):
-        return "the Hub does not accept the card's front matter, which is our mistake: please report it"
-    return "the Hub cannot be reached: check the connection, and that HF_HUB_OFFLINE is not set"
-
-
-_NO_LOGIN = "nobody is signed in to the Hub: run hf auth login on this machine, or set the variable HF_TOKEN"
-
-
-def _header(problem: Exception, name: str) -> str | None:
-    return getattr(problem.response, "headers", {}).get(name)
+    if status == 401 and "Invalid credentials" in str(problem.response.headers.get("x-error-message")):
+        return Problem.LOGIN_REFUSED
+    for raised, kind in (
+        (errors.HFValidationError, Problem.BAD_NAME),
+        (errors.GatedRepoError, Problem.GATED),
+        (errors.RevisionNotFoundError, Problem.NO_SUCH_REVISION),
+        (errors.RepositoryNotFoundError, Problem.NO_SUCH_REPOSITORY),
+        (errors.LocalTokenNotFoundError, Problem.NO_LOGIN),
+    ):
+        if isinstance(problem, raised):
+            return kind
+    if status is None:
+        card = isinstance(problem, ValueError) and "metadata" in str(problem)
+        return Problem.INVALID_CARD if card else Problem.UNREACHABLE
+    if isinstance(problem, errors.EntryNotFoundError):
+        return Problem.FILE_MISSING
+    return {
+        401: Problem.LOGIN_REFUSED,
+        402: Problem.PAYMENT_NEEDED,
+        403: Problem.FORBIDDEN,
+        404: Problem.NO_SUCH_REPOSITORY,
+        409: Problem.CONFLICT,
+        429: Problem.BUSY,
+    }.get(status, Problem.SERVER_TROUBLE if status >= 500 else Problem.REFUSED)
 
 
 def login(token: str | None = None) -> str:
@@ -239,12 +240,12 @@ def login(token: str | None = None) -> str:
     from huggingface_hub import get_token
 
     if token is None:
-        with in_words("the login"):
+        with exchange("the login"):
             token = get_token()
     if not token:
-        raise HubError(_NO_LOGIN)
+        raise ExchangeError(Problem.NO_LOGIN, "the Hub")
     if not _TOKEN.fullmatch(token):  # an HTTP client would quote it in its complaint
-        raise HubError("the stored token cannot be one, it holds spaces or other signs: sign in again")
+        raise ExchangeError(Problem.BAD_TOKEN, "the Hub")
     return token
 
 

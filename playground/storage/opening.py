@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+from ..atomic_files import current_file
 from ..model import ModelConfig
-from ..whole import place
 from . import checkpoint, transformers_import
 from .archive import FILES, OF_TRANSFORMERS, unpack
 from .bounds import MAX_PARAMETERS, check_bounds
+from .checkpoint import Checkpoint
 from .errors import CheckpointError
-from .held import Checkpoint
-from .record import regular
-from .values import read_json
+from .json_files import read_json
+from .record import sanitised_history, sanitised_notes, single_line
 
 Check = Callable[[ModelConfig], None]
 
@@ -40,6 +41,21 @@ def open_folder(
     return read(folder, max_parameters=max_parameters, check=check)
 
 
+def load_archive(
+    path: str | Path, *, max_bytes: int, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
+) -> Checkpoint:
+    """The model in a zip file of at most `max_bytes`, inflated, with its record sanitised.
+
+    Raises CheckpointError, or what `check` raises for its config before any weight is read.
+    """
+    with tempfile.TemporaryDirectory(prefix="playground-unpack-") as made:
+        folder = unpack(path, Path(made) / "model", max_bytes=max_bytes, files={**FILES, **OF_TRANSFORMERS})
+        try:
+            return sanitise(open_folder(folder, max_parameters=max_parameters, check=check))
+        except CheckpointError as problem:
+            raise CheckpointError(str(problem).replace(str(folder), "the zip file")) from problem
+
+
 def check_folder(folder: Path, max_parameters: int, check: Check) -> None:
     """Raise what opening a folder would raise for its config alone; its other files need not be there yet."""
     config = transformers_import.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
@@ -47,24 +63,23 @@ def check_folder(folder: Path, max_parameters: int, check: Check) -> None:
     check_bounds(config, max_parameters)
 
 
+def sanitise(opened: Checkpoint) -> Checkpoint:
+    """The same with only that of its record which has the right form: a page shows it, and anybody may have written it.
+
+    Names and texts lose control characters and what is beyond a sane length; records and notes of another form are left
+    out, and of very many only some are kept.
+    """
+    return replace(
+        opened,
+        history=sanitised_history(opened.history),
+        name=single_line(opened.name) or "model",
+        about=sanitised_notes(opened.about),
+        snapshots=None,
+    )
+
+
 def _is_theirs(folder: Path) -> bool:
     """Whether Transformers has saved it: its config.json names a kind of model there."""
-    config = place(folder, "config.json")
+    config = current_file(folder, "config.json")
     values = read_json(config) if config.is_file() else None
     return isinstance(values, dict) and "model_type" in values and "format" not in values
-
-
-def load_archive(
-    path: str | Path, *, max_bytes: int, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
-) -> Checkpoint:
-    """The model in a zip file of at most `max_bytes`, inflated.
-
-    Raises CheckpointError, or what `check` raises for its config before any weight is read. The record (curves,
-    samples, notes) keeps only what has the right form.
-    """
-    with tempfile.TemporaryDirectory(prefix="playground-unpack-") as made:
-        folder = unpack(path, Path(made) / "model", max_bytes=max_bytes, files={**FILES, **OF_TRANSFORMERS})
-        try:
-            return regular(open_folder(folder, max_parameters=max_parameters, check=check))
-        except CheckpointError as problem:
-            raise CheckpointError(str(problem).replace(str(folder), "the zip file")) from problem

@@ -1,4 +1,4 @@
-"""Records: of what a checkpoint says about its run, only that which has the right form is kept."""
+"""What a checkpoint says about its run: only records of the right form are kept, and of a stranger's only sane ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 from ..data import Ladder
 from ..training.config import TrainConfig
 from ..training.history import History
-from .held import Checkpoint
 
 MAX_NAME = 80
 MAX_TEXT = 20_000
@@ -22,8 +21,8 @@ MAX_RECORDS = 500
 
 
 def sound_history(history: History) -> History:
-    """The same without records that are not what they are called, and without what is at no step."""
-    known = _with_records(history, _is_float)
+    """The same without records of another form than theirs, and without what is at no step."""
+    known = _well_formed(history, _is_float)
     return replace(known, steps=_at_steps(history.steps), evaluations=_at_steps(history.evaluations))
 
 
@@ -35,15 +34,10 @@ def sound_notes(about: Any) -> dict[str, Any]:
     return {key: value for key, value in about.items() if value is None or key not in fine or fine[key](value)}
 
 
-def regular(checkpoint: Checkpoint) -> Checkpoint:
-    """The same with only that of its record which has the right form: a page shows it, and anybody may have written it.
-
-    Names and texts lose control characters and what is beyond a sane length; samples, gradients, loads and notes of
-    another form are left out, and of very many only some are kept.
-    """
-    history, about = checkpoint.history, checkpoint.about
-    known = _with_records(history, _is_number)
-    kept = History(
+def sanitised_history(history: History) -> History:
+    """A stranger's history for a page: finite numbers, short texts without control characters, not too many records."""
+    known = _well_formed(history, _is_number)
+    return History(
         _finite(history.steps),
         _finite(history.evaluations),
         samples=[
@@ -55,20 +49,30 @@ def regular(checkpoint: Checkpoint) -> Checkpoint:
             for record in _some(known.gradients)
         ],
         load=_some(known.load),
-        judged=[record | {"left": line(record["left"], MAX_LEFT)} for record in _some(known.judged)],
+        judged=[record | {"left": single_line(record["left"], MAX_LEFT)} for record in _some(known.judged)],
         finished=_finished(history.finished),
     )
-    notes = {key: line(about[key]) for key in ("corpus", "language", "text_sha256") if isinstance(about.get(key), str)}
+
+
+def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
+    """A stranger's notes for a page: those that are known, as far as they have the right form."""
+    texts = ("corpus", "language", "text_sha256")
+    notes = {key: single_line(about[key]) for key in texts if isinstance(about.get(key), str)}
     if isinstance(about.get("prompt"), str):
         notes["prompt"] = _text(about["prompt"])
     for key, make in (("ladder", _ladder), ("training", _training)):
         if isinstance(about.get(key), dict) and (value := make(about[key])) is not None:
             notes[key] = value
-    return replace(checkpoint, history=kept, name=line(checkpoint.name) or "model", about=notes, snapshots=None)
+    return notes
 
 
-def _with_records(history: History, is_number: Callable[[Any], bool]) -> History:
-    """The same with only those samples, gradients and loads whose numbers are some, and whose texts are texts."""
+def single_line(text: str, longest: int = MAX_NAME) -> str:
+    """A name as it can be shown: without control characters, of a sane length."""
+    return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]
+
+
+def _well_formed(history: History, is_number: Callable[[Any], bool]) -> History:
+    """The same with only those samples, gradients, loads and judgements whose numbers are some, and texts are texts."""
     return replace(
         history,
         samples=[
@@ -87,7 +91,7 @@ def _with_records(history: History, is_number: Callable[[Any], bool]) -> History
         load=[
             {"step": record["step"], "load": record["load"]}
             for record in history.load
-            if _is_step(record.get("step")) and _table(record.get("load"))
+            if _is_step(record.get("step")) and _is_table(record.get("load"))
         ],
         judged=[
             {name: record[name] for name in ("step", "right", "of", "left")}
@@ -115,7 +119,7 @@ def _numbers(by_name: dict[str, Any]) -> dict[str, Any]:
 
 
 def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
-    """The rows whose every number is one, as many as a chart can show; none if steps do not rise."""
+    """The rows whose every number is finite, as many as a chart can show; none if steps do not rise."""
     rows = [row for row in zip(*columns.values()) if all(map(_is_number, row))]
     names = list(columns)
     steps = [row[names.index("step")] for row in rows]
@@ -143,23 +147,25 @@ def _training(values: dict[str, Any]) -> dict[str, Any] | None:
 def _finished(values: Any) -> dict[str, Any] | None:
     if not isinstance(values, dict):
         return None
-    texts = {key: line(values[key]) for key in ("event", "reason", "message") if isinstance(values.get(key), str)}
+    texts = {
+        key: single_line(values[key]) for key in ("event", "reason", "message") if isinstance(values.get(key), str)
+    }
     return texts | {key: values[key] for key in ("step", "seconds", "val_loss") if _is_number(values.get(key))}
-
-
-def _is_number(value: Any) -> bool:
-    return _is_float(value) and math.isfinite(value)
 
 
 def _is_float(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _is_number(value: Any) -> bool:
+    return _is_float(value) and math.isfinite(value)
+
+
 def _is_step(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**12
 
 
-def _table(values: Any) -> bool:
+def _is_table(values: Any) -> bool:
     rows = values if isinstance(values, list) else [None]
     return len(rows) <= 1024 and all(
         isinstance(row, list) and len(row) <= 1024 and all(map(_is_number, row)) for row in rows
@@ -168,8 +174,3 @@ def _table(values: Any) -> bool:
 
 def _text(text: str) -> str:
     return "".join(c for c in text[:MAX_TEXT] if c.isprintable() or c in "\n\t ")
-
-
-def line(text: str, longest: int = MAX_NAME) -> str:
-    """A name as it can be shown: without control characters, of a sane length."""
-    return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]

@@ -16,11 +16,10 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from ..atomic_files import write_file
 from ..model import ModelConfig, Transformer
-from ..whole import write_file
 from .errors import CheckpointError
-from .header import check_belongs, read_header, read_tensors
-from .shapes import expected_shapes
+from .tensors import check_belongs, expected_shapes, read_header, read_tensors
 
 FILE, BEST = "snapshots.safetensors", "best.safetensors"
 FOLDER = "snapshots"

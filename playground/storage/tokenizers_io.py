@@ -32,7 +32,7 @@ from ..data.tokenizers import (
     byte_tokenizer,
 )
 from .errors import CheckpointError
-from .values import read_json
+from .json_files import read_json
 
 _PRINTABLE = byte_stand_ins()
 _BYTE_OF = {character: byte for byte, character in _PRINTABLE.items()}

@@ -2,15 +2,13 @@
 
 Reading and writing needs only safetensors and JSON. The proof that Transformers computes the same needs Transformers
 itself, which is not among the app's requirements: it would double the time the app takes to start for the one moment
-in which a visitor exports. Where it is installed the proof is done and written into the model card; where it is not,
-the folder is read back by our own importer and the card says so.
+in which a visitor exports. Where it is not installed, the folder is read back by our own importer.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,19 +19,17 @@ import tokenizers
 import torch
 from safetensors.torch import save_file
 
+from ..atomic_files import write_folder
 from ..data.tokenizers import Tokenizer
 from ..decoding import SamplingConfig, generate
-from ..model import ModelConfig
 from ..model.head_layouts import fuse_heads
 from ..training.history import History
-from ..whole import write_folder
-from .card import model_card
+from .checkpoint import Checkpoint
 from .errors import CheckpointError
-from .held import Checkpoint
+from .json_files import write_json
 from .tokenizers_io import tokenizer_files
-from .transformers_families import FAMILIES, Family
+from .transformers_families import family_for
 from .transformers_import import import_folder
-from .values import write_json
 
 TOLERANCE = 1e-3  # logits of healthy weights differ by far less; a swapped matrix by far more
 
@@ -42,8 +38,8 @@ TOLERANCE = 1e-3  # logits of healthy weights differ by far less; a swapped matr
 class Parity:
     """How closely an exported folder, read back, agrees with the model it was made from."""
 
-    reader: str
-    """Who read it back: "Transformers 5.0.0", or "our own importer"."""
+    transformers: str | None
+    """The version of Transformers that read it back; None where it is not installed, and our own importer did."""
     largest_difference: float
     """Of any logit, on random tokens."""
     same_text: bool
@@ -55,33 +51,17 @@ class Parity:
     other_texts: int
     """How many of them came out otherwise."""
 
-    def __str__(self) -> str:
-        greedy = "the same greedy text" if self.same_text else "another greedy text"
-        alike = (
-            f"all of {self.texts:,} texts"
-            if not self.other_texts
-            else f"not {self.other_texts} of {self.texts:,} texts"
-        )
-        return (
-            f"read back by {self.reader}: largest difference of any logit {self.largest_difference:.1e} "
-            f"over {self.tokens:,} positions, {greedy}; its tokenizer reads and writes {alike} as the model's own"
-        )
 
+def export(
+    checkpoint: Checkpoint,
+    folder: str | Path,
+    *,
+    prompt: str | None = None,
+    card: Callable[[Checkpoint, Parity], str] | None = None,
+) -> Parity:
+    """Write a folder that AutoModelForCausalLM and AutoTokenizer open; read it back and compare.
 
-def family_for(config: ModelConfig) -> Family:
-    """The family a config belongs to. Raises CheckpointError that names every setting in the way of the nearest one."""
-    # among equally near ones the later, which has more of what a model may have
-    nearest = min(reversed(FAMILIES), key=lambda family: len(family.obstacles(config)))
-    in_the_way = nearest.obstacles(config)
-    if in_the_way:
-        raise CheckpointError(
-            f"this model has no home in Transformers; nearest is {nearest.title}, but for {', '.join(in_the_way)}"
-        )
-    return nearest
-
-
-def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = None) -> Parity:
-    """Write a folder that AutoModelForCausalLM and AutoTokenizer open; read it back, compare, and say so in its card.
+    `card` makes its README.md.
 
     Raises CheckpointError where the config or the tokenizer has no counterpart, where the folder already holds
     something, and where what was written does not compute the same (nothing is left behind then).
@@ -106,8 +86,9 @@ def export(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = N
             write_json(made / name, values)
         parity = compare(checkpoint, made, prompt=prompt)
         if parity.largest_difference > TOLERANCE:
-            raise CheckpointError(f"the exported model does not compute the same ({parity}): nothing was written")
-        (made / "README.md").write_text(_card(checkpoint, parity), encoding="utf-8")
+            raise CheckpointError("the exported model does not compute the same: nothing was written")
+        if card:
+            (made / "README.md").write_text(card(checkpoint, parity), encoding="utf-8")
         return parity
 
     return write_folder(folder, fill)
@@ -139,19 +120,19 @@ def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = 
             written_there = again.generate(
                 prefix, attention_mask=torch.ones_like(prefix), max_new_tokens=room, do_sample=False, pad_token_id=0
             )[0, len(begun[1]) :].tolist()
-        reader = f"Transformers {transformers.__version__}"
+        version = transformers.__version__
     else:
         again = import_folder(folder).model
         with torch.inference_mode():
             logits = again(ids).logits
         written_there = [step.tokens[0] for step in generate(again, begun[1], room, greedy)]
-        reader = "our own importer (Transformers is not installed here)"
+        version = None
     with torch.inference_mode():
         difference = (logits - model(ids).logits).abs().max().item()
     here, there = ours.decode(begun[0] + written), _decoder(theirs)(begun[1] + written_there)
     texts = _texts(prompt, checkpoint.history)
     return Parity(
-        reader, difference, here == there, ids.numel(), len(texts), sum(not _alike(ours, theirs, t) for t in texts)
+        version, difference, here == there, ids.numel(), len(texts), sum(not _alike(ours, theirs, t) for t in texts)
     )
 
 
@@ -194,25 +175,3 @@ def _no_bars(logging: Any) -> Iterator[None]:
         yield
     finally:
         logging.enable_progress_bar()
-
-
-def _card(checkpoint: Checkpoint, parity: Parity) -> str:
-    """The checkpoint's own card, with how Transformers opens it and the proof that it computes the same."""
-    body = model_card(checkpoint).split("## How to use it")[0]
-    body = body.replace("library_name: transformer-playground", "library_name: transformers")
-    prompt = json.dumps(checkpoint.about.get("prompt") or "The", ensure_ascii=False)
-    return f"""{body}## How to use it
-
-```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-model = AutoModelForCausalLM.from_pretrained("PATH_OF_THIS_FOLDER")
-tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
-tokens = tokenizer({prompt}, return_tensors="pt")
-print(tokenizer.decode(model.generate(**tokens, max_new_tokens=100, do_sample=True)[0]))
-```
-
-## Does it compute the same?
-
-After it was written, this folder was {parity}.
-"""

@@ -11,14 +11,13 @@ import torch
 from ..model import ModelConfig
 from ..training.history import History
 from .bounds import MAX_PARAMETERS, check_bounds
-from .checkpoint import check_fits, refuse_pickles, with_weights
-from .errors import CheckpointError, check_folder_is_there
-from .header import Stored, check_belongs, read_header, read_tensors
-from .held import Checkpoint
-from .shapes import Shapes, State, expected_shapes
+from .checkpoint import Checkpoint, check_fits, with_weights
+from .errors import CheckpointError, check_folder_is_there, refuse_pickles
+from .json_files import read_json
+from .tensors import Shapes, State, Stored, check_belongs, expected_shapes, read_header, read_tensors
 from .tokenizers_io import tokenizer_from_files
 from .transformers_families import FAMILIES, Family
-from .values import read_json
+from .transformers_tensors import short_name
 
 WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
 """What Transformers calls a model's weights, in one file or in several."""
@@ -41,11 +40,11 @@ def import_folder(
     check_bounds(config, max_parameters)
     if (folder / "adapter_config.json").is_file():
         raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
-    held = _held(folder)
-    check_belongs(_stored(held, config), _their_shapes(family, config), "the folder")
+    weights = _weights_in(folder)
+    check_belongs(_stored(weights, config), _their_shapes(family, config), "the folder")
     tokenizer = tokenizer_from_files(folder)
     check_fits(tokenizer, config)
-    state = family.state_in(_tensors(held, _their_shapes(family, config)), config)
+    state = family.state_in(_tensors(weights, _their_shapes(family, config)), config)
     return Checkpoint(with_weights(config, state), tokenizer, History(), folder.name, {"imported_from": family.name})
 
 
@@ -72,50 +71,45 @@ def config_of(folder: Path) -> tuple[Family, ModelConfig]:
     return family, config
 
 
-Held = dict[str, tuple[Path, str, Stored]]
+Weights = dict[str, tuple[Path, str, Stored]]
 """Name without its prefix → file, full name, and what is stored there."""
 
 
-def _held(folder: Path) -> Held:
+def _weights_in(folder: Path) -> Weights:
     """What the weights' headers say. Raises CheckpointError where there are none, or one has a tensor of another."""
     files = sorted(path for path in folder.glob("*.safetensors") if WEIGHTS.fullmatch(path.name))
     if not files:
         refuse_pickles(folder)
         raise CheckpointError(f"{folder} has no safetensors weights")
-    held: Held = {}
+    weights: Weights = {}
     for path in files:
         for name, stored in read_header(path).items():
-            short = _short(name)
-            if short in held:
+            short = short_name(name)
+            if short in weights:
                 raise CheckpointError(f"the weights hold {short[:100]} twice: they are not of one model")
-            held[short] = (path, name, stored)
-    return held
-
-
-def _short(name: str) -> str:
-    """A tensor's name without that of the model around it, which some files have and some do not."""
-    return name.removeprefix("transformer.").removeprefix("model.")
+            weights[short] = (path, name, stored)
+    return weights
 
 
 def _their_shapes(family: Family, config: ModelConfig) -> Shapes:
     """Short name → shape of every tensor that the family has of such a model."""
     ours = {name: torch.empty(shape, device="meta") for name, shape in expected_shapes(config).items()}
-    return {_short(name): tuple(tensor.shape) for name, tensor in family.state_out(ours, config).items()}
+    return {short_name(name): tuple(tensor.shape) for name, tensor in family.state_out(ours, config).items()}
 
 
-def _stored(held: Held, config: ModelConfig) -> dict[str, Stored]:
+def _stored(weights: Weights, config: ModelConfig) -> dict[str, Stored]:
     """Without what Transformers does not read either: masks and tables that older versions saved, a tied head."""
     spare = re.compile(
         r"h\.\d+\.attn\.(masked_)?bias|layers\.\d+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
         + (r"|lm_head\.weight" if config.tie_embeddings else "")
     )
-    return {name: stored for name, (_, _, stored) in held.items() if not spare.fullmatch(name)}
+    return {name: stored for name, (_, _, stored) in weights.items() if not spare.fullmatch(name)}
 
 
-def _tensors(held: Held, names: Shapes) -> State:
+def _tensors(weights: Weights, names: Shapes) -> State:
     """These tensors by their short names, as float32."""
     found: State = {}
-    for path in sorted({held[name][0] for name in names}):
-        here = {held[name][1]: name for name in names if held[name][0] == path}
+    for path in sorted({weights[name][0] for name in names}):
+        here = {weights[name][1]: name for name in names if weights[name][0] == path}
         found |= {here[full]: tensor for full, tensor in read_tensors(path, here).items()}
     return found

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import torch
 from safetensors.torch import save_file
 
+from ..atomic_files import write_file
 from ..data.corpus import Corpus
-from ..whole import write_file
 from .events import Finished, Saved, Started, TrainEvent
 
 if TYPE_CHECKING:

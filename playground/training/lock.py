@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ..whole import forget_halves
+from ..atomic_files import forget_halves
 
 LOCK = ".lock"
 

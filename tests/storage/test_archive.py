@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from playground.data import Ladder
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
-from playground.storage import Checkpoint, CheckpointError, save
+from playground.storage import Checkpoint, CheckpointError, write_checkpoint
 from playground.storage.archive import FILES, MAX_CONTENTS, file_name, pack, unpack
 from playground.storage.opening import load_archive
 from playground.training import Evaluated, Finished, History, Sampled, Stepped, TrainConfig
@@ -44,7 +44,7 @@ def made(name: str = "Run 1 · My <b>text</b>", model: Transformer | None = None
 def folder(tmp_path) -> Path:
     """A checkpoint's folder, to be spoilt."""
     one = made()
-    return save(tmp_path / "good", one.model, one.tokenizer, one.history, name=one.name, about=one.about)
+    return write_checkpoint(tmp_path / "good", one, card="# A model")
 
 
 def zipped(tmp_path: Path, files: dict[str, bytes], **entry) -> Path:
@@ -99,7 +99,7 @@ def test_what_was_packed_comes_out_again(tmp_path, half):
 
 
 def test_the_zip_is_an_ordinary_folder_of_just_the_five_files(tmp_path):
-    path = pack(made(), tmp_path / "model.zip")
+    path = pack(made(), tmp_path / "model.zip", card="# A model")
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == sorted(f"run-1-my-b-text-b/{name}" for name in FILES)
 
@@ -295,12 +295,12 @@ def test_huge_and_forged_headers_are_refused(tmp_path, folder):
     for data, complaint in (
         (with_header(header, claimed=2**63), "header claims"),
         (with_header(header, claimed=0), "damaged"),
-        (with_header({**header, "x" * 200_000: one}), "not where its header says"),
+        (with_header({**header, "x" * 200_000: one}), "is damaged"),
         (
             with_header({**header, "embedding.weight": {**one, "data_offsets": [0, 10**15]}}),
-            "not where its header says",
+            "is damaged",
         ),
-        (with_header({**header, "embedding.weight": {**one, "shape": [10**9, 10**9]}}), "not where its header says"),
+        (with_header({**header, "embedding.weight": {**one, "shape": [10**9, 10**9]}}), "is damaged"),
         (with_header([1]), "not a table"),
         (b"\1", "too short"),
     ):

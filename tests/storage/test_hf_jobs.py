@@ -70,7 +70,7 @@ def test_the_command_that_is_submitted_trains_pushes_and_comes_home(hub, tmp_pat
 def test_a_job_gets_what_it_needs_and_no_more():
     files = hf_jobs.job_files("cpu-basic")
     assert "playground/training/loop.py" in files and "playground/data/texts/lighthouse.txt" in files
-    assert not [name for name in files if "/ui/" in name or "checkpoints" in name]
+    assert not [name for name in files if "/ui/" in name or name.startswith("checkpoints/")]
     assert b"+cpu" in files["requirements.txt"] and b"gradio" not in files["requirements.txt"]
     assert b"+cpu" not in hf_jobs.job_files("l4x1")["requirements.txt"]
 
@@ -80,7 +80,8 @@ def test_several_gpus_are_shared_out_by_torchrun():
         ["train"], "anna/m", "a10g-largex4"
     )
     assert "\npython -m playground train" in hf_jobs.script(["train"], "anna/m", "t4-small")
-    assert [hf_jobs.gpus_of(f) for f in ("cpu-xl", "t4-small", "l40sx8", "h200", "h200x2")] == [0, 1, 8, 1, 2]
+    several = [f for f in ("cpu-xl", "l4x1", "h200", "h200x2") if "torchrun" in hf_jobs.script(["train"], "anna/m", f)]
+    assert several == ["h200x2"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,5 @@ def test_a_job_that_fails_says_so_with_its_page(hub, tmp_path, capsys):
     assert main(["train", "--out", str(tmp_path / "m"), "--on", "hf-jobs"]) == 2
     printed = capsys.readouterr()
     assert "pip: no such wheel" in printed.out
-    assert re.search(
-        r"broken off: Job failed with exit code 1\. Its whole log is at http\S+/jobs/anna/job", printed.err
-    )
+    assert re.search(r"ended as ERROR: Job failed with exit code 1\. Its log is at http\S+/jobs/anna/job", printed.err)
     assert not (tmp_path / "m").exists()

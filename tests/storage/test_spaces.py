@@ -12,8 +12,8 @@ from huggingface_hub import SpaceHardware
 
 from playground.cli import main
 from playground.storage import load
-from playground.storage.hub import HubError
-from playground.storage.spaces import CPU_WHEELS, HARDWARE, deploy, make_plan, needed_files, requirements_for
+from playground.storage.hub import ExchangeError, HubError, Problem
+from playground.storage.spaces import CPU_WHEELS, HARDWARE, compare, deploy, needed_files, requirements_for
 from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,22 +110,22 @@ def test_requirements_fit_the_hardware(hardware):
 
 
 def test_a_new_space_is_made_filled_and_waited_for(hub, project):
-    plan = make_plan("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
+    plan = compare("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
     assert plan.creates and {change.action for change in plan.changes} == {"add"} and not hub.repos
     assert waited(plan) == ["created", "uploaded", "requested", "waiting", "running"]
     space = hub.repo("anna/small", "space")
     assert space.settings["sdk"] == "gradio" and space.hardware == "t4-small" and space.sleep_seconds == 20 * 60
-    assert space.files == {change.path: change.content for change in plan.changes}
+    assert space.files == needed_files(project, "t4-small")
     assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
 
 
 def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
-    waited(make_plan("anna/small", root=project))
+    waited(compare("anna/small", root=project))
     space = hub.repo("anna/small", "space")
     space.files |= {"playground/old.py": b"", "notes.txt": b"their own"}
     space.stages = ["RUNNING", "RUNNING_BUILDING", "RUNNING"]  # the first is still the version before
     (project / "app.py").write_text("print('new')")
-    plan = make_plan("anna/small", hardware="zero-a10g", root=project)
+    plan = compare("anna/small", hardware="zero-a10g", root=project)
     actions = {change.path: change.action for change in plan.changes if change.action != "keep"}
     assert actions == {"app.py": "update", "playground/old.py": "delete", "requirements.txt": "update"}
     events = list(deploy(plan, sleep=lambda seconds: None))
@@ -133,7 +133,7 @@ def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
     assert space.hardware == "zero-a10g" and space.sleep_seconds is None
     assert space.files["app.py"] == b"print('new')" and "playground/old.py" not in space.files
     assert space.files["notes.txt"] == b"their own" and len(space.commits) == 2
-    again = make_plan("anna/small", hardware="zero-a10g", root=project)
+    again = compare("anna/small", hardware="zero-a10g", root=project)
     assert again.sent == () and waited(again)[0] == "uploaded" and len(space.commits) == 2
 
 
@@ -160,9 +160,8 @@ def test_a_dry_run_needs_neither_network_nor_login(hub, capsys, monkeypatch):
 
 
 def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "playground.storage.spaces.needed_files", lambda root, hardware: {"playground/__init__.py": b""}
-    )
+    files = {"playground/__init__.py": b""}
+    monkeypatch.setattr("playground.storage.spaces.needed_files", lambda root, hardware: files)
     assert main(["deploy", "anna/small", "--no-wait"]) == 0
     assert f"{hub.address}/spaces/anna/small" in capsys.readouterr().out
     hub.repo("anna/small", "space").stages = ["RUNNING"]
@@ -170,6 +169,7 @@ def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[-1] == {
         "event": "running",
+        "stage": None,
         "message": f"It runs: {hub.address}/spaces/anna/small",
         "address": f"{hub.address}/spaces/anna/small",
     }
@@ -200,12 +200,13 @@ def test_what_cannot_be_deployed(hub, capsys, monkeypatch, arguments, sentence):
 
 def test_hardware_that_must_be_paid_for(hub, project):
     hub.accounts[TOKEN].pays = False
-    with pytest.raises(HubError, match="asks for a payment method or a subscription"):
-        waited(make_plan("anna/small", hardware="t4-small", root=project))
+    with pytest.raises(ExchangeError) as problem:
+        waited(compare("anna/small", hardware="t4-small", root=project))
+    assert problem.value.kind is Problem.PAYMENT_NEEDED
 
 
 def test_a_space_that_does_not_start_says_why(hub, project):
-    plan = make_plan("anna/small", root=project)
+    plan = compare("anna/small", root=project)
     waited(plan, wait_seconds=0)
     space = hub.repo("anna/small", "space")
     space.stages, space.error = ["BUILDING", "BUILD_ERROR"], "no matching\n distribution"

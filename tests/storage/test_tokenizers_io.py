@@ -16,6 +16,7 @@ from playground.storage import Checkpoint, CheckpointError, load, save, tokenize
 from playground.storage.tokenizers_io import tokenizer_files, tokenizer_from_files
 from playground.storage.transformers_export import export
 from playground.training import History
+from playground.words.card import exported_card
 
 TEXT = "The cat (sat) on the mat, don't! <unk> x² ① é e\u0301 [a] {b}: it’s\n12 345  tabs\t, 漢字 🙂\n" * 3
 OURS = {
@@ -141,10 +142,10 @@ def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):
     config = ModelConfig(vocab_size=words.vocab_size, context_length=16, n_layers=1, d_model=8, n_heads=2)
     one = Checkpoint(Transformer(config, seed=1), words, History(), "m", {"prompt": "The cat, ①"})
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
-    parity = export(one, tmp_path / "good")
+    parity = export(one, tmp_path / "good", card=exported_card)
     assert parity.same_text and parity.texts == 200 and parity.other_texts == 0
     assert "reads and writes all of 200 texts as the model's own" in (tmp_path / "good" / "README.md").read_text()
     monkeypatch.setattr(tokenizers_io, "_OF_WORDS", {"type": "Fuse"})
-    parity = export(one, tmp_path / "glued")
+    parity = export(one, tmp_path / "glued", card=exported_card)
     assert not parity.same_text and parity.other_texts > 50
     assert f"not {parity.other_texts} of 200 texts" in (tmp_path / "glued" / "README.md").read_text()

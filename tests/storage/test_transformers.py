@@ -11,10 +11,11 @@ from playground.data import TextError
 from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
-from playground.storage.transformers_export import export, family_for
-from playground.storage.transformers_families import FAMILIES
+from playground.storage.transformers_export import export
+from playground.storage.transformers_families import FAMILIES, family_for
 from playground.storage.transformers_import import import_folder
 from playground.training import History
+from playground.words.card import exported_card
 
 transformers = pytest.importorskip("transformers")
 
@@ -81,8 +82,8 @@ def test_transformers_agrees_with_what_we_export_and_we_read_it_back(tmp_path, f
     checkpoint = checkpoint_of(config)
     assert family_for(config).name == family
     folder = tmp_path / "out"
-    parity = export(checkpoint, folder, prompt="the lamp")
-    assert parity.reader == f"Transformers {transformers.__version__}"
+    parity = export(checkpoint, folder, prompt="the lamp", card=exported_card)
+    assert parity.transformers == transformers.__version__
     assert parity.largest_difference <= 1e-4 and parity.same_text
     assert f"largest difference of any logit {parity.largest_difference:.1e}" in (folder / "README.md").read_text()
     again = import_folder(folder)
@@ -231,11 +232,11 @@ def export_tokenizer_files():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"qk_norm": True}, "QK-norm"),
-        ({"norm_placement": "post"}, "post-norm"),
-        ({"head_bias": True}, "a bias on the output head"),
-        ({"causal": False}, "the missing causal mask"),
-        ({"positions": "rotary"}, "rotary positions"),
+        ({"qk_norm": True}, "qk_norm=False"),
+        ({"norm_placement": "post"}, "norm_placement=pre"),
+        ({"head_bias": True}, "head_bias=False"),
+        ({"causal": False}, "causal=True"),
+        ({"positions": "rotary"}, "positions=learned"),
     ],
 )
 def test_a_model_without_a_home_is_told_what_stands_in_the_way(tmp_path, changes, words):
@@ -250,15 +251,15 @@ OURS = ROTARY.replace(qk_norm=True)
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        (OURS.replace(activation="relu2"), "nearest is Qwen3, but for squared ReLU instead of SwiGLU"),
-        (OURS.replace(feedforward_bias=True), "nearest is Qwen3, but for biases in the feed-forward layer"),
-        (OURS.replace(qkv_bias=True), "nearest is Qwen3, but for biases on only some attention projections"),
-        (OURS.replace(n_experts=3, shared_expert=True), "nearest is Qwen3-MoE, but for a shared expert"),
-        (OURS.replace(n_experts=3, balance="bias"), "nearest is Qwen3-MoE, but for balancing by a selection bias"),
-        (ROTARY.replace(n_experts=3, moe_every=2), "nearest is Qwen3-MoE, but for the missing QK-norm"),
-        (ROTARY.replace(n_experts=3, shared_expert=True), "nearest is Mixtral, but for a shared expert"),
-        (ROTARY.replace(positions="none"), "nearest is Llama, but for no positions"),
-        (ROTARY.replace(norm="layernorm", activation="gelu"), "nearest is GPT-2, but for rotary positions"),
+        (OURS.replace(activation="relu2"), "nearest is Qwen3, which needs activation=swiglu"),
+        (OURS.replace(feedforward_bias=True), "nearest is Qwen3, which needs feedforward_bias=False"),
+        (OURS.replace(qkv_bias=True), "nearest is Qwen3, which needs attention_output_bias=True"),
+        (OURS.replace(n_experts=3, shared_expert=True), "nearest is Qwen3-MoE, which needs shared_expert=False"),
+        (OURS.replace(n_experts=3, balance="bias"), "nearest is Qwen3-MoE, which needs balance=switch"),
+        (ROTARY.replace(n_experts=3, moe_every=2), "nearest is Qwen3-MoE, which needs qk_norm=True"),
+        (ROTARY.replace(n_experts=3, shared_expert=True), "nearest is Mixtral, which needs shared_expert=False"),
+        (ROTARY.replace(positions="none"), "nearest is Llama, which needs positions=rotary"),
+        (ROTARY.replace(norm="layernorm", activation="gelu"), "nearest is GPT-2, which needs positions=learned"),
     ],
 )
 def test_the_sentence_names_all_that_parts_a_model_from_the_nearest_family(config, words):
@@ -299,8 +300,8 @@ def test_limits_hold_before_memory_is_taken(tmp_path):
 
 def test_without_transformers_the_card_says_who_read_it_back(tmp_path, monkeypatch):
     monkeypatch.setattr(transformers_export.importlib.util, "find_spec", lambda name: None)
-    parity = export(checkpoint_of(BASE), tmp_path / "out")
-    assert parity.largest_difference <= 1e-4 and parity.same_text
+    parity = export(checkpoint_of(BASE), tmp_path / "out", card=exported_card)
+    assert parity.transformers is None and parity.largest_difference <= 1e-4 and parity.same_text
     assert "our own importer (Transformers is not installed here)" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -10,6 +10,7 @@ import torch
 from playground.links import RunCard
 from playground.model import PRESETS
 from playground.service.board import Board
+from playground.service.hub_page import hub_page
 from playground.service.limits import LOCAL
 from playground.service.models import Registry
 from playground.storage.archive import pack
@@ -17,6 +18,7 @@ from playground.storage.hub import pull, push
 from playground.storage.opening import load_archive
 from playground.storage.transformers_export import export
 from playground.ui.tabs.train.linked import match, run_letters
+from playground.words.card import exported_card, parity_in_words
 
 from ..standins.hub import Account, hub_for_tests
 from .runs import ANNA, small_limits, small_spec, until
@@ -41,16 +43,17 @@ def test_what_was_trained_in_the_page_outlives_it(tmp_path, monkeypatch):
         assert torch.equal(unzipped.model(ids).logits, logits)
 
         # opened in Transformers, which agrees
-        parity = export(unzipped, tmp_path / "theirs")
-        assert parity.reader.startswith("Transformers") and parity.same_text and parity.largest_difference <= 1e-4
+        parity = export(unzipped, tmp_path / "theirs", card=exported_card)
+        assert parity.transformers == transformers.__version__
+        assert parity.same_text and parity.largest_difference <= 1e-4
         theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "theirs", local_files_only=True).eval()
         assert (theirs(ids).logits - logits).abs().max() <= 1e-4
-        assert str(parity) in (tmp_path / "theirs" / "README.md").read_text()
+        assert parity_in_words(parity) in (tmp_path / "theirs" / "README.md").read_text()
 
         # pushed to a Hub and pulled from it
         with hub_for_tests(monkeypatch, tmp_path) as hub:
             hub.accounts["hf_annas"] = Account("anna")
-            push(unzipped, "anna/cats", token="hf_annas")
+            push(unzipped, "anna/cats", hub_page, token="hf_annas")
             assert torch.equal(pull("anna/cats", token=False).model(ids).logits, logits)
 
     # trained again from its link

@@ -13,7 +13,7 @@ from playground.model import ModelConfig, Transformer
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
-from playground.storage.transformers_export import family_for
+from playground.storage.transformers_families import family_for
 from playground.training import History
 from playground.ui.forms import run as form
 from playground.ui.forms import texts

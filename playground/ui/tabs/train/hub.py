@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import gradio as gr
 
+from ....service.hub_page import hub_page
 from ....storage import hub
 from ... import theme
 from ...page import QUIETLY, UNSEEN, Page, in_words
@@ -62,7 +63,7 @@ def build(page: Page) -> None:
         with in_words():
             page.known(visitor)
             checkpoint = page.registry.get(model_id, visitor)
-            done = hub.push(checkpoint, _named(name), token=_token(request, signed_in), private=bool(private))
+            done = hub.push(checkpoint, _named(name), hub_page, token=_token(request, signed_in), private=bool(private))
         return _said(f"{'Made' if done.created else 'Updated'} ", done.url, done.repo_id)
 
     def pull_model(

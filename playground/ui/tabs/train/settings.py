@@ -12,9 +12,9 @@ from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
-from ....storage.card import share_of_gpt2
 from ....training import RECIPES
 from ....training.events import in_steps
+from ....words.card import share_of_gpt2
 from ... import theme
 from ...chart import show
 from ...forms import run as form

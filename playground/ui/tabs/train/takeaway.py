@@ -14,8 +14,10 @@ from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
-from ....storage.transformers_export import export, family_for
+from ....storage.transformers_export import export
+from ....storage.transformers_families import family_for
 from ....training import History
+from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
 from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
 from ...theme import quiet
@@ -61,7 +63,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
-        path = pack(checkpoint, folder / f"{file_name(checkpoint.name)}.zip")
+        path = pack(checkpoint, folder / f"{file_name(checkpoint.name)}.zip", card=model_card(checkpoint))
         return (
             path,
             f"{checkpoint.name}: a zip of {path.stat().st_size / 1e6:.1f} MB. Upload it here or on another page.",
@@ -85,10 +87,10 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
     def pack_export(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
         name = file_name(checkpoint.name)
-        parity = export(checkpoint, folder / "export")
+        parity = export(checkpoint, folder / "export", card=exported_card)
         path = pack_folder(folder / "export", folder / f"{name}-transformers.zip", inside=name)
         return path, (
-            f"{checkpoint.name} for Transformers, {parity}. "
+            f"{checkpoint.name} for Transformers, {parity_in_words(parity)}. "
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 

@@ -14,8 +14,8 @@ from ....data import visible
 from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
-from ....storage.card import share_of_gpt2
 from ....training.events import in_steps
+from ....words.card import share_of_gpt2
 from ....words.numbers import bytes_text
 from ... import theme
 from ...followers import in_line

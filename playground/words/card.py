@@ -7,11 +7,11 @@ import math
 
 from ..data import Ladder
 from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
+from ..storage import Checkpoint
+from ..storage.hub import TAG
+from ..storage.transformers_export import Parity
 from ..training.events import in_steps
 from ..training.states import state_of
-from .held import Checkpoint
-
-TAG = "transformer-playground"  # what every model of this project carries on the Hub
 
 
 def share_of_gpt2(n: int) -> str:
@@ -106,3 +106,38 @@ def front_matter(checkpoint: Checkpoint) -> list[str]:
         # JSON is YAML, and quotes every name that would mean something else there
         lines.append("model-index: " + json.dumps([{"name": checkpoint.name, "results": [result]}]))
     return [*lines, "---"]
+
+
+def exported_card(checkpoint: Checkpoint, parity: Parity) -> str:
+    """The card of a folder for Transformers: how Transformers opens it, and the proof that it computes the same."""
+    body = model_card(checkpoint).split("## How to use it")[0]
+    body = body.replace("library_name: transformer-playground", "library_name: transformers")
+    prompt = json.dumps(checkpoint.about.get("prompt") or "The", ensure_ascii=False)
+    return f"""{body}## How to use it
+
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("PATH_OF_THIS_FOLDER")
+tokenizer = AutoTokenizer.from_pretrained("PATH_OF_THIS_FOLDER")
+tokens = tokenizer({prompt}, return_tensors="pt")
+print(tokenizer.decode(model.generate(**tokens, max_new_tokens=100, do_sample=True)[0]))
+```
+
+## Does it compute the same?
+
+After it was written, this folder was {parity_in_words(parity)}.
+"""
+
+
+def parity_in_words(parity: Parity) -> str:
+    """How closely an exported folder agrees with the model it was made from, and who read it back."""
+    version = parity.transformers
+    reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed here)"
+    greedy = "the same greedy text" if parity.same_text else "another greedy text"
+    some = f"not {parity.other_texts} of {parity.texts:,} texts"
+    alike = some if parity.other_texts else f"all of {parity.texts:,} texts"
+    return (
+        f"read back by {reader}: largest difference of any logit {parity.largest_difference:.1e} "
+        f"over {parity.tokens:,} positions, {greedy}; its tokenizer reads and writes {alike} as the model's own"
+    )

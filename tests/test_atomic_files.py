@@ -12,15 +12,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from playground.atomic_files import COMMITTED, current_file, read_folder, write_file, write_folder
 from playground.data import corpus_from_text
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
-from playground.storage import Checkpoint, CheckpointError, load, save
+from playground.storage import Checkpoint, CheckpointError, load, save, write_checkpoint
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import find_snapshots, keep_snapshot, save_snapshots
 from playground.training import History, Stepped, TrainConfig, train
-from playground.whole import COMMITTED, place, read_folder, write_file, write_folder
+from playground.words.card import model_card
 from tests.model.configs import TINY
 from tests.storage.kills import moments
 
@@ -37,7 +38,7 @@ NEW = Checkpoint(Transformer(OTHER, seed=2), WordTokenizer(["b", "c"]), history(
 
 
 def saved(folder: Path, one: Checkpoint) -> None:
-    save(folder, one.model, one.tokenizer, one.history, name=one.name, about=one.about)
+    write_checkpoint(folder, one, card=model_card(one))
 
 
 def is_whole(found: Checkpoint, one: Checkpoint) -> bool:
@@ -58,7 +59,7 @@ def test_a_folder_saved_over_is_old_or_new_at_every_moment_and_can_be_saved_over
         found = load(copy / "m")
         assert is_whole(found, OLD) or is_whole(found, NEW), copy.name
         states.append(found.name)
-        assert "Validation loss" in place(copy / "m", "README.md").read_text()
+        assert "Validation loss" in current_file(copy / "m", "README.md").read_text()
         saved(copy / "m", OLD)
         assert is_whole(load(copy / "m"), OLD)
         assert (copy / "m" / "resume.safetensors").read_bytes() == b"kept"
@@ -186,11 +187,11 @@ def test_a_reader_never_mixes_two_states(tmp_path):
         write_folder(folder, lambda made: [(made / name).write_text(what) for name in names])
 
     def read() -> str:
-        first = place(folder, "a").read_text()
+        first = current_file(folder, "a").read_text()
         if len(rounds) < 3:
             rounds.append(first)
             write(f"state {len(rounds)}")
-        return first + place(folder, "b").read_text()
+        return first + current_file(folder, "b").read_text()
 
     write("state 0")
     assert read_folder(folder, names, read) == "state 3state 3"

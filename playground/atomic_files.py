@@ -2,9 +2,9 @@
 
 A file is written beside its place, flushed to the disk, and moved there in one move. A folder that is new is moved
 there in one move, too. Into a folder that exists already its new files are written under a name that nobody reads, and
-count from the one move that calls it `.committed`; then they go to their places one by one. Readers ask `place` where
-a file is, the next writer finishes what a killed one had begun. All of it by `os.replace`, which is one move on every
-system.
+count from the one move that calls it `.committed`; then they go to their places one by one. Readers ask `current_file`
+where a file is, the next writer finishes what a killed one had begun. All of it by `os.replace`, which is one move on
+every system.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
     folder.parent.mkdir(parents=True, exist_ok=True)
     there = folder.exists()
     if there:
-        settle(folder)
+        recover_commit(folder)
     made = _beside(folder / "files" if there else folder, "new")
     made.mkdir()
     try:
@@ -67,11 +67,11 @@ def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
         shutil.rmtree(made, ignore_errors=True)
         raise
     _flush_folder(folder if there else folder.parent)
-    settle(folder)
+    recover_commit(folder)
     return filled
 
 
-def settle(folder: Path) -> None:
+def recover_commit(folder: Path) -> None:
     """Move what counts already to its place, if a writer was killed before it could."""
     committed = folder / COMMITTED
     if committed.is_dir():
@@ -81,7 +81,7 @@ def settle(folder: Path) -> None:
         committed.rmdir()
 
 
-def place(folder: Path, name: str) -> Path:
+def current_file(folder: Path, name: str) -> Path:
     """Where a folder's file of this name is, or would be."""
     newer = folder / COMMITTED / name
     return newer if newer.is_file() else folder / name
@@ -147,7 +147,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _stamps(folder: Path, names: tuple[str, ...]) -> list[tuple[int, int, int] | None]:
-    return [_stamp(place(folder, name)) for name in names]
+    return [_stamp(current_file(folder, name)) for name in names]
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -1,11 +1,13 @@
-"""--step: a model as it was at a moment of its run whose weights were kept."""
+"""Checkpoints named on the command line: opened at the moment that --step asks for, and saved with their card."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from ..storage import Checkpoint
+from ..storage import Checkpoint, CheckpointError, write_checkpoint
 from ..storage.opening import open_model
+from ..words.card import model_card
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +21,19 @@ def opened(options: argparse.Namespace) -> Checkpoint:
     """The model that is named, at the moment that is asked for. Raises CheckpointError."""
     checkpoint = open_model(options.folder)
     return checkpoint if options.step is None else checkpoint.at(options.step)
+
+
+def new_folder(name: str) -> Path:
+    """A folder that nothing is in yet. Raises CheckpointError where there is something."""
+    out = Path(name)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise CheckpointError(f"{out} exists already: choose another --out")
+    return out
+
+
+def save(folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint's folder, its model card included."""
+    write_checkpoint(folder, checkpoint, card=model_card(checkpoint))
 
 
 def tell_best(checkpoint: Checkpoint) -> None:
