@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..words.numbers import brief, bytes_text, percent, signed, size  # noqa: F401 (until inspection no longer asks here)
-
 # plotly's names of the types that it reads from base64; float16 is not among them.
 _DTYPES = {"f4": np.float32, "f8": np.float64, "i4": np.int32, "i2": np.int16, "u2": np.uint16, "u1": np.uint8}
 
