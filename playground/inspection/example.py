@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,8 +28,6 @@ class Example:
 
     title: str
     """A word for its button."""
-    note: str
-    """What stands on the page beside it."""
     prompt: str
     words: tuple[str, ...]
     """The vocabulary, after the unknown word."""
@@ -54,12 +51,6 @@ class Example:
 EXAMPLES: dict[str, Example] = {
     "pronoun": Example(
         title="By hand",
-        note=(
-            "Not the model chosen above, but one written by hand, to check with pencil and paper: “cat sleeps it”, 4 "
-            "numbers per token (animal, deed, pronoun, what a pronoun stands for), one head of width 2 (a second "
-            "head is zero), 4 neurons, everything in float64. “it” asks for an animal and finds the cat; switch head "
-            "0 off under “Change it”, and the guess turns from “purrs” to “rains”."
-        ),
         prompt="cat sleeps it",
         words=("cat", "sleeps", "it", "purrs", "rains"),
         embedding=((2, 0, 0, 0), (0, 2, 0, 0), (0, 0, 2, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
@@ -74,12 +65,6 @@ EXAMPLES: dict[str, Example] = {
     ),
     "notebook": Example(
         title="Notebook",
-        note=(
-            "Not the model chosen above, but the numbers of a well-known NumPy notebook, to check with pencil and "
-            "paper: “one two three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in "
-            "float64. They are so small that all scores lie near 0 and every token looks at all it sees alike; its "
-            "feed-forward layer is zero."
-        ),
         prompt="one two three",
         words=("one", "two", "three"),
         embedding=((0.1, 0.2, 0.3, 0.4), (0.5, 0.4, 0.3, 0.2), (0.0, 0.1, 0.0, 0.1)),
@@ -91,9 +76,8 @@ EXAMPLES: dict[str, Example] = {
 }
 
 
-@lru_cache(maxsize=len(EXAMPLES))
 def worked_example(name: str) -> Checkpoint:
-    """An example as a checkpoint in float64, so that its numbers come out to all their digits."""
+    """A new copy of an example as a checkpoint in float64, so that its numbers come out to all their digits."""
     from ..storage import Checkpoint
 
     example = EXAMPLES[name]
@@ -126,7 +110,8 @@ def worked_example(name: str) -> Checkpoint:
         block.feedforward.up.weight.copy_(_rows(*example.up))
         block.feedforward.up.bias.copy_(_rows(example.up_bias)[0])
         block.feedforward.down.weight.copy_(_rows(*example.down).T)
-    return Checkpoint(model, WordTokenizer(example.words), History(), example.title, {"prompt": example.prompt})
+    about = {"prompt": example.prompt, "example": name}
+    return Checkpoint(model, WordTokenizer(example.words), History(), example.title, about)
 
 
 def _rows(*rows: Sequence[float]) -> torch.Tensor:

@@ -27,7 +27,6 @@ from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
-from ..inspection.slips import SLIPS, told
 from ..model import PRESETS
 from ..service.balance import KINDS, BalanceView
 from ..service.kept import Kept
@@ -35,6 +34,7 @@ from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
 from ..words.heads import ROLE_NAMES
+from ..words.slips import SLIPS, slip_sentences, slip_values
 
 Value = float | int | str
 
@@ -502,10 +502,10 @@ def _of_number(name: str) -> Callable[[Scene, str], Value]:
 
 def _slip(rest: str) -> Value:
     name, _, number = rest.partition(".")
-    found = told(name)
-    if found is None:
+    sentences = slip_sentences(name)
+    if sentences is None:
         raise NotYet("The shipped model that this needs is not here.")
-    return SLIPS[name].numbers()[number] if number else found[1]
+    return slip_values(name)[number] if number else sentences[1]
 
 
 def _projections(tokens: int, index: int) -> Callable[[Scene, str], int]:

@@ -73,6 +73,15 @@ def of_example(name: str) -> Look:
     return look(checkpoint, checkpoint.tokenizer.encode(EXAMPLES[name].prompt))
 
 
+def test_whoever_changes_an_example_changes_their_own_copy():
+    mine = worked_example("pronoun")
+    with torch.no_grad():
+        mine.model.embedding.weight.zero_()
+    mine.about["prompt"] = "rains"
+    assert worked_example("pronoun").model.embedding.weight.any()
+    assert worked_example("pronoun").about["prompt"] == EXAMPLES["pronoun"].prompt
+
+
 def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_head():
     seen = of_example("pronoun")
     receipts = [receipt(seen, 0, 0, 2, key) for key in range(3)]

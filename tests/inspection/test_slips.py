@@ -1,7 +1,6 @@
 """Textbook slips: every number of every sentence, found again another way."""
 
 import math
-import re
 
 import numpy as np
 import pytest
@@ -9,13 +8,9 @@ import torch
 
 from playground.data.sentences import SENTENCES
 from playground.inspection import slips
-from playground.inspection.slips import CHECKPOINTS, SLIPS, told
+from playground.inspection.slips import CHECKPOINTS, slip_numbers
 from playground.model import PRESETS, Transformer
 from playground.storage import load
-
-
-def numbers(name: str) -> dict:
-    return SLIPS[name].numbers()
 
 
 def weights(preset: str, **changes) -> Transformer:
@@ -28,46 +23,39 @@ def count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-@pytest.mark.parametrize("name", SLIPS)
-def test_each_says_what_the_text_says_and_what_is_true_without_a_place_left_open(name):
-    says, truth = told(name)
-    assert re.match(r"S[1-5] \w", says) and says.endswith(".") and truth.endswith(".")
-    assert not re.search(r"[{}]|nan|inf\b", truth) and re.search(r"\d", truth)
-
-
 def test_biases_make_the_difference_between_the_two_attentions_of_the_first():
-    got = numbers("counts")
+    got = slip_numbers("counts")
     assert got["more"] == count(weights("s1", qkv_bias=True)) - count(weights("s1")) == 9216
-    assert got["per_layer"] == 3 * 512 and "1,536 more per layer" in told("counts")[1]
+    assert got["per_layer"] == 3 * 512
 
 
 def test_a_mask_unsqueezed_behind_its_rows_makes_a_batch_of_its_length():
     mask = np.tril(np.ones((8, 8), dtype=bool))[:, None, None, :]
-    assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == numbers("mask")["batch"] == 8
+    assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == slip_numbers("mask")["batch"] == 8
     with pytest.raises(ValueError):
         np.broadcast_shapes(mask.shape, (4, 2, 8, 8))
-    assert numbers("mask")["four"] == "fails"
+    assert slip_numbers("mask")["four_fails"]
 
 
 def test_post_norm_keeps_one_length_and_pre_norm_grows_as_a_walk_does():
-    got = numbers("placement")
+    got = slip_numbers("placement")
     assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
     assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768
 
 
 def test_the_third_systems_size_compute_and_bytes():
     model = weights("s3")
-    size = numbers("size")
+    size = slip_numbers("size")
     assert size["all"] * 1e6 == count(model) == 162_692_432
     assert size["blocks"] * 1e6 == count(model.blocks) and round(size["blocks"], 1) == 85.1
-    compute, block = numbers("compute"), model.blocks[0]
+    compute, block = slip_numbers("compute"), model.blocks[0]
     assert compute["feedforward"] * 1e6 == 2 * (
         block.feedforward.up.weight.numel() + block.feedforward.down.weight.numel()
     )
     assert compute["attention"] * 1e6 == sum(2 * 512 * 64 for _ in range(12)) * 2  # q·k of 512 keys, then the blend
     assert compute["token"] * 1e6 == block.feedforward.up.weight.numel() and round(compute["token"], 1) == 2.4
     assert compute["sequence"] == pytest.approx(201.3, abs=0.05) and compute["times"] == 6
-    kept = numbers("bytes")
+    kept = slip_numbers("bytes")
     q = torch.empty(32, 512, 3 * 768, device="meta")
     scores, hidden = torch.empty(32, 12, 512, 512, device="meta"), torch.empty(32, 512, 3072, device="meta")
     assert kept["numbers"] * 1e6 == q.numel() and kept["qkv"] * 1e6 == q.nbytes
@@ -79,39 +67,44 @@ def test_padding_words_and_loops_of_the_fifth():
     longest = max(len(s.split()) for s in SENTENCES)
     padded = [s.split()[1:] + ["PAD"] * (longest - len(s.split())) for s in SENTENCES]
     cells = [word for row in padded for word in row]
-    got = numbers("padding")
+    got = slip_numbers("padding")
     assert (got["padding"], got["cells"]) == (cells.count("PAD"), len(cells))
     assert got["share"] == pytest.approx(cells.count("PAD") / len(cells))
-    words = numbers("words")
+    words = slip_numbers("words")
     assert words["n"] == count(weights("s5")) == 205_696
     assert words["fewer"] == count(weights("s5", vocab_size=24)) == 205_696 - 4 * 2 * 64
-    assert numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
+    assert slip_numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
 
 
 def test_words_used_alike_are_compared_with_the_untrained_model():
-    got = numbers("alike")
+    got = slip_numbers("alike")
     shipped = load(CHECKPOINTS / "sentences")
     after = shipped.model.embedding.weight.detach().double()
     ids = {word: shipped.tokenizer.encode(word)[0] for word in ("mat", "rug", "cat", "dog")}
     for one, other, key in (("mat", "rug", "mat"), ("cat", "dog", "cat")):
         a, b = after[ids[one]], after[ids[other]]
         assert got[key] == pytest.approx(float(a @ b / a.norm() / b.norm()), abs=1e-5)
-    assert got["r"] > got["r0"] + 0.2 and "so use shows" in got["verdict"]
+    assert got["r"] > got["r0"] + 0.2
     assert abs(got["r0"]) < 0.2  # an untrained model knows nothing of use
 
 
 def test_dropout_left_on_makes_held_out_text_look_worse():
-    got = numbers("dropout")
+    got = slip_numbers("dropout")
     assert got["p"] == load(CHECKPOINTS / "prose").config.dropout and 0.02 < got["worse"] < 0.3
     assert got["off"] == pytest.approx(1.24, abs=0.02)
 
 
-def test_a_slip_whose_model_is_not_here_is_left_out(monkeypatch, tmp_path):
-    told.cache_clear()
-    monkeypatch.setattr(slips, "CHECKPOINTS", tmp_path)
-    assert told("alike") is None and told("dropout") is None and told("size") is not None
-    told.cache_clear()
+def test_a_model_that_cannot_be_read_for_a_moment_is_read_the_next_time(monkeypatch, tmp_path):
+    slip_numbers.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(slips, "CHECKPOINTS", tmp_path)
+        for name in ("alike", "dropout"):
+            with pytest.raises((OSError, ValueError)):
+                slip_numbers(name)
+    assert slip_numbers("dropout")["worse"] > 0
+    assert slip_numbers("dropout") is slip_numbers("dropout"), "worked out once"
 
 
-def test_signs_in_what_is_true_are_minus_signs():
-    assert not [name for name in SLIPS if (words := told(name)) and re.search(r"(?<![\w-])-\d", words[1])]
+def test_nobody_changes_numbers_that_others_are_given():
+    with pytest.raises(TypeError):
+        slip_numbers("counts")["d"] = 0

@@ -58,10 +58,7 @@ def arrive(at: Here) -> Described:
         if at.config.positions == "rotary"
         else "rotary = None  # positions are in x already"
     )
-    code = (
-        f"{rotary}\nfor i, block in enumerate(model.blocks[:{at.layer}]):\n"
-        "    x, _ = block(x, rotary, Pass(), i)"
-    )
+    code = f"{rotary}\nfor i, block in enumerate(model.blocks[:{at.layer}]):\n    x, _ = block(x, rotary, Pass(), i)"
     layers = "layer 0" if at.layer == 1 else f"layers 0 to {at.layer - 1}"
     formula = f"x ← block(x) for {layers}: ({at.T}, {at.d}) stays ({at.T}, {at.d})"
     why = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....inspection import Look, look
 from ....inspection.example import EXAMPLES, worked_example
 from ....service.kept import Kept
+from ....words.examples import EXAMPLE_NOTES
 from ...page import Page
 from ...prompts import read_prompt
 
@@ -16,6 +17,7 @@ class Looks:
 
     def __init__(self, page: Page):
         self.page = page
+        self._examples = {name: worked_example(name) for name in EXAMPLES}
         self._kept = Kept(entries=KEPT)
 
     def __len__(self) -> int:
@@ -24,8 +26,8 @@ class Looks:
     def look(self, visitor: str | None, model_id: str | None, prompt: str, *, example: str | None = None) -> Look:
         """The model's look at this prompt, or that of a worked example at its own. Raises ValueError."""
         if example in EXAMPLES:
-            checkpoint, prompt = worked_example(example), EXAMPLES[example].prompt
-            ids, notes = checkpoint.tokenizer.encode(prompt), [EXAMPLES[example].note]
+            checkpoint, prompt = self._examples[example], EXAMPLES[example].prompt
+            ids, notes = checkpoint.tokenizer.encode(prompt), [EXAMPLE_NOTES[example]]
         else:
             checkpoint = self.page.registry.get(model_id, visitor)
             ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")

@@ -12,7 +12,6 @@ from ....figures.attention import pattern_map
 from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
-from ....inspection.example import EXAMPLES, worked_example
 from ....inspection.replay import Replay, kept, look_at, replay
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
@@ -133,7 +132,7 @@ def moments(look: Look) -> Snapshots:
 
 def missing(look: Look) -> str:
     """Why this model's moments cannot be looked back at, as a sentence; empty where they can."""
-    if any(look.checkpoint is worked_example(name) for name in EXAMPLES):
+    if "example" in look.checkpoint.about:
         return "This example was written, not trained. Look into the chosen model, with “Copying, watched” chosen."
     try:
         moments(look)
