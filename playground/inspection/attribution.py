@@ -28,13 +28,6 @@ class Part:
     head: int | None = None
     """From 0; only where kind is head."""
 
-    @property
-    def name(self) -> str:
-        """As written on axes and in tables."""
-        if self.kind == "head":
-            return f"L{self.layer} H{self.head}"
-        return self.kind if self.layer is None else f"L{self.layer} {self.kind}"
-
 
 @dataclass(frozen=True)
 class Attribution:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..model import ModelConfig, Transformer
+from ..model import Transformer
 from ..model.trace import Trace
 
 
@@ -17,8 +17,6 @@ from ..model.trace import Trace
 class LogitLens:
     """What each stage of the residual stream says about the next token, read through the model's own last two steps."""
 
-    stages: tuple[str, ...]
-    """Names of the S stages, in the order in which a token passes them."""
     candidates: torch.Tensor
     """(S, T, k) likeliest next tokens, best first."""
     probabilities: torch.Tensor
@@ -56,7 +54,6 @@ def logit_lens(
         answer_chances.append(probabilities.gather(1, answers[:, None])[:, 0])
         ranks.append(1 + (logits > logits.gather(1, answers[:, None])).sum(dim=-1))
     return LogitLens(
-        stages=("embeddings", *(f"layer {layer}" for layer in range(model.config.n_layers))),
         candidates=torch.stack(tokens),
         probabilities=torch.stack(chances),
         answers=answers,
@@ -69,17 +66,3 @@ def logit_lens(
 def read(model: Transformer, stream: torch.Tensor) -> torch.Tensor:
     """Logits (T, V) that the model's final norm and output layer make of a residual stream (T, d)."""
     return model.head(model.final_norm(stream)).float()
-
-
-def lens_caveat(config: ModelConfig) -> str:
-    """What to keep in mind when reading the lens of such a model, in a sentence."""
-    if config.norm_placement == "post":
-        return (
-            "This model is post-norm: every block ends with a norm of its own, so what leaves a layer has been brought "
-            "back to a common length each time, earlier contributions are rescaled by every later norm, and the "
-            "lengths below say nothing about how much was written."
-        )
-    return (
-        "Early layers were never trained to be read this way: a guess that looks odd may simply be written in "
-        "directions that only later layers turn towards the output."
-    )

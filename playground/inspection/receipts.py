@@ -5,6 +5,7 @@ T = tokens, d = d_model, D = d_head. Recomputed in float64 by `byhand.attend`, w
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,19 +115,33 @@ def head_arrays(look: Look, layer: int, head: int) -> dict[str, np.ndarray]:
     """All that `byhand.attend` needs to make this head again: float64 copies of its input and its weights."""
     config, attention = look.config, look.model.blocks[layer].attention
     D, kv = config.d_head, look.kv_head(head)
-    found = {"x": _copy(look.trace["attn_in", layer][0])}
+    arrays = {"x": _copy(look.trace["attn_in", layer][0])}
     for name, which in (("q", head), ("k", kv), ("v", kv)):
         weight, bias = _projection(attention, config, name, which)
-        found[f"W_{name}"] = _copy(weight).T  # (d, D)
-        found[f"b_{name}"] = np.zeros(D) if bias is None else _copy(bias)
-    found["W_o"] = _copy(attention.out.weight[:, head * D : (head + 1) * D]).T  # (D, d)
-    found["causal"] = np.array(int(config.causal))
+        arrays[f"W_{name}"] = _copy(weight).T  # (d, D)
+        arrays[f"b_{name}"] = np.zeros(D) if bias is None else _copy(bias)
+    arrays["W_o"] = _copy(attention.out.weight[:, head * D : (head + 1) * D]).T  # (D, d)
+    arrays["causal"] = np.array(int(config.causal))
     if config.qk_norm:
-        found |= {"q_gain": _copy(attention.q_norm.weight), "k_gain": _copy(attention.k_norm.weight)}
-        found["norm_eps"] = np.array(config.norm_eps)
+        arrays |= {"q_gain": _copy(attention.q_norm.weight), "k_gain": _copy(attention.k_norm.weight)}
+        arrays["norm_eps"] = np.array(config.norm_eps)
     if config.positions == "rotary":
-        found["rotary_base"] = np.array(config.rotary_base)
-    return found
+        arrays["rotary_base"] = np.array(config.rotary_base)
+    return arrays
+
+
+def packed_head(look: Look, layer: int, head: int) -> bytes:
+    """An .npz of the head's arrays in float32, with its tokens and the model's own pattern (T, T) and z (T, D)."""
+    arrays = {
+        name: array.astype(np.float32) if array.ndim else array
+        for name, array in head_arrays(look, layer, head).items()
+    }
+    arrays["model_pattern"] = look.pattern(layer)[head].cpu().float().numpy()
+    arrays["model_z"] = look.trace["z", layer][0, :, head].cpu().float().numpy()
+    arrays["tokens"] = np.array(look.tokens)
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
 
 
 def _projection(attention, config, name: str, which: int) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -141,7 +156,7 @@ def _projection(attention, config, name: str, which: int) -> tuple[torch.Tensor,
 
 
 def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]) -> dict[str, float]:
-    trace, kv, D = look.trace, look.kv_head(head), look.config.d_head
+    trace, kv = look.trace, look.kv_head(head)
     own = {
         "q": trace["q", layer][0, :, head],
         "k": trace["k", layer][0, :, kv],
@@ -152,15 +167,14 @@ def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]
     }
     if "q_rotated" in steps:
         own |= {"q_rotated": trace["q_rotated", layer][0, :, head], "k_rotated": trace["k_rotated", layer][0, :, kv]}
-    found = {name: float(np.abs(steps[name] - _copy(tensor)).max()) for name, tensor in own.items()}
+    differences = {name: float(np.abs(steps[name] - _copy(tensor)).max()) for name, tensor in own.items()}
     # the layer's output: this head by hand, the others as the model blended them
     z = _copy(trace["z", layer][0])  # (T, H, D)
     z[:, head] = steps["z"]
     out = look.model.blocks[layer].attention.out
     made = z.reshape(len(z), -1) @ _copy(out.weight).T + (0 if out.bias is None else _copy(out.bias))
-    found["attn_out"] = float(np.abs(made - _copy(trace["attn_out", layer][0])).max())
-    assert z.shape[2] == D
-    return found
+    differences["attn_out"] = float(np.abs(made - _copy(trace["attn_out", layer][0])).max())
+    return differences
 
 
 def _copy(tensor: torch.Tensor) -> np.ndarray:

@@ -34,7 +34,7 @@ def test_the_parts_add_up_to_the_logit_bias_and_all(config):
             expected = logits[position, 5] - (logits[position, against] if against is not None else 0)
             assert found.total == pytest.approx(expected.item(), abs=1e-4)
             assert abs(found.difference) < 1e-4
-    names = [part.name for part in found.parts]
+    names = [(part.kind, part.layer, part.head) for part in found.parts]
     assert len(set(names)) == len(names)
     assert sum(part.kind == "head" for part in found.parts) == config.n_layers * config.n_heads
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.inspection.lens import lens_caveat, logit_lens
+from playground.inspection.lens import logit_lens
 from playground.model import Transformer
 from playground.model.forward_pass import trace
 from tests.model.configs import TINY, VARIANTS
@@ -17,7 +17,7 @@ def test_the_last_stage_is_the_models_own_answer(config):
     model = Transformer(config, seed=4)
     lens = logit_lens(model, trace(model, IDS), candidates=3)
     probabilities = model(IDS).logits[0].softmax(-1)
-    assert len(lens.stages) == config.n_layers + 1
+    assert len(lens.norms) == config.n_layers + 1
     assert torch.allclose(lens.probabilities[-1], probabilities.topk(3).values, atol=1e-5)
     assert torch.equal(lens.answers, probabilities.argmax(-1))
     assert (lens.answer_ranks[-1] == 1).all()
@@ -44,7 +44,3 @@ def test_an_early_stage_is_what_numpy_reads_out_of_the_stream():
         assert np.array_equal(lens.candidates[stage], order[:, :5])
         assert np.array_equal(lens.answer_ranks[stage], 1 + np.argmax(order == 7, axis=1))
         assert np.allclose(lens.norms[stage], np.sqrt((stream**2).sum(1)), atol=1e-5)
-
-
-def test_post_norm_models_get_their_own_caveat():
-    assert "post-norm" in lens_caveat(VARIANTS["post-norm"]) and "post-norm" not in lens_caveat(TINY)

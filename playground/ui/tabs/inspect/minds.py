@@ -13,7 +13,8 @@ from ....figures.lens import describe_lens, describe_norms, lens_map, norm_lines
 from ....figures.parts import part_map
 from ....inspection import Look
 from ....inspection.attribution import Attribution, attribute
-from ....inspection.lens import LogitLens, lens_caveat, logit_lens
+from ....inspection.lens import LogitLens, logit_lens
+from ....words.lens import lens_caveat, part_name, stage_names
 from ....words.numbers import signed
 from ... import theme
 from ...chart import Chart, show
@@ -74,6 +75,7 @@ def build(frame: Frame) -> None:
         part = window(look.length, place.query, MOST_GUESSES)
         found = attribution_of(look, place, token, asked)
         figure, words = lens_picture(look, lens, place, part)
+        stages = stage_names(look.config.n_layers)
         table = found.by_layer(look.config.n_layers, look.config.n_heads).numpy()
         rows = [f"layer {layer}" for layer in range(look.config.n_layers)]
         columns = [*(f"head {head}" for head in range(look.config.n_heads)), "feed-forward"]
@@ -88,8 +90,8 @@ def build(frame: Frame) -> None:
             ),
             receipt: receipt_table(look, found),
             norms_chart: show(
-                norm_lines(lens.norms.numpy(), lens.stages, look.labels(), place.query),
-                describe_norms(lens.norms.numpy(), lens.stages, place.query),
+                norm_lines(lens.norms.numpy(), stages, look.labels(), place.query),
+                describe_norms(lens.norms.numpy(), stages, place.query),
             ),
         }
 
@@ -135,12 +137,12 @@ def lens_picture(look: Look, lens: LogitLens, place: Place, part: slice) -> tupl
     guesses = [[look.token_label(int(token)) for token in row[part, 0]] for row in lens.candidates]
     answers = [look.token_label(int(token)) for token in lens.answers[part]]
     probabilities, ranks = lens.answer_probabilities[:, part].numpy(), lens.answer_ranks[:, part].numpy()
-    column = place.query - part.start
+    column, stages = place.query - part.start, stage_names(look.config.n_layers)
     figure = lens_map(
-        probabilities, ranks, guesses, lens.stages, look.labels()[part], answers,
-        chosen=(len(lens.stages) - 1, column),
+        probabilities, ranks, guesses, stages, look.labels()[part], answers,
+        chosen=(len(stages) - 1, column),
     )  # fmt: skip
-    words = describe_lens(probabilities, ranks, lens.stages, look.tokens[place.query], answers[column], column)
+    words = describe_lens(probabilities, ranks, stages, look.tokens[place.query], answers[column], column)
     return figure, words
 
 
@@ -164,7 +166,7 @@ def receipt_table(look: Look, found: Attribution) -> str:
     shown = f"“{look.token_label(found.token)}”"
     against = "" if found.against is None else f" minus that of “{look.token_label(found.against)}”"
     strongest = sorted(found.parts, key=lambda part: -abs(part.value))[:6]
-    most = ", ".join(f"{part.name} {_plus(part.value, digits=2)}" for part in strongest)
+    most = ", ".join(f"{part_name(part)} {_plus(part.value, digits=2)}" for part in strongest)
     rows += [
         ("sum of all parts", theme.Cell(_plus(found.total), found.total)),
         (f"the model's own score of {shown}{against}", theme.Cell(_plus(found.logit), found.logit)),

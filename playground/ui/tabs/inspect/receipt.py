@@ -14,9 +14,9 @@ import gradio as gr
 import numpy as np
 
 from ....inspection import Look
-from ....inspection.receipts import Receipt, receipt
-from ....inspection.takehome import take_home
+from ....inspection.receipts import Receipt, packed_head, receipt
 from ....words.numbers import signed
+from ....words.takehome import ARRAYS, SCRIPT, head_script
 from ... import theme
 from ...widgets.turns import Question
 from .frame import Frame, Place
@@ -119,8 +119,8 @@ def parcel_file(look: Look, place: Place, folder: Path) -> Path:
     """A zip of the head's arrays and script, in a new folder inside `folder`."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, contents in take_home(look, place.layer, place.head).items():
-            archive.writestr(name, contents)
+        archive.writestr(ARRAYS, packed_head(look, *place.owner))
+        archive.writestr(SCRIPT, head_script(look, *place.owner))
     home = folder / secrets.token_hex(16)
     home.mkdir(parents=True)
     path = home / f"layer-{place.layer}-head-{place.head}.zip"

@@ -1,17 +1,13 @@
-"""Take a head home: its input and weights as .npz, and a NumPy script that makes it again and checks that it agrees."""
+"""The script that goes home with a head: `byhand.py` as it stands, and a check against the arrays beside it."""
 
 from __future__ import annotations
 
 import inspect
-import io
 
-import numpy as np
-
-from . import byhand
-from .look import Look
-from .receipts import head_arrays
+from ..inspection import Look, byhand
 
 ARRAYS = "head.npz"
+"""File name of `inspection.receipts.packed_head`, which the script reads."""
 SCRIPT = "head.py"
 
 _CHECK = """
@@ -34,22 +30,8 @@ if __name__ == "__main__":
 """
 
 
-def take_home(look: Look, layer: int, head: int) -> dict[str, bytes]:
-    """File name → contents: the arrays in float32, with the model's own pattern (T, T) and z (T, D), and the script."""
-    arrays = {
-        name: array.astype(np.float32) if array.ndim else array
-        for name, array in head_arrays(look, layer, head).items()
-    }
-    arrays["model_pattern"] = look.pattern(layer)[head].cpu().float().numpy()
-    arrays["model_z"] = look.trace["z", layer][0, :, head].cpu().float().numpy()
-    arrays["tokens"] = np.array(look.tokens)
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
+def head_script(look: Look, layer: int, head: int) -> str:
+    """A runnable script that makes this head again from the arrays beside it, and checks that it agrees."""
     tokens = f"{look.length} token{'s' * (look.length != 1)}"
     title = f"layer {layer}, head {head}: {tokens}, width {look.config.d_model}, {look.config.d_head} per head"
-    return {ARRAYS: file.getvalue(), SCRIPT: script(title).encode("utf-8")}
-
-
-def script(title: str) -> str:
-    """The runnable script: `byhand.py` as it stands here, and a check against the arrays beside it."""
     return inspect.getsource(byhand).rstrip() + "\n" + _CHECK.format(arrays=ARRAYS, title=title)

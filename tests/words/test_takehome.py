@@ -7,11 +7,17 @@ import sys
 import numpy as np
 import pytest
 
-from playground.inspection.takehome import ARRAYS, SCRIPT, take_home
+from playground.inspection import Look
+from playground.inspection.receipts import packed_head
+from playground.words.takehome import ARRAYS, SCRIPT, head_script
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import VARIANTS
 
 NAMES = ("one key head, qk-norm, relu2", "separate heads", "sees the future")
+
+
+def take_home(look: Look, layer: int, head: int) -> dict[str, bytes]:
+    return {ARRAYS: packed_head(look, layer, head), SCRIPT: head_script(look, layer, head).encode()}
 
 
 def run(folder, files: dict[str, bytes]) -> subprocess.CompletedProcess:
