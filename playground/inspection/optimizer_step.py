@@ -1,26 +1,29 @@
 """One real optimizer step on a sentence, on a copy of the model: every parameter before, its gradient, and after.
 
-T = tokens.
+Also one weight's way through that step by hand, and the matrices of one head among the parameters.
+T = tokens, d = d_model, D = d_head.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 
-from ..model import Transformer
+from ..model import ModelConfig, Transformer
 from ..training import TrainConfig, loss_of
 from ..training.optimizers import Muon, gradient_norms, make_optimizers
 
-WAYS = ("adamw", "muon", "sgd")
+RULES = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1
+"""Learning rate of plain gradient descent, which no run here uses."""
 
 
 @dataclass(frozen=True)
-class Changed:
+class ParameterChange:
     """What the step did to one parameter."""
 
     name: str
@@ -40,8 +43,6 @@ class Changed:
 class StepReport:
     """One step, in full."""
 
-    rule: str
-    """adamw, muon (for the matrices inside the blocks, AdamW for the rest) or sgd."""
     learning_rates: dict[str, float]
     """By rule: the peak rates, which is what a run uses after its warm-up."""
     config: TrainConfig
@@ -53,8 +54,6 @@ class StepReport:
     """Length of the whole gradient, before clipping."""
     clipped: float
     """Factor that clipping put on every gradient; 1 where there was none to do."""
-    had_gradients: bool
-    """Whether any parameter had a gradient before the backward pass; it has none."""
     norms: dict[str, float]
     """Length of the gradient by part of the model, before clipping."""
     before: dict[str, torch.Tensor]
@@ -63,16 +62,18 @@ class StepReport:
     after: dict[str, torch.Tensor]
     rules: dict[str, str]
     """Parameter → what moved it."""
+    decays: dict[str, float]
+    """Parameter → its weight decay; none for norms and biases, none under SGD."""
 
     def step(self, name: str) -> torch.Tensor:
         """After minus before."""
         return self.after[name] - self.before[name]
 
-    def table(self) -> list[Changed]:
+    def changes(self) -> list[ParameterChange]:
         """Every parameter, in the order of the model."""
         total = sum(tensor.numel() for tensor in self.before.values())
         return [
-            Changed(
+            ParameterChange(
                 name,
                 tuple(tensor.shape),
                 tensor.numel(),
@@ -92,13 +93,14 @@ def optimizer_step(
     """Teach a copy of the model these ids once: forward, loss, backward, clip, step. The model itself is left alone.
 
     The step is the very first of a fresh optimizer with the run's settings and its peak learning rates; what a real
-    run remembers of earlier gradients is gone with it. `rule` overrides how the model was trained. Raises ValueError
-    for a text without anything to predict.
+    run remembers of earlier gradients is gone with it. `rule` (adamw; muon for the matrices inside the blocks, with
+    AdamW for the rest; or sgd) overrides how the model was trained. Raises ValueError for a text without anything to
+    predict.
     """
     config = config or TrainConfig()
     rule = rule or config.optimizer
-    if rule not in WAYS:
-        raise ValueError(f"there is no optimizer {rule!r} here; choose one of {', '.join(WAYS)}")
+    if rule not in RULES:
+        raise ValueError(f"there is no optimizer {rule!r} here; choose one of {', '.join(RULES)}")
     if len(ids) < 2:
         raise ValueError("a single token has nothing after it to learn from: type at least two")
     if len(ids) > model.config.context_length + 1:
@@ -109,8 +111,7 @@ def optimizer_step(
         parameter.grad = None
     text = torch.tensor([list(ids)])
     inputs, targets = text[:, :-1], text[:, 1:]
-    before = {name: parameter.detach().clone() for name, parameter in learner.named_parameters()}
-    had_gradients = any(parameter.grad is not None for parameter in learner.parameters())
+    before = _copies(learner)
 
     with torch.enable_grad():
         output = learner(inputs)
@@ -118,41 +119,43 @@ def optimizer_step(
         (loss if output.balance_loss is None else loss + output.balance_loss).backward()
     norms = gradient_norms(learner)
     reached = [parameter for parameter in learner.parameters() if parameter.grad is not None]
-    norm = torch.nn.utils.get_total_norm([parameter.grad for parameter in reached])
-    if config.gradient_clip:
-        torch.nn.utils.clip_grads_with_norm_(reached, config.gradient_clip, norm)
+    norm, clip = torch.nn.utils.get_total_norm([parameter.grad for parameter in reached]), config.gradient_clip
+    if clip:
+        torch.nn.utils.clip_grads_with_norm_(reached, clip, norm)
     # an expert that no token visited has no gradient
     gradients = {
         name: torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
         for name, p in learner.named_parameters()
     }
     optimizers = _optimizers(learner, config, rule)
-    moved_by = {
-        id(p): _rule_of(optimizer)
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        for p in group["params"]
-    }
+    names = {id(parameter): name for name, parameter in learner.named_parameters()}
+    rules, decays = {}, {}
     for optimizer in optimizers:
         optimizer.step()
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                rules[names[id(parameter)]] = _rule_of(optimizer)
+                decays[names[id(parameter)]] = group["weight_decay"]
     with torch.no_grad():
         loss_after = loss_of(learner(inputs).logits, targets).item()
-    clip = config.gradient_clip
     return StepReport(
-        rule=rule,
         learning_rates={_rule_of(optimizer): optimizer.param_groups[0]["lr"] for optimizer in optimizers},
         config=config,
         loss_before=loss.item(),
         loss_after=loss_after,
         gradient_norm=norm.item(),
         clipped=min(1.0, clip / (norm.item() + 1e-6)) if clip else 1.0,
-        had_gradients=had_gradients,
         norms=norms,
         before=before,
         gradients=gradients,
-        after={name: parameter.detach().clone() for name, parameter in learner.named_parameters()},
-        rules={name: moved_by[id(parameter)] for name, parameter in learner.named_parameters()},
+        after=_copies(learner),
+        rules=rules,
+        decays=decays,
     )
+
+
+def _copies(model: Transformer) -> dict[str, torch.Tensor]:
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
 
 
 def _optimizers(model: Transformer, config: TrainConfig, rule: str) -> list[torch.optim.Optimizer]:
@@ -163,3 +166,51 @@ def _optimizers(model: Transformer, config: TrainConfig, rule: str) -> list[torc
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:
     return "muon" if isinstance(optimizer, Muon) else "sgd" if isinstance(optimizer, torch.optim.SGD) else "adamw"
+
+
+def first_adamw_step(
+    weight: float, gradient: float, rate: float, beta1: float, beta2: float, decay: float, eps: float = 1e-8
+) -> dict[str, float]:
+    """The first step of AdamW (Loshchilov and Hutter 2019) for one weight, in float64.
+
+    Both averages start at 0 and are corrected for it, so the first corrected averages are the gradient and its square
+    themselves: whatever the gradient's size, the weight moves by about the learning rate.
+    """
+    m, v = (1 - beta1) * gradient, (1 - beta2) * gradient**2
+    m_corrected, v_corrected = m / (1 - beta1), v / (1 - beta2)
+    move = -rate * m_corrected / (math.sqrt(v_corrected) + eps)
+    shrink = -rate * decay * weight
+    after = weight + shrink + move
+    return {"m_corrected": m_corrected, "v_corrected": v_corrected, "shrink": shrink, "move": move, "after": after}
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A part of a parameter that has a name of its own: rows (or columns) of one tensor."""
+
+    title: str
+    name: str
+    """The parameter it belongs to."""
+    start: int = 0
+    stop: int | None = None
+    columns: bool = False
+    """Whether it is columns start … stop instead of rows."""
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The part (rows, columns) of the parameter's tensor; a vector becomes one row."""
+        tensor = tensor if tensor.ndim > 1 else tensor[None]
+        tensor = tensor.flatten(0, -2)  # experts below one another
+        return tensor[:, self.start : self.stop] if self.columns else tensor[self.start : self.stop]
+
+
+def head_matrix(config: ModelConfig, kind: str, layer: int, head: int) -> Matrix:
+    """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; of grouped heads, the key and value that this head reads."""
+    D, at = config.d_head, f"blocks.{layer}.attention"
+    kv = head // (config.n_heads // config.kv_heads)
+    title = f"W_{kind} · layer {layer}, head {head if kind in 'qo' else kv}"
+    if kind == "o":
+        return Matrix(title, f"{at}.out.weight", head * D, (head + 1) * D, columns=True)
+    if config.attention_layout == "separate_heads":
+        return Matrix(title, f"{at}.heads.{head}.{kind}.weight")
+    first = {"q": head, "k": config.n_heads + kv, "v": config.n_heads + config.kv_heads + kv}[kind]
+    return Matrix(title, f"{at}.qkv.weight", first * D, (first + 1) * D)

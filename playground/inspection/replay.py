@@ -40,8 +40,8 @@ class Replay:
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def most(self, habit: str) -> tuple[float, float]:
-        """Score of the head that has most of a habit in the end, at the first moment and then; NaN where this prompt
-        can tell it of no head."""
+        """Score of the head that has most of a habit in the end, at the first moment and at the end; NaN where this
+        prompt cannot tell."""
         if np.isnan(self.scores[habit][-1]).all():
             return math.nan, math.nan
         line = _strongest(self.scores[habit])[2]
@@ -79,32 +79,31 @@ class Appearance:
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
     """Read ids (T,) at every kept moment. Raises ValueError where none was kept."""
-    snapshots = kept(checkpoint)
+    snapshots = snapshots_of(checkpoint)
     scores: dict[str, list[np.ndarray]] = {habit: [] for habit in HABITS}
     probabilities = []
     then = dataclasses.replace(checkpoint, model=Transformer(checkpoint.config))  # one model, moved through time
     for step in snapshots.steps:
         then.model.load_state_dict(snapshots.weights(step))
         seen = look(then, ids)
-        found = head_scores(seen)
         for habit in HABITS:
-            scores[habit].append(getattr(found, habit))
-        probabilities.append(next_token_probabilities(seen))
+            scores[habit].append(getattr(head_scores(seen), habit))
+        probabilities.append(_next_token_probabilities(seen))
     return Replay(snapshots.steps, {h: np.stack(s) for h, s in scores.items()}, np.stack(probabilities))
 
 
 def look_at(checkpoint: Checkpoint, step: int, ids: Sequence[int]) -> Look:
     """What the model of that moment made of the ids. Its weights are the kept ones, in half precision."""
-    return look(dataclasses.replace(checkpoint, model=kept(checkpoint).model(step)), ids)
+    return look(dataclasses.replace(checkpoint, model=snapshots_of(checkpoint).model(step)), ids)
 
 
-def next_token_probabilities(seen: Look) -> np.ndarray:
+def _next_token_probabilities(seen: Look) -> np.ndarray:
     """(T − 1,) how probable the model found each token of its prompt after the first."""
     chances = F.softmax(seen.trace["logits"][0, :-1].float(), dim=-1)
     return chances.gather(1, torch.tensor(seen.ids[1:], dtype=torch.long)[:, None])[:, 0].numpy()
 
 
-def kept(checkpoint: Checkpoint) -> Snapshots:
+def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
     """The run's snapshots. Raises ValueError, with a way round, where there are none."""
     if checkpoint.snapshots is None or len(checkpoint.snapshots.steps) < 2:
         raise ValueError(

@@ -7,9 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from playground.inspection.head_matrices import head_matrix
-from playground.inspection.one_weight import decay_of, first_adamw_step
-from playground.inspection.optimizer_step import SGD_RATE, optimizer_step
+from playground.inspection.optimizer_step import SGD_RATE, first_adamw_step, head_matrix, optimizer_step
 from playground.model import Transformer
 from playground.training import TrainConfig
 from tests.model.configs import TINY, VARIANTS
@@ -32,14 +30,14 @@ def test_the_stored_model_stays_and_the_copy_learns(name, rule):
     report = optimizer_step(model, IDS, CONFIG, rule)
     assert all(torch.equal(tensor, kept[key]) for key, tensor in model.state_dict().items())
     assert all(p.grad is None and not p.requires_grad for p in model.parameters())
-    assert not report.had_gradients and report.loss_after < report.loss_before
+    assert report.loss_after < report.loss_before
     assert report.loss_before == pytest.approx(loss(model).item(), abs=1e-5)
     changed = copy.deepcopy(model)
     changed.load_state_dict(
         {**kept, **report.after, **({"head.weight": report.after["embedding.weight"]} if name == "tied" else {})}
     )
     assert report.loss_after == pytest.approx(loss(changed).item(), abs=1e-5)
-    table = report.table()
+    table = report.changes()
     assert sum(row.count for row in table) == model.config.n_parameters
     assert sum(row.share for row in table) == pytest.approx(1.0)
     assert {row.rule for row in table} == ({"adamw", "muon"} if rule == "muon" else {rule})
@@ -72,7 +70,7 @@ def test_every_weight_moves_by_the_formula():
     assert report.learning_rates == {"adamw": 0.004}
     for name in ("blocks.1.attention.qkv.weight", "blocks.0.feedforward.up.bias", "head.weight", "final_norm.weight"):
         before, gradient, after = (x[name].flatten() for x in (report.before, report.gradients, report.after))
-        decay = decay_of(name, report.before[name], config, "adamw")
+        decay = report.decays[name]
         assert decay == (0.2 if report.before[name].ndim > 1 else 0.0)
         for i in range(0, len(before), 7):
             step = first_adamw_step(before[i].item(), gradient[i].item(), 0.004, 0.8, 0.95, decay)

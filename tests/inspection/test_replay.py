@@ -9,7 +9,7 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import describe_appearance
-from playground.inspection.replay import appearance, kept, look_at, replay
+from playground.inspection.replay import appearance, look_at, replay, snapshots_of
 from playground.model import Transformer
 from playground.model.forward_pass import trace
 from playground.storage import Checkpoint, load
@@ -66,7 +66,7 @@ def test_of_the_weights_of_a_moment_only_what_came_before_is_the_past(watched):
     cut = History(finished={"reason": "moment"})
     cut.steps["step"].append(steps[-2])
     used = Checkpoint(checkpoint.model, checkpoint.tokenizer, cut, "used", {}, checkpoint.snapshots)
-    assert kept(used).steps == steps[:-1] and kept(checkpoint).steps == steps
+    assert snapshots_of(used).steps == steps[:-1] and snapshots_of(checkpoint).steps == steps
 
 
 def test_the_appearance_is_where_the_strongest_head_is_halfway_there():

@@ -16,8 +16,7 @@ from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
-from playground.inspection.head_matrices import Matrix, head_matrix
-from playground.inspection.optimizer_step import optimizer_step
+from playground.inspection.optimizer_step import Matrix, head_matrix, optimizer_step
 from playground.model import Pass, Transformer
 from playground.service.limits import LOCAL
 from playground.service.unseen import unseen
@@ -248,7 +247,11 @@ def test_a_gradient_that_is_rounding_says_so_and_few_directions_are_worded_right
     ):
         gradient = torch.diag(torch.tensor([*map(float, strengths), 0.0, 0.0]))
         made = {"before": {"W.weight": torch.ones(4, 4)}, "gradients": {"W.weight": gradient}}
-        made |= {"after": {"W.weight": torch.ones(4, 4) - gradient}, "rules": {"W.weight": "muon"}}
+        made |= {
+            "after": {"W.weight": torch.ones(4, 4) - gradient},
+            "rules": {"W.weight": "muon"},
+            "decays": {"W.weight": seen.config.weight_decay},
+        }
         assert said in muon_note(Matrix("W", "W.weight"), dataclasses.replace(seen, **made), 0)
     tiny = optimizer_step(model, [1, 2], rule="adamw")
     assert "This one does not: beside the 10⁻⁸" in weight_receipt(q, tiny, 0, 0)

@@ -11,9 +11,7 @@ import torch
 from ....figures.attention import signed_map
 from ....figures.bars import named_bars
 from ....inspection import Look
-from ....inspection.head_matrices import Matrix, head_matrix
-from ....inspection.one_weight import decay_of, first_adamw_step, first_sgd_step
-from ....inspection.optimizer_step import StepReport, optimizer_step
+from ....inspection.optimizer_step import Matrix, StepReport, first_adamw_step, head_matrix, optimizer_step
 from ....service.kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
@@ -256,7 +254,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     )
     rule, config = report.rules[part.name], report.config
     rate = report.learning_rates[rule]
-    decay = decay_of(part.name, report.before[part.name], config, rule)
+    decay = report.decays[part.name]
     lines = [("weight before", signed(before, 8)), ("gradient (as the optimizer saw it)", brief(gradient, 8))]
     if rule == "adamw":
         hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
@@ -271,7 +269,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
         if abs(hand["move"]) < rate / 2:
             note += " This one does not: beside the 10⁻⁸ that is added, its gradient is small."
     elif rule == "sgd":
-        expected = first_sgd_step(before, gradient, rate)
+        expected = before - rate * gradient
         lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
         note = "Plain gradient descent moves large gradients far and small ones hardly at all."
     else:
@@ -295,7 +293,7 @@ def muon_note(part: Matrix, report: StepReport, row: int) -> str:
     above = row - row % shape[-2]  # experts lie below one another
     shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
     gradient, step, by = report.gradients[part.name], report.step(part.name), report.rules[part.name]
-    decay = decay_of(part.name, report.before[part.name], report.config, by) * report.learning_rates[by]
+    decay = report.decays[part.name] * report.learning_rates[by]
     pulled = torch.linalg.svdvals(shown.of(gradient).float())
     moved = torch.linalg.svdvals(shown.of(step + decay * report.before[part.name]).float())
     count = int((pulled > 1e-6 * pulled[0]).sum())  # the gradient has no more directions
@@ -347,7 +345,7 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
 
 def parameter_table(report: StepReport) -> str:
     """Every parameter with its shape, its share and what the step did."""
-    rows = report.table()
+    rows = report.changes()
     body = [
         (
             row.name, row.shape, f"{row.count:,}", theme.Cell(f"{100 * row.share:.2f} %", row.share), RULES[row.rule],

@@ -12,7 +12,7 @@ from ....figures.attention import pattern_map
 from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
-from ....inspection.replay import Replay, kept, look_at, replay
+from ....inspection.replay import Replay, look_at, replay, snapshots_of
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST, Snapshots
@@ -113,7 +113,7 @@ def build(frame: Frame) -> None:
 
     def to_moment(look: Look, place: Place, values: dict, event: gr.EventData) -> dict:
         at = step_at(min(number_of(event, "x"), 1e9))
-        return {slider: int(np.abs(np.array(kept(look.checkpoint).steps) - at).argmin())}
+        return {slider: int(np.abs(np.array(snapshots_of(look.checkpoint).steps) - at).argmin())}
 
     frame.redraws(lines.select, to_moment)
     frame.moves(pattern.select, clicked_pair)
@@ -121,7 +121,7 @@ def build(frame: Frame) -> None:
 
 def moments(look: Look) -> Snapshots:
     """The moments that were kept. Raises ValueError where there are none, or too many to read."""
-    snapshots = kept(look.checkpoint)
+    snapshots = snapshots_of(look.checkpoint)
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         raise ValueError(
             f"{len(snapshots.steps)} moments of a model with {look.config.n_parameters:,} parameters take too long "
@@ -177,7 +177,7 @@ def moment_cards(look: Look, found: Replay, index: int, place: Place, wanted: st
             )
         )
     if np.isfinite(found.losses[index]):
-        rounded = "" if step == kept(look.checkpoint).best else ", by the weights as kept: rounded to 16 bits"
+        rounded = "" if step == snapshots_of(look.checkpoint).best else ", by the weights as kept: rounded to 16 bits"
         cards.append(("loss on this prompt", f"{found.losses[index]:.4f}", f"nats per token{rounded}"))
     score = found.scores[wanted][index][place.owner]
     shown = f"{score:.2f}" if np.isfinite(score) else "–"
