@@ -14,7 +14,7 @@ from ..model import KVCache, Pass, Recorder, Transformer
 
 
 @dataclass(frozen=True, eq=False)
-class WalkStep:
+class CacheStep:
     """One pass through the model while text is being generated. Step 0 reads the prompt, each later one a token."""
 
     index: int
@@ -36,10 +36,8 @@ class WalkStep:
     """The likeliest, which the next step reads."""
     nbytes: int
     """Bytes of the keys and values held."""
-    projections: int
-    """Q, K and V vectors made per layer, this step's and all before."""
     projections_without_cache: int
-    """What it would have been had every step read the whole text."""
+    """Q, K and V vectors per layer that this step and all before would make, read each the whole text."""
     difference: float
     """Largest difference between these scores and those of a pass over the whole text without a cache."""
 
@@ -48,9 +46,13 @@ class WalkStep:
         """S: tokens held after the step."""
         return self.held_before + len(self.read)
 
+    @property
+    def projections(self) -> int:
+        """Q, K and V vectors made per layer, this step's and all before: three for each token held."""
+        return 3 * self.held
 
-@torch.no_grad()
-def cache_walk(model: Transformer, prompt: Sequence[int], new_tokens: int) -> Iterator[WalkStep]:
+
+def cache_walk(model: Transformer, prompt: Sequence[int], new_tokens: int) -> Iterator[CacheStep]:
     """Read the prompt, then write `new_tokens` tokens, always the likeliest; a step per pass through the model.
 
     The last token is chosen but not read, so there are `new_tokens` steps, fewer where the context is full. Raises
@@ -68,32 +70,30 @@ def cache_walk(model: Transformer, prompt: Sequence[int], new_tokens: int) -> It
     return _steps(model, [int(token) for token in prompt], new_tokens)
 
 
-def _steps(model: Transformer, text: list[int], new_tokens: int) -> Iterator[WalkStep]:
+def _steps(model: Transformer, text: list[int], new_tokens: int) -> Iterator[CacheStep]:
     config = model.config
     cache = KVCache.allocate(config, dtype=next(model.parameters()).dtype)
-    rotary = config.positions == "rotary"
-    made = without = 0
+    queries = "q_rotated" if config.positions == "rotary" else "q"
+    without = 0
     read = tuple(text)
     for index in range(new_tokens):
-        recorder, before = Recorder(("q_rotated" if rotary else "q", "pattern")), cache.length
+        recorder, before = Recorder((queries, "pattern")), cache.length
         with torch.no_grad():
             logits = model(torch.tensor([read]), Pass(cache=cache, tap=recorder)).logits[0, -1].float()
             plain = model(torch.tensor([text])).logits[0, -1].float()
-        made += 3 * len(read)
         without += 3 * len(text)
         chosen = int(logits.argmax())
-        yield WalkStep(
+        yield CacheStep(
             index=index,
             read=read,
             held_before=before,
-            queries=recorder.trace.layers("q_rotated" if rotary else "q")[:, 0].transpose(1, 2),
+            queries=recorder.trace.layers(queries)[:, 0].transpose(1, 2),
             keys=torch.stack([k[0, :, : cache.length].clone() for k in cache.keys]),
             values=torch.stack([v[0, :, : cache.length].clone() for v in cache.values]),
             patterns=tuple(recorder.trace["pattern", layer][0] for layer in range(config.n_layers)),
             probabilities=logits.softmax(dim=-1),
             chosen=chosen,
             nbytes=cache.nbytes,
-            projections=made,
             projections_without_cache=without,
             difference=(logits - plain).abs().max().item(),
         )

@@ -77,8 +77,9 @@ def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Genera
     recorder = Recorder(("pattern",))
     model(torch.from_numpy(texts).to(device), Pass(tap=recorder))
     patterns = [recorder.trace["pattern", layer].float().cpu() for layer in range(model.config.n_layers)]
-    by_layer = [_places(pattern, model.config.causal) for pattern in patterns]
-    places = {name: estimate(np.stack([each[name] for each in by_layer], axis=1)) for name in by_layer[0]}
+    first_row = min(FIRST_ROW, texts.shape[1] - 1)
+    by_layer = [row_means(pattern, first_row, model.config.causal) for pattern in patterns]
+    means = {name: estimate(np.stack([each[name] for each in by_layer], axis=1)) for name in by_layer[0]}
 
     repeats = [repeat for n, text in enumerate(texts) for repeat in _repeats(n, text, rng)]
     n, t = [repeat.n for repeat in repeats], [repeat.t for repeat in repeats]
@@ -95,29 +96,33 @@ def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Genera
         model(torch.from_numpy(changed).to(device), Pass(tap=keep_rows))
     before, after = _on_copies(rows, repeats), _on_copies(replaced, repeats)
     return HeadStatistics(
-        weights={name: places[name] for name in PLACES} | {name: _by_text(before[name], n) for name in REPEATS},
+        weights={name: means[name] for name in PLACES} | {name: _by_text(before[name], n) for name in REPEATS},
         given_up={name: _by_text(before[name] - after[name], n) for name in REPEATS},
-        evenness=places["evenness"],
-        moved=places["moved"],
+        evenness=means["evenness"],
+        moved=estimate(np.stack([_moved(pattern, first_row) for pattern in patterns], axis=1)),
     )
 
 
-def _places(pattern: torch.Tensor, causal: bool) -> dict[str, np.ndarray]:
-    """Numbers (N, H) of one layer's pattern (N, H, T, T), per text: means over the rows from `FIRST_ROW`."""
+def row_means(pattern: torch.Tensor, first_row: int, causal: bool) -> dict[str, np.ndarray]:
+    """Means (N, H) over the rows of a layer's pattern (N, H, T, T) from `first_row`: the weight on each of `PLACES`,
+    the entropy in bits, and the evenness, its share of the most possible."""
     weights, T = pattern.numpy(), pattern.shape[-1]
-    rows = slice(min(FIRST_ROW, T - 1), None)
-    entropy = torch.special.entr(pattern).sum(-1).numpy()[:, :, rows]
-    visible = np.log(np.arange(1, T + 1) if causal else np.full(T, T))[rows]
-    moved = np.full(weights.shape[:2], np.nan)
-    if len(weights) > 1:
-        moved = np.abs(weights - np.roll(weights, 1, axis=0))[:, :, rows].sum(-1).mean(-1) / 2
+    entropy = torch.special.entr(pattern).sum(-1).numpy()[:, :, first_row:] / math.log(2)
+    visible = np.log2(np.arange(1, T + 1) if causal else np.full(T, T))[first_row:]
     return {
-        "previous": np.diagonal(weights, -1, 2, 3)[:, :, rows.start - 1 :].mean(-1),
-        "first": weights[:, :, rows, 0].mean(-1),
-        "itself": np.diagonal(weights, 0, 2, 3)[:, :, rows].mean(-1),
+        "previous": np.diagonal(weights, -1, 2, 3)[:, :, first_row - 1 :].mean(-1),
+        "first": weights[:, :, first_row:, 0].mean(-1),
+        "itself": np.diagonal(weights, 0, 2, 3)[:, :, first_row:].mean(-1),
+        "entropy": entropy.mean(-1),
         "evenness": (entropy / visible).mean(-1),
-        "moved": moved,
     }
+
+
+def _moved(pattern: torch.Tensor, first_row: int) -> np.ndarray:
+    """How much of a row's weight lies elsewhere in the text before (N, H)."""
+    if len(pattern) < 2:
+        return np.full(pattern.shape[:2], np.nan)
+    return (pattern - pattern.roll(1, 0)).abs()[:, :, first_row:].sum(-1).mean(-1).numpy() / 2
 
 
 def _repeats(n: int, text: np.ndarray, rng: np.random.Generator) -> list[Repeat]:

@@ -18,6 +18,7 @@ import torch
 
 from ..model import ModelConfig, Pass
 from .cost import Variants
+from .head_statistics import row_means
 from .look import Look, look
 
 if TYPE_CHECKING:
@@ -93,24 +94,11 @@ def head_scores(look: Look) -> HeadScores:
 
 def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
     """Habits and entropies (H,) of one layer's pattern (H, T, T)."""
-    H, T, _ = pattern.shape
-    nothing = np.full(H, np.nan)
-    if T < 2:
-        return dict.fromkeys((*HABITS, "entropy", "evenness"), nothing)
+    if len(ids) < 2:
+        return dict.fromkeys((*HABITS, "entropy", "evenness"), np.full(len(pattern), np.nan))
     copies = _copies(ids)
-    entropy = -torch.special.xlogy(pattern, pattern).sum(dim=-1) / np.log(2)  # (H, T)
-    visible = np.arange(1, T + 1) if causal else np.full(T, T)
-    most = torch.tensor(np.log2(visible[1:]), dtype=pattern.dtype)
-    rows = pattern[:, 1:]
-    return {
-        "previous": pattern.diagonal(-1, 1, 2).mean(dim=-1).numpy(),
-        "duplicate": _mean_on(pattern, copies),
-        "induction": _mean_on(pattern, _followers(copies)),
-        "first": rows[:, :, 0].mean(dim=-1).numpy(),
-        "itself": pattern.diagonal(0, 1, 2)[:, 1:].mean(dim=-1).numpy(),
-        "entropy": entropy[:, 1:].mean(dim=-1).numpy(),
-        "evenness": (entropy[:, 1:] / most).mean(dim=-1).numpy(),
-    }
+    means = {name: values[0] for name, values in row_means(pattern[None], 1, causal).items()}
+    return means | {"duplicate": _mean_on(pattern, copies), "induction": _mean_on(pattern, _followers(copies))}
 
 
 def _copies(ids: np.ndarray) -> np.ndarray:

@@ -114,20 +114,14 @@ def look(checkpoint: Checkpoint, ids: Sequence[int], notes: Sequence[str] = ()) 
     config = checkpoint.model.config
     cells = config.n_layers * config.n_heads * len(ids) ** 2
     recorder = Recorder()
-    tap = recorder if cells <= KEPT_CELLS else _without(recorder, _PER_CELL)
+
+    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        return x if name in _PER_CELL and cells > KEPT_CELLS else recorder(name, layer, x)
+
     device = next(checkpoint.model.parameters()).device
     checkpoint.model(torch.tensor([list(ids)], device=device), Pass(tap=tap))
     texts = tuple(visible(checkpoint.tokenizer.token_text(int(token))) for token in ids)
     return Look(checkpoint, tuple(int(token) for token in ids), texts, recorder.trace, tuple(notes))
-
-
-def _without(recorder: Recorder, names: Sequence[str]):
-    """A tap that lets the recorder see all but these."""
-
-    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
-        return x if name in names else recorder(name, layer, x)
-
-    return tap
 
 
 def _per_query_head(x: torch.Tensor, config: ModelConfig) -> torch.Tensor:

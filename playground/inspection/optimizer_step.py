@@ -23,23 +23,6 @@ SGD_RATE = 0.1
 
 
 @dataclass(frozen=True)
-class ParameterChange:
-    """What the step did to one parameter."""
-
-    name: str
-    shape: tuple[int, ...]
-    count: int
-    """Trainable numbers in it."""
-    share: float
-    """Of all trainable numbers, 0 … 1."""
-    rule: str
-    """adamw, muon or sgd: what moved it."""
-    weight_norm: float
-    gradient_norm: float
-    step_norm: float
-
-
-@dataclass(frozen=True)
 class StepReport:
     """One step, in full."""
 
@@ -68,23 +51,6 @@ class StepReport:
     def step(self, name: str) -> torch.Tensor:
         """After minus before."""
         return self.after[name] - self.before[name]
-
-    def changes(self) -> list[ParameterChange]:
-        """Every parameter, in the order of the model."""
-        total = sum(tensor.numel() for tensor in self.before.values())
-        return [
-            ParameterChange(
-                name,
-                tuple(tensor.shape),
-                tensor.numel(),
-                tensor.numel() / total,
-                self.rules[name],
-                tensor.norm().item(),
-                self.gradients[name].norm().item(),
-                self.step(name).norm().item(),
-            )
-            for name, tensor in self.before.items()
-        ]
 
 
 def optimizer_step(

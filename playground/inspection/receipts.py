@@ -56,8 +56,6 @@ class Receipt:
     """(D,) the whole blend of the row, all cells added."""
     part_out: np.ndarray
     """(d,) the part through W_O: what this cell adds to the query token's residual stream."""
-    head_out: np.ndarray
-    """(d,) the same of the whole row: what the head adds."""
     differences: dict[str, float]
     """Largest |by hand − model's own forward| of q, k, v, scores, pattern, z and the layer's attention output."""
 
@@ -106,7 +104,6 @@ def receipt(look: Look, layer: int, head: int, query: int, key: int) -> Receipt:
         part=weight * v,
         z=steps["z"][query],
         part_out=weight * v @ arrays["W_o"],
-        head_out=steps["out"][query],
         differences=_differences(look, layer, head, steps),
     )
 

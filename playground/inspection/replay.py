@@ -44,12 +44,8 @@ class Replay:
         prompt cannot tell."""
         if np.isnan(self.scores[habit][-1]).all():
             return math.nan, math.nan
-        line = _strongest(self.scores[habit])[2]
+        _, _, line = _strongest(self.scores[habit])
         return float(line[0]), float(line[-1])
-
-    def appearance(self, habit: str, *, least: float = 0.25) -> Appearance | None:
-        """When a habit appeared: the head that has most of it in the end, and from when it stayed above halfway."""
-        return appearance(self.steps, self.scores[habit], least=least)
 
 
 NEAR = 0.05
@@ -116,12 +112,12 @@ def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
     return checkpoint.snapshots
 
 
-def appearance(steps: Sequence[int], scores: np.ndarray, *, least: float = 0.25) -> Appearance | None:
-    """The head of scores (M, L, H) with the most in the end, and when it came; None if that is below `least`, or was
-    as much before.
+def appearance(replayed: Replay, habit: str, *, least: float = 0.25) -> Appearance | None:
+    """The head with most of a habit in the end, and when it came; None if that is below `least`, or was as much before.
 
     It came between the two neighbouring moments where the score passed halfway from its start to its end to stay above.
     """
+    steps, scores = replayed.steps, replayed.scores[habit]
     (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
     if line[-1] < least or line[-1] <= line[0]:
         return None

@@ -51,8 +51,6 @@ class Selection:
 
     def projected(self) -> dict[str, np.ndarray]:
         """q (T, H, D), k and v (T, Hkv, D) as the projection makes them: before QK-norm and rotation."""
-        if not self.config.qk_norm:
-            return {name: self.rows(name) for name in "qkv"}
         with torch.no_grad():
             made = self.look.model.blocks[self.layer].attention.project(self.look.trace["attn_in", self.layer])
         return {name: double(each[0]) for name, each in zip("qkv", made)}

@@ -37,10 +37,9 @@ def test_the_stored_model_stays_and_the_copy_learns(name, rule):
         {**kept, **report.after, **({"head.weight": report.after["embedding.weight"]} if name == "tied" else {})}
     )
     assert report.loss_after == pytest.approx(loss(changed).item(), abs=1e-5)
-    table = report.changes()
-    assert sum(row.count for row in table) == model.config.n_parameters
-    assert sum(row.share for row in table) == pytest.approx(1.0)
-    assert {row.rule for row in table} == ({"adamw", "muon"} if rule == "muon" else {rule})
+    assert sum(weights.numel() for weights in report.before.values()) == model.config.n_parameters
+    assert report.before.keys() == report.after.keys() == report.gradients.keys() == report.decays.keys()
+    assert set(report.rules.values()) == ({"adamw", "muon"} if rule == "muon" else {rule})
 
 
 def test_gradients_are_the_slope_of_the_loss():

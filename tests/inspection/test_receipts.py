@@ -10,9 +10,10 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look, look
+from playground.inspection.byhand import attend
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.example import EXAMPLES, worked_example
-from playground.inspection.receipts import receipt
+from playground.inspection.receipts import head_arrays, receipt
 from playground.model import ModelConfig, Transformer, trace
 from playground.storage import Checkpoint
 from playground.training import History
@@ -88,7 +89,9 @@ def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_hea
     e = math.exp(4 / math.sqrt(2))  # the query (2, 0) meets the cat's key (2, 0)
     assert [r.dot for r in receipts] == [4, 0, 0]
     assert [r.weight for r in receipts] == pytest.approx([e / (e + 2), 1 / (e + 2), 1 / (e + 2)], abs=1e-15)
-    assert receipts[0].weight > 0.85 and receipts[0].head_out.tolist() == pytest.approx([0, 0, 0, 2 * e / (e + 2)])
+    assert receipts[0].weight > 0.85
+    written = attend(head_arrays(seen, 0, 0))["out"][2]
+    assert written.tolist() == pytest.approx([0, 0, 0, 2 * e / (e + 2)])
     assert (seen.trace["ff_hidden", 0][0].abs() > 0.5).sum(dim=-1).tolist() == [1, 1, 1]
     words = seen.checkpoint.tokenizer.words
     usual = seen.trace["logits"][0, -1].softmax(dim=-1)
@@ -133,7 +136,8 @@ def test_every_number_of_a_receipt_is_what_loops_say(name):
         assert np.allclose(r.part, weights[key] * r.v) and np.allclose(r.z, blend, atol=1e-9)
         D = seen.config.d_head
         out = seen.model.blocks[layer].attention.out.weight[:, head * D : (head + 1) * D].detach().double().numpy()
-        assert np.allclose(r.part_out, out @ r.part) and np.allclose(r.head_out, out @ blend, atol=1e-9)
+        assert np.allclose(r.part_out, out @ r.part)
+        assert np.allclose(attend(head_arrays(seen, layer, head))["out"][query], out @ blend, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", VARIANTS)

@@ -9,7 +9,7 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import describe_appearance
-from playground.inspection.replay import appearance, look_at, replay, snapshots_of
+from playground.inspection.replay import Replay, appearance, look_at, replay, snapshots_of
 from playground.model import Transformer
 from playground.model.forward_pass import trace
 from playground.storage import Checkpoint, load
@@ -54,7 +54,7 @@ def test_each_moment_is_the_model_of_then(watched):
 def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
     _, checkpoint = watched
     one = replay(checkpoint, IDS[:1])
-    assert np.isnan(one.losses).all() and one.appearance("induction") is None
+    assert np.isnan(one.losses).all() and appearance(one, "induction") is None
     bare = Checkpoint(checkpoint.model, checkpoint.tokenizer, History())
     with pytest.raises(ValueError, match="no moments of this model's training were kept"):
         replay(bare, IDS)
@@ -70,26 +70,30 @@ def test_of_the_weights_of_a_moment_only_what_came_before_is_the_past(watched):
 
 
 def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
-    steps, scores = (0, 10, 20, 40), np.zeros((4, 2, 2))
+    scores = np.zeros((4, 2, 2))
+
+    def appeared(scores):
+        return appearance(Replay((0, 10, 20, 40), {"first": scores}, np.ones((4, 1))), "first")
+
     scores[:, 1, 0] = (0.1, 0.15, 0.7, 0.8)
     scores[:, 0, 1] = (0.0, 0.6, 0.1, 0.2)
-    found = appearance(steps, scores)
+    found = appeared(scores)
     assert (found.layer, found.head, found.before, found.after) == (1, 0, 10, 20)
     assert (found.score_before, found.score_after, found.final) == (0.15, 0.7, 0.8)
     scores[:, 1, 0] = (0.4, 0.7, 0.5, 0.8)  # up, down again, and up to stay
-    found = appearance(steps, scores)
+    found = appeared(scores)
     assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
     said = describe_appearance("what followed last time", found, 40)
     assert "on this prompt in the end: 0.80. It had 0.40 before any training and stays above halfway from step" in said
     scores[-1] = [[0.77, 0.74], [0.8, 0.79]]
-    level = describe_appearance("what followed last time", appearance(steps, scores), 40)
+    level = describe_appearance("what followed last time", appeared(scores), 40)
     assert "Head 0 of layer 1 has most" in level
     assert (
         "0.80, too close there to tell from head 1 of layer 1 (0.79) and head 0 of layer 0 (0.77). The first had"
         in level
     )
-    assert appearance(steps, scores * 0.1) is None  # too little
-    assert appearance(steps, np.ones((4, 2, 2))) is None  # nothing came
+    assert appeared(scores * 0.1) is None  # too little
+    assert appeared(np.ones((4, 2, 2))) is None  # nothing came
     assert "ends with 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
     assert "Nothing in this prompt could tell" in describe_appearance("it", None, 40, (math.nan, math.nan))
     assert "No head ends with much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
@@ -102,7 +106,7 @@ def test_the_shipped_run_shows_copying_appear():
     assert checkpoint.config.n_layers == 2 and checkpoint.about["language"] == "copy"
     assert 30 <= len(checkpoint.snapshots.steps) <= 40
     found = replay(checkpoint, checkpoint.tokenizer.encode("bdfh bdfh\n"))
-    seen = found.appearance("induction")
+    seen = appearance(found, "induction")
     assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.4
     assert seen.after <= 0.1 * checkpoint.history.last_step and seen.score_before < seen.score_after
     assert found.losses[-1] < found.losses[0] / 2

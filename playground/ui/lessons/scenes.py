@@ -8,7 +8,7 @@ from typing import Any
 from ...inspection import Look
 from ...inspection.game import Game
 from ...inspection.precision import PrecisionCost
-from ...inspection.replay import Appearance
+from ...inspection.replay import Appearance, appearance
 from ...lessons.facts import NotYet, Scene, Unsettled
 from ...lessons.progress import Progress
 from ...lessons.reading import Lesson, Step
@@ -82,7 +82,7 @@ class Scenes:
             return found
 
         def appeared(look: Look) -> Appearance | None:
-            return replay_of(look).appearance(HABIT)
+            return appearance(replay_of(look), HABIT)
 
         def game() -> Game:
             chosen()

@@ -10,7 +10,7 @@ from numpy import ndarray
 from ....figures.cachewalk import cache_panels, describe_cache
 from ....figures.candidates import describe_next_tokens, next_tokens
 from ....inspection import Look
-from ....inspection.cachewalk import WalkStep, cache_walk
+from ....inspection.cachewalk import CacheStep, cache_walk
 from ....service.kept import Kept
 from ....service.limits import WALK_NUMBERS as MOST_NUMBERS
 from ....words.numbers import bytes_text
@@ -74,7 +74,7 @@ def build(frame: Frame) -> None:
     frame.redraws(onward.click, lambda look, place, values, event: {slider: _within(values[slider], NEW_TOKENS) + 1})
 
 
-def walk_of(look: Look) -> list[WalkStep]:
+def walk_of(look: Look) -> list[CacheStep]:
     """All steps of this prompt's walk. Raises ValueError where no cache can help, or all would be too much."""
     config = look.config
     per_token = config.n_layers * (2 * config.kv_heads + config.n_heads) * config.d_head
@@ -95,12 +95,12 @@ def _within(position: Any, count: int) -> int:
     return int(min(max(position, 0), count - 1))
 
 
-def _text(look: Look, steps: list[WalkStep]) -> list[int]:
+def _text(look: Look, steps: list[CacheStep]) -> list[int]:
     """The prompt and every token read after it."""
     return [token for step in steps for token in step.read]
 
 
-def picture(look: Look, step: WalkStep, place: Place, texts: list[str], room: int) -> tuple[dict[str, Any], str]:
+def picture(look: Look, step: CacheStep, place: Place, texts: list[str], room: int) -> tuple[dict[str, Any], str]:
     """The three panels of the chosen head, and their sentence."""
     layer, kv = place.layer, look.kv_head(place.head)
     weights: ndarray = step.patterns[layer][place.head, -1].numpy()
@@ -124,7 +124,7 @@ def picture(look: Look, step: WalkStep, place: Place, texts: list[str], room: in
     return figure, words
 
 
-def step_cards(look: Look, step: WalkStep, steps: list[WalkStep]) -> str:
+def step_cards(look: Look, step: CacheStep, steps: list[CacheStep]) -> str:
     """What this step read, made, reused, and what is held now."""
     read = "the prompt" if step.index == 0 else f"“{look.token_label(step.read[0])}”"
     saved = 100 * (1 - step.projections / step.projections_without_cache)
@@ -149,7 +149,7 @@ def step_cards(look: Look, step: WalkStep, steps: list[WalkStep]) -> str:
     )
 
 
-def step_table(look: Look, steps: list[WalkStep], index: int) -> str:
+def step_table(look: Look, steps: list[CacheStep], index: int) -> str:
     """All steps, this one stressed, and the proof that the cache changes nothing."""
     rows = []
     for step in steps:

@@ -345,17 +345,15 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
 
 def parameter_table(report: StepReport) -> str:
     """Every parameter with its shape, its share and what the step did."""
-    rows = report.changes()
-    body = [
-        (
-            row.name, row.shape, f"{row.count:,}", theme.Cell(f"{100 * row.share:.2f} %", row.share), RULES[row.rule],
-            theme.Cell(f"{row.weight_norm:.4f}", row.weight_norm),
-            theme.Cell(f"{row.gradient_norm:.4g}", row.gradient_norm),
-            theme.Cell(f"{row.step_norm:.4g}", row.step_norm),
-        )
-        for row in rows[:MOST_ROWS]
-    ]  # fmt: skip
+    count = sum(weights.numel() for weights in report.before.values())
+    body = []
+    for name, weights in list(report.before.items())[:MOST_ROWS]:
+        share = weights.numel() / count
+        norms = [tensor.norm().item() for tensor in (weights, report.gradients[name], report.step(name))]
+        numbers = [theme.Cell(f"{norm:{form}}", norm) for norm, form in zip(norms, (".4f", ".4g", ".4g"))]
+        shares = theme.Cell(f"{100 * share:.2f} %", share)
+        body.append((name, tuple(weights.shape), f"{weights.numel():,}", shares, RULES[report.rules[name]], *numbers))
     heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖, clipped", "‖step‖")
-    total = f"{sum(row.count for row in rows):,} trainable numbers in {len(rows)} parameters."
-    more = f" The first {MOST_ROWS} are shown." if len(rows) > MOST_ROWS else ""
+    total = f"{count:,} trainable numbers in {len(report.before)} parameters."
+    more = f" The first {MOST_ROWS} are shown." if len(report.before) > MOST_ROWS else ""
     return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)

@@ -12,7 +12,7 @@ from ....figures.attention import pattern_map
 from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
-from ....inspection.replay import Replay, look_at, replay, snapshots_of
+from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
 from ....service.kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST, Snapshots
@@ -90,7 +90,7 @@ def build(frame: Frame) -> None:
         part = window(look.length, place.query)
         weights = then.pattern(place.layer)[place.head].numpy()
         tokens = look.tokens[part]
-        told = HABIT_NAMES[wanted], found.appearance(wanted), found.steps[-1], found.most(wanted)
+        told = HABIT_NAMES[wanted], appearance(found, wanted), found.steps[-1], found.most(wanted)
         return {
             lines: show(figure, describe_appearance(*told)),
             slider: slid(position, index, len(found.steps)),
