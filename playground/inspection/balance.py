@@ -12,10 +12,11 @@ from typing import Any
 
 import torch
 
+from ..data.corpus import real_tokens
 from ..model import Pass, Transformer
-from ..model.moe import LayerRouting, balance_loss
+from ..model.moe import balance_loss
 from ..training import loss_of
-from .routing import NAMES, expert_layers
+from .routing import expert_layers
 
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
@@ -76,14 +77,16 @@ class LoadOverTraining:
 
 def load_over_training(records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int) -> LoadOverTraining | None:
     """The records of `History.load` ({step, load}) as arrays; other shapes are left out, None if none fits."""
-    kept = [
-        (int(record["step"]), torch.tensor(record["load"], dtype=torch.float64))
-        for record in records
-        if _is_table(record.get("load"), n_layers, n_experts)
-    ]
-    if not kept:
-        return None
-    return LoadOverTraining(tuple(step for step, _ in kept), torch.stack([load for _, load in kept]))
+    steps, loads = [], []
+    for record in records:
+        try:
+            load = torch.tensor(record["load"], dtype=torch.float64)
+        except (KeyError, TypeError, ValueError):
+            continue
+        if load.shape == (n_layers, n_experts):
+            steps.append(int(record["step"]))
+            loads.append(load)
+    return LoadOverTraining(tuple(steps), torch.stack(loads)) if loads else None
 
 
 @dataclass(frozen=True)
@@ -99,44 +102,18 @@ class Pull:
 def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, Pull]:
     """The real gradients on every router's weights: of `loss` (cross-entropy), of `switch` and of `constant` balance.
 
-    Inputs and targets (B, T). The balance terms are unweighted, so that they can be compared; none is added to what
-    the model stores, and no `.grad` is written. Raises ValueError for a model without experts.
+    Inputs and targets (B, T), of which padding does not count. The balance terms are unweighted, so that they can be
+    compared; no `.grad` is written. Raises ValueError for a model without experts.
     """
-    layers = expert_layers(model.config)
-    routers = [model.blocks[layer].feedforward.router.weight for layer in layers]
-    seen: dict[tuple[str, int | None], torch.Tensor] = {}
-
-    def keep(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
-        if name in NAMES:
-            seen[name, layer] = x  # with its graph, which a Recorder would cut off
-        return x
-
+    routers = [model.blocks[layer].feedforward.router.weight for layer in expert_layers(model.config)]
     with torch.enable_grad():
-        logits = model(inputs, Pass(tap=keep)).logits
-        routings = [LayerRouting(*(seen[name, layer] for name in NAMES)) for layer in layers]
-        terms = {
-            "loss": loss_of(logits, targets),
-            **{
-                kind: sum(balance_loss(routing, kind) for routing in routings) / len(routings)
-                for kind in ("switch", "constant")
-            },
-        }
+        logits, _, _, routings = model(inputs, Pass(mask=real_tokens(targets)))
+        terms = {"loss": loss_of(logits, targets)}
+        for kind in ("switch", "constant"):
+            terms[kind] = sum(balance_loss(routing, kind) for routing in routings) / len(routings)
         return {name: _pull(term, routers) for name, term in terms.items()}
 
 
 def _pull(term: torch.Tensor, routers: list[torch.Tensor]) -> Pull:
     gradients = torch.autograd.grad(term, routers, retain_graph=True, allow_unused=True)
     return Pull(term.item(), tuple(0.0 if g is None else g.norm().item() for g in gradients))
-
-
-def _is_table(load: Any, n_layers: int, n_experts: int) -> bool:
-    return (
-        isinstance(load, (list, tuple))
-        and len(load) == n_layers
-        and all(
-            isinstance(row, (list, tuple))
-            and len(row) == n_experts
-            and all(isinstance(share, (int, float)) for share in row)
-            for row in load
-        )
-    )

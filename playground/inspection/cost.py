@@ -1,6 +1,8 @@
-"""Cost: what a change of the model costs in loss, measured on the same windows without and with it.
+"""Cost: what a change of the forward pass does to one prediction (`effect`) and to the loss (`edit_cost`).
 
-N = windows, T = tokens of a window, C = changes.
+The removal map switches every head and sublayer off in turn, `expert_costs` every expert. Losses with and without a
+change are measured on the same windows. N = windows, T = tokens of a window, V = vocabulary, C = changes,
+L = layers, H = heads, E = experts.
 """
 
 from __future__ import annotations
@@ -9,15 +11,54 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 
 from ..data.ladder import IGNORE
-from ..model import Pass, Transformer
+from ..model import Pass, Tap, Transformer
+from ..training import loss_of
 from ..training.losses import WindowLosses, summed_losses, window_losses
 from ..training.verdict import CERTAINTY, difference, student_t
-from .edits import Edit, EditCell, SwitchOff, edits_tap
+from .edits import Edit, EditCell, SwitchOff, SwitchOffExperts, edits_tap
+from .routing import expert_layers
 
 ROWS_AT_ONCE = 4096
 """Tokens of a forward pass: enough to keep the processor busy, few enough to stay in its caches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """A prediction, and the loss on the prompt, without and with a change."""
+
+    before: torch.Tensor
+    """(V,) next-token probabilities of the model as it is."""
+    after: torch.Tensor
+    """(V,) the same with the change."""
+    divergence: float
+    """Kullback–Leibler divergence in nats from before to after: the surprise per token that the change adds, if
+    `before` is true."""
+    loss_before: float | None
+    """Mean loss in nats of the prompt's own tokens after the first; None for a prompt of one token."""
+    loss_after: float | None
+
+
+@torch.no_grad()
+def effect(model: Transformer, ids: torch.Tensor, change: Tap, position: int = -1) -> Effect:
+    """Run the prompt ids (1, T) without and with what `change` does; the predictions are those after `position`.
+
+    Raises ValueError for an empty prompt.
+    """
+    if not ids.numel():
+        raise ValueError("The prompt is empty: type a few words")
+    runs = [model(ids).logits, model(ids, Pass(tap=change)).logits]
+    losses = [loss_of(logits[:, :-1], ids[:, 1:]).item() if ids.shape[1] > 1 else None for logits in runs]
+    before, after = (logits[0, position].float() for logits in runs)
+    # in float64 and by logarithms: a probability that fp32 holds as 0 would make it infinite
+    logs = (x.double().log_softmax(dim=-1) for x in (after, before))
+    divergence = F.kl_div(*logs, reduction="sum", log_target=True).item()
+    return Effect(before.softmax(dim=-1), after.softmax(dim=-1), divergence, *losses)
+
+
+# ---- loss ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -52,9 +93,23 @@ class RemovalMap:
     sublayers_margin: torch.Tensor
     """(L, 2) the same of each layer's whole attention and feed-forward layer."""
     heads_first: torch.Tensor
-    """(L, H) the dearest head, and those that these windows cannot tell from it."""
+    """(L, H) the costliest head, and those that these windows cannot tell from it."""
     tokens: int
     """How many predictions were judged."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExpertCosts:
+    """What switching off each expert costs."""
+
+    before: float
+    """Loss of the whole model in nats per token."""
+    costs: torch.Tensor
+    """(L, E) by how much it rises, of the L layers with experts."""
+    margins: torch.Tensor
+    """(L, E) half the widths of the costs' 95 % intervals, from their spread between windows."""
+    first: torch.Tensor
+    """(L, E) the costliest expert, and those that these windows cannot tell from it."""
 
 
 def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edits: Sequence[Edit]) -> Cost:
@@ -97,12 +152,25 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
         feedforward=table[:, H + 1],
         heads_margin=margins[:, :H],
         sublayers_margin=margins[:, H:],
-        heads_first=dearest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
+        heads_first=costliest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
         tokens=int(counted.sum()),
     )
 
 
-def dearest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
+def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> ExpertCosts:
+    """What it costs on windows (N, T) to switch off each expert, so that the router's next choice takes over."""
+    config = model.config
+    whole = window_losses(model, inputs, targets)
+    lacking = [
+        window_losses(model, inputs, targets, tap=edits_tap([SwitchOffExperts(layer, (expert,))], config))
+        for layer in expert_layers(config)
+        for expert in range(config.n_experts)
+    ]
+    costs, margins = torch.tensor([difference(whole, each) for each in lacking]).T.unflatten(1, (-1, config.n_experts))
+    return ExpertCosts(whole.mean, costs, margins, costliest(lacking).view(costs.shape))
+
+
+def costliest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
     """(C,) which of these losses is the largest, and which cannot be told from it, on the same windows.
 
     Each is held against the largest by the two's differences on every window; at 95 % for all of them together
@@ -111,8 +179,8 @@ def dearest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
     first = max(lacking, key=lambda losses: losses.mean)
     others, freedom = max(len(lacking) - 1, 1), len(first.total) - 1
     wider = student_t(freedom, 1 - (1 - CERTAINTY / 100) / others) / student_t(freedom) if freedom else 1.0
-    found = (difference(each, first) for each in lacking)
-    return torch.tensor([each is first or behind <= wider * margin for each, (behind, margin) in zip(lacking, found)])
+    behind = (difference(each, first) for each in lacking)
+    return torch.tensor([each is first or less <= wider * margin for each, (less, margin) in zip(lacking, behind)])
 
 
 def removed_part(layer: int, column: int, n_heads: int) -> SwitchOff:
@@ -132,18 +200,19 @@ class Variants:
     def __init__(self, model: Transformer):
         self.model = model
         self.n = 0
-        self.kept: dict[str, torch.Tensor] = {}
+        self.whole: dict[str, torch.Tensor] = {}
+        """Intermediates of the whole model only."""
 
     def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
         if name == "embed":
             self.n = x.shape[0]
         elif name in ("resid_pre", "z", "attn_out", "ff_out"):
-            self.kept[name] = x[: self.n]  # of the whole model only
+            self.whole[name] = x[: self.n]
         elif name == "resid_mid":
-            self.kept[name] = x[: self.n]
+            self.whole[name] = x[: self.n]
             return torch.cat((x, *self._without_attention(layer)))
         elif name == "resid_post":
-            block, stream = self.model.blocks[layer], self.kept["resid_mid"]
+            block, stream = self.model.blocks[layer], self.whole["resid_mid"]
             post = self.model.config.norm_placement == "post"
             return torch.cat((x, block.feedforward_norm(stream) if post else stream))
         return x
@@ -154,10 +223,10 @@ class Variants:
         post = self.model.config.norm_placement == "post"
         columns = block.attention.out.weight.unflatten(1, (-1, self.model.config.d_head))  # (d, H, D)
         streams = [
-            self.kept["resid_pre"] + self.kept["attn_out"] - self.kept["z"][:, :, head] @ columns[:, head].T
+            self.whole["resid_pre"] + self.whole["attn_out"] - self.whole["z"][:, :, head] @ columns[:, head].T
             for head in range(columns.shape[1])
         ]
-        streams.append(self.kept["resid_pre"])
+        streams.append(self.whole["resid_pre"])
         return [block.attention_norm(stream) if post else stream for stream in streams]
 
 

@@ -1,30 +1,32 @@
-"""Edits: taps that change a forward pass on its way – a head switched off, one cell of attention set, no mask.
+"""Edits: what a tap changes in a forward pass – a head switched off, one weight set, tokens sent to one expert.
 
-An edit never touches the stored model: it is handed to `model(ids, Pass(tap=edits_tap(...)))` or
-`trace(..., edit=...)` and is gone with that call. B = batch, T = tokens, H = heads, D = d_head.
+An edit is a plain description, which `check` holds against a model's config and `change` carries out. `edits_tap` makes
+one tap of several: `model(ids, Pass(tap=edits_tap(edits, config)))` or `trace(..., edit=...)`. The stored model is
+never touched. B = batch, T = tokens, H = heads, D = d_head, E = experts, K = experts per token.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
-from ..model import ModelConfig
-from ..model.trace import Tap
+from ..model import ModelConfig, Tap
+from .routing import expert_layers
 
 PATTERNS = ("uniform", "previous")
 PARTS = ("head", "attention", "feed-forward", "layer")
+Seen = Mapping[str, torch.Tensor]
+"""What the pass has shown of this layer so far: scores, masked_scores and experts, as edited."""
 
 
 @dataclass(frozen=True)
 class SwitchOff:
     """What a head, a layer's attention, its feed-forward layer or both would have added becomes 0 (ablation)."""
 
-    kind: ClassVar[str] = "off"
     layer: int
     part: str = "head"
     """head, attention, feed-forward or layer (both sublayers)."""
@@ -39,30 +41,22 @@ class SwitchOff:
         if self.part == "head":
             _check_head(config, self.head)
 
-    def words(self) -> str:
-        """What it does, briefly."""
-        what = {"head": f"head {self.head} of layer {self.layer}", "layer": f"all of layer {self.layer}"}
-        return f"{what.get(self.part, f'{self.part} of layer {self.layer}')} switched off"
-
-    def change(self, name: str, layer: int | None, x: torch.Tensor, unmasked: bool) -> torch.Tensor:
-        """x, or what stands in its place."""
-        if layer != self.layer:
-            return x
-        if self.part == "head":
-            if name != "z":
-                return x
-            x = x.clone()  # (B, T, H, D)
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """Zeros in place of z (B, T, H, D) of the head, or of what the sublayers add (B, T, d)."""
+        if self.part == "head" and name == "z":
+            x = x.clone()
             x[:, :, self.head] = 0.0
-            return x
-        off = {"attention": ("attn_out",), "feed-forward": ("ff_out",), "layer": ("attn_out", "ff_out")}[self.part]
-        return torch.zeros_like(x) if name in off else x
+        elif (name == "attn_out" and self.part in ("attention", "layer")) or (
+            name == "ff_out" and self.part in ("feed-forward", "layer")
+        ):
+            x = torch.zeros_like(x)
+        return x
 
 
 @dataclass(frozen=True)
 class EditCell:
-    """One attention weight: how much token `query` listens to token `key`, set to a value or multiplied by one."""
+    """One attention weight: how much token `query` attends to token `key`, set to a value or multiplied by one."""
 
-    kind: ClassVar[str] = "cell"
     layer: int
     head: int
     query: int
@@ -86,22 +80,15 @@ class EditCell:
             kind = "a factor" if self.scale else "an attention weight"
             raise ValueError(f"{kind} lies between 0 and {most:g}, not {self.value:g}")
 
-    def words(self) -> str:
-        """What it does, briefly."""
-        how = f"× {self.value:g}" if self.scale else f"= {self.value:g}"
-        rest = "row renormalised" if self.renormalise else "row not renormalised"
-        return f"layer {self.layer} head {self.head}, weight from {self.query} to {self.key} {how}, {rest}"
-
-    def change(self, name: str, layer: int | None, x: torch.Tensor, unmasked: bool) -> torch.Tensor:
-        """x, or what stands in its place."""
-        if name != "pattern" or layer != self.layer:
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The pattern (B, H, T, T) with the new row. Raises ValueError where this prompt has no such cell."""
+        if name != "pattern":
             return x
-        T = x.shape[-1]
-        if max(self.query, self.key) >= T:
+        if max(self.query, self.key) >= x.shape[-1]:
             raise ValueError(
-                f"the cell from token {self.query} to token {self.key} lies outside this prompt of {T} tokens"
+                f"the cell from token {self.query} to token {self.key} lies outside this prompt of {x.shape[-1]} tokens"
             )
-        if self.key > self.query and not unmasked:
+        if seen["masked_scores"][:, self.head, self.query, self.key].isneginf().any():
             raise ValueError(
                 f"token {self.query} cannot see token {self.key}, which comes after it: its weight is 0 because of the "
                 "mask. Choose a key at or before the query, or remove the mask first"
@@ -121,7 +108,6 @@ class EditCell:
 class SwapPattern:
     """A head's whole pattern replaced: every visible token alike (uniform), or only the one before (previous)."""
 
-    kind: ClassVar[str] = "pattern"
     layer: int
     head: int
     pattern: str = "uniform"
@@ -133,22 +119,17 @@ class SwapPattern:
         if self.pattern not in PATTERNS:
             raise ValueError(f"there is no pattern {self.pattern!r}; choose one of {', '.join(PATTERNS)}")
 
-    def words(self) -> str:
-        """What it does, briefly."""
-        where = "all visible tokens alike" if self.pattern == "uniform" else "only the token before"
-        return f"layer {self.layer} head {self.head} looks at {where}"
-
-    def change(self, name: str, layer: int | None, x: torch.Tensor, unmasked: bool) -> torch.Tensor:
-        """x, or what stands in its place."""
-        if name != "pattern" or layer != self.layer:
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The pattern (B, H, T, T) with this head's replaced."""
+        if name != "pattern":
             return x
-        T = x.shape[-1]
+        new = torch.zeros_like(x[:, self.head])  # (B, T, T)
         if self.pattern == "uniform":
-            new = torch.ones(T, T) if unmasked else torch.ones(T, T).tril()
-            new = new / new.sum(dim=-1, keepdim=True)
+            visible = ~seen["masked_scores"][:, self.head].isneginf()
+            new = visible / visible.sum(dim=-1, keepdim=True)
         else:
-            new = torch.zeros(T, T)
-            new[torch.arange(T), (torch.arange(T) - 1).clamp(min=0)] = 1.0  # the first token has only itself
+            place = torch.arange(x.shape[-1], device=x.device)
+            new[:, place, (place - 1).clamp(min=0)] = 1.0  # the first token has only itself
         x = x.clone()
         x[:, self.head] = new.to(x)
         return x
@@ -158,7 +139,6 @@ class SwapPattern:
 class RemoveMask:
     """Every token sees the whole text, those that come after it too."""
 
-    kind: ClassVar[str] = "mask"
     layer: int | None = None
     """One layer; None for all."""
 
@@ -169,49 +149,119 @@ class RemoveMask:
         if not config.causal:
             raise ValueError("this model was built without a causal mask: there is none to remove")
 
-    def words(self) -> str:
-        """What it does, briefly."""
-        return f"causal mask removed{'' if self.layer is None else f' in layer {self.layer}'}"
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The scores (B, H, T, T) as they were before the mask."""
+        return seen["scores"] if name == "masked_scores" else x
 
-    def change(self, name: str, layer: int | None, x: torch.Tensor, unmasked: bool) -> torch.Tensor:
-        """Nothing: `edits_tap` itself puts the scores from before the mask in place of those after it."""
+
+@dataclass(frozen=True)
+class SwitchOffExperts:
+    """No token may choose these experts: the router's next choice takes over, as if it had never had them."""
+
+    layer: int
+    experts: tuple[int, ...]
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the layer has these experts, and enough others."""
+        _check_experts(config, self.layer, self.experts)
+        E, K = config.n_experts, config.experts_per_token
+        if self.experts and E == K:
+            raise ValueError(
+                f"Every token visits all {E} experts, so none can be switched off: there is no next choice that could "
+                "take over. Silence them instead"
+            )
+        if E - len(set(self.experts)) < K:
+            raise ValueError(
+                f"Every token visits {K} of the {E} experts, so at most {E - K} can be switched off in a layer; "
+                f"{len(set(self.experts))} are in layer {self.layer}"
+            )
+
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The router's scores (B, T, E) with −∞ for these experts."""
+        # and its probabilities, since a balancing bias could still choose an expert of probability 0
+        if name in ("router_logits", "router_probabilities"):
+            return x.index_fill(-1, torch.tensor(self.experts, dtype=torch.long, device=x.device), float("-inf"))
         return x
 
 
-Edit = SwitchOff | EditCell | SwapPattern | RemoveMask
-KINDS: dict[str, type] = {edit.kind: edit for edit in (SwitchOff, EditCell, SwapPattern, RemoveMask)}
+@dataclass(frozen=True)
+class SilenceExperts:
+    """These experts are chosen as before, but their outputs count nothing: no other takes over."""
+
+    layer: int
+    experts: tuple[int, ...]
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the layer has these experts."""
+        _check_experts(config, self.layer, self.experts)
+
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The weights (B, T, K) with 0 for these experts."""
+        if name != "expert_weights":
+            return x
+        return x.masked_fill(torch.isin(seen["experts"], torch.tensor(self.experts, device=x.device)), 0.0)
+
+
+@dataclass(frozen=True)
+class ForceExpert:
+    """Tokens go to one expert, which counts fully, whatever the router says."""
+
+    layer: int
+    expert: int
+    positions: tuple[int, ...] | None = None
+    """Of the tokens, from 0; None for all."""
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the layer has this expert."""
+        _check_experts(config, self.layer, (self.expert,))
+
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The choices, and their weights (B, T, K): all on the first choice."""
+        if name not in ("experts", "expert_weights"):
+            return x
+        x, places = x.clone(), slice(None) if self.positions is None else list(self.positions)
+        if name == "experts":
+            x[:, places] = self.expert
+        else:
+            x[:, places] = 0.0
+            x[:, places, 0] = 1.0
+        return x
+
+
+Edit = SwitchOff | EditCell | SwapPattern | RemoveMask | SwitchOffExperts | SilenceExperts | ForceExpert
 
 
 def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
-    """A tap that carries out these edits, in their order, in one forward pass over a whole text (no cache).
+    """A tap that carries out these edits, in their order, in a forward pass over whole texts (no cache).
 
-    Raises ValueError, here or in the pass, where an edit does not fit the model or the prompt.
+    It serves one pass after another, not two at the same time. Raises ValueError, here or in the pass, where an edit
+    does not fit the model or the prompt.
     """
     for edit in edits:
         edit.check(config)
-    open_layers = {
-        layer
-        for layer in range(config.n_layers)
-        if not config.causal or any(isinstance(e, RemoveMask) and e.layer in (None, layer) for e in edits)
-    }
-    unmasked_scores: dict[int | None, torch.Tensor] = {}
+    seen: dict[str, torch.Tensor] = {}
 
     def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
-        if layer in open_layers:
-            if name == "scores":
-                unmasked_scores[layer] = x
-            elif name == "masked_scores":
-                x = unmasked_scores.pop(layer)
         for edit in edits:
-            x = edit.change(name, layer, x, layer in open_layers)
+            if edit.layer in (None, layer):
+                x = edit.change(name, x, seen)
+        if name in ("scores", "masked_scores", "experts"):
+            seen[name] = x
         return x
 
     return tap
 
 
+# ---- as plain values -------------------------------------------------------------------------------------------------
+
+KINDS: dict[str, type] = {"off": SwitchOff, "cell": EditCell, "pattern": SwapPattern, "mask": RemoveMask}
+_TYPES = {"int": int, "int | None": (int, type(None)), "str": str, "bool": bool, "float": (int, float)}
+
+
 def to_dict(edit: Edit) -> dict[str, Any]:
     """Plain values for JSON; `from_dict` is its inverse."""
-    return {"kind": edit.kind, **dataclasses.asdict(edit)}
+    kind = next(name for name, cls in KINDS.items() if isinstance(edit, cls))
+    return {"kind": kind, **dataclasses.asdict(edit)}
 
 
 def from_dict(values: Any) -> Edit:
@@ -220,10 +270,15 @@ def from_dict(values: Any) -> Edit:
         values = dict(values)
         edit = KINDS[values.pop("kind")](**values)
         for field in dataclasses.fields(edit):
-            _check_type(field.name, getattr(edit, field.name))
+            value = getattr(edit, field.name)
+            if not isinstance(value, _TYPES[field.type]) or isinstance(value, bool) != (field.type == "bool"):
+                raise TypeError(field.name)
     except (KeyError, TypeError, ValueError) as problem:
         raise ValueError("this is no edit: choose one from the list") from problem
     return edit
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
 
 
 def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Tensor, scale: bool) -> torch.Tensor:
@@ -255,10 +310,10 @@ def _check_head(config: ModelConfig, head: int | None) -> None:
         raise ValueError(f"each layer has {config.n_heads} heads, counted from 0: there is no head {head}")
 
 
-def _check_type(name: str, value: Any) -> None:
-    kinds = {"part": str, "pattern": str, "value": (int, float), "scale": bool, "renormalise": bool}
-    kind = kinds.get(name, int)
-    optional = name in ("layer", "head")
-    wrong_bool = isinstance(value, bool) and kind is not bool
-    if (value is None and not optional) or (value is not None and (not isinstance(value, kind) or wrong_bool)):
-        raise TypeError(name)
+def _check_experts(config: ModelConfig, layer: int, experts: Sequence[int]) -> None:
+    layers, E = expert_layers(config), config.n_experts
+    if layer not in layers:
+        raise ValueError(f"Layer {layer} has no experts: choose one of {', '.join(map(str, layers))}")
+    for expert in experts:
+        if not 0 <= expert < E:
+            raise ValueError(f"There is no expert {expert}: they are numbered 0 to {E - 1}")

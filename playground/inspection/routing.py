@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer, chain, no_tap
+from ..model import ModelConfig, Pass, Tap, Transformer, no_tap
 
-NAMES = ("router_logits", "router_probabilities", "experts", "expert_weights")
 AT_ONCE = 16
 """Windows that go through the model together."""
 
@@ -107,17 +106,17 @@ class Station:
 
 @torch.no_grad()
 def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> RoutedText:
-    """Read ids (B, T) and return where every token went; `edit` may change things on the way.
+    """Read ids (B, T), none of which is padding, and return where each token went; `edit` may change things on the way.
 
     Raises ValueError for a model without experts.
     """
     layers = expert_layers(model.config)
-    parts = []
-    for some in ids.split(AT_ONCE):
-        recorder = Recorder(NAMES)
-        model(some, Pass(tap=chain(edit, recorder)))
-        parts.append(recorder.trace)
-    return RoutedText(layers, *(_gathered(parts, name, layers) for name in NAMES))
+    passes = [model(some, Pass(tap=edit)).routings for some in ids.split(AT_ONCE)]  # each holds a routing per layer
+    logits, probabilities, experts, weights = (
+        torch.stack([torch.cat([getattr(each, name) for each in layer]).cpu() for layer in zip(*passes)])
+        for name in ("logits", "probabilities", "experts", "weights")
+    )
+    return RoutedText(layers, logits, probabilities, experts, weights)
 
 
 def first_choices(model: Transformer, ids: torch.Tensor) -> np.ndarray:
@@ -134,10 +133,6 @@ def expert_layers(config: ModelConfig) -> tuple[int, ...]:
             "Choose a mixture of experts"
         )
     return layers
-
-
-def _gathered(parts: list[Trace], name: str, layers: tuple[int, ...]) -> torch.Tensor:
-    return torch.stack([torch.cat([trace[name, layer] for trace in parts]) for layer in layers]).detach().cpu()
 
 
 def _shares(experts: torch.Tensor, n_experts: int) -> torch.Tensor:

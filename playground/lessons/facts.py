@@ -19,9 +19,8 @@ from ..data.ladder import Ladder
 from ..decoding import SamplingConfig, count_projections, generate
 from ..decoding.sampling import probabilities
 from ..inspection import Look
-from ..inspection.cost import Cost, edit_cost
+from ..inspection.cost import Cost, Effect, edit_cost, effect
 from ..inspection.edits import Edit, SwitchOff, edits_tap
-from ..inspection.effect import Effect, effect
 from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from playground.data.ladder import IGNORE
 from playground.inspection.balance import evenness, load_over_training, pulls_on_routers
 from playground.model import ModelConfig, Pass, Transformer
 from playground.training import History, LoadMeasured
@@ -81,6 +82,19 @@ def test_the_constant_loss_is_one_and_pulls_at_nothing():
     assert pulls["constant"].value == pytest.approx(1.0)
     assert max(pulls["constant"].gradient_norms) < 1e-6 < 1e-3 < min(pulls["switch"].gradient_norms)
     assert all(p.grad is None for p in model.parameters())
+
+
+def test_padding_pulls_at_no_router():
+    """Short texts, padded, ask the same of the routers as they do without their padding."""
+    model = Transformer(MIXTURE, seed=3)
+    ids = torch.randint(13, (3, 5), generator=torch.Generator().manual_seed(0))
+    padded, targets = torch.zeros(3, 9, dtype=torch.long), torch.full((3, 9), IGNORE)
+    padded[:, :5], targets[:, :4] = ids, ids[:, 1:]
+    alone = torch.cat((ids[:, 1:], torch.full((3, 1), IGNORE)), dim=1)
+    expected, found = pulls_on_routers(model, ids, alone), pulls_on_routers(model, padded, targets)
+    for name in expected:
+        assert found[name].value == pytest.approx(expected[name].value, abs=1e-6)
+        assert found[name].gradient_norms == pytest.approx(expected[name].gradient_norms, abs=1e-6)
 
 
 def test_a_dense_model_is_refused_in_words():

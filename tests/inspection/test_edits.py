@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from playground.data.ladder import IGNORE
-from playground.inspection.cost import dearest, edit_cost, removal_map, removed_part
+from playground.inspection.cost import costliest, edit_cost, effect, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,
     RemoveMask,
@@ -15,7 +15,6 @@ from playground.inspection.edits import (
     from_dict,
     to_dict,
 )
-from playground.inspection.effect import effect
 from playground.model import Pass, Transformer
 from playground.model.forward_pass import trace
 from playground.training import evaluate
@@ -200,7 +199,7 @@ def test_a_model_without_a_mask_has_none_to_remove():
 
 def test_edits_travel_as_plain_values_and_nonsense_does_not():
     for edit in (*EDITS, RemoveMask(), RemoveMask(1)):
-        assert from_dict(to_dict(edit)) == edit and edit.words()
+        assert from_dict(to_dict(edit)) == edit
     for bad in (None, [], {}, {"kind": "off"}, {"kind": "os"}, {"kind": "off", "layer": "0"},
                 {"kind": "cell", "layer": 0, "head": 0, "query": 1, "key": 0, "value": True},
                 {"kind": "mask", "layer": 0, "more": 1}, {"kind": "pattern", "layer": True, "head": 0}):  # fmt: skip
@@ -248,15 +247,15 @@ def test_the_margin_is_that_of_a_mean_over_windows():
     assert np.isinf(edit_cost(model, x[:1], y[:1], [SwitchOff(0, "layer")]).margin)
 
 
-def test_the_dearest_part_is_told_from_others_by_their_differences_on_each_window():
+def test_the_costliest_part_is_told_from_others_by_their_differences_on_each_window():
     """Its own interval is wide, since windows differ; what lies below it in every one is told from it all the same."""
     counted, luck = torch.full((20,), 10), torch.linspace(0, 40, 20)
     beside = torch.linspace(-1, 1, 20).roll(7)
     losses = [WindowLosses(total, counted) for total in (luck, luck + 5, luck + 4.9 + beside, luck + 3)]
-    assert dearest(losses).tolist() == [False, True, True, False]
+    assert costliest(losses).tolist() == [False, True, True, False]
     assert difference(WindowLosses(0 * luck, counted), losses[1])[1] > 0.5
     one = [WindowLosses(each.total[:1], counted[:1]) for each in losses]
-    assert dearest(one).all() and dearest(one[:1]).all(), "a single window tells nothing"
+    assert costliest(one).all() and costliest(one[:1]).all(), "a single window tells nothing"
 
 
 def test_the_cost_of_a_cell_is_not_asked_of_other_texts():

@@ -8,8 +8,8 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look, look
+from playground.inspection.cost import effect
 from playground.inspection.edits import SwitchOff, edits_tap
-from playground.inspection.effect import effect
 from playground.inspection.heads import (
     WeightSummary,
     head_scores,

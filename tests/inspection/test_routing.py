@@ -7,13 +7,8 @@ import torch
 import torch.nn.functional as F
 
 from playground.inspection.balance import UNHEARD_SHARE, evenness
-from playground.inspection.effect import effect
-from playground.inspection.rerouting import (
-    cost_of_each_expert,
-    forced_route,
-    silenced_experts,
-    without_experts,
-)
+from playground.inspection.cost import effect, expert_costs
+from playground.inspection.edits import ForceExpert, SilenceExperts, SwitchOffExperts, edits_tap
 from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Pass, Transformer, trace
 from playground.model.moe import MixtureOfExperts
@@ -104,7 +99,7 @@ def test_switching_an_expert_off_equals_a_model_that_never_had_it(balance):
     model, ids = Transformer(config, seed=2), made(SMALL)[1]
     if balance == "bias":
         model.blocks[2].feedforward.selection_bias.copy_(torch.tensor([0.0, 0.9, 0.0, 0.1]))  # the bias wants expert 1
-    edit = without_experts(model, {2: [1]})
+    edit = edits_tap([SwitchOffExperts(2, (1,))], model.config)
     assert 1 not in routing_of(model, ids, edit=edit).experts
     with torch.no_grad():
         assert torch.allclose(model(ids, Pass(tap=edit)).logits, rebuilt_without(model, 2, 1)(ids).logits, atol=1e-5)
@@ -116,7 +111,7 @@ def test_a_silenced_expert_equals_one_whose_last_matrix_is_zero():
     model, ids = Transformer(config, seed=2), made(SMALL)[1]
     mute = Transformer(config, seed=2)
     mute.blocks[1].feedforward.down[3] = 0.0
-    edited = model(ids, Pass(tap=silenced_experts(model, {1: [3]}))).logits
+    edited = model(ids, Pass(tap=edits_tap([SilenceExperts(1, (3,))], model.config))).logits
     assert torch.allclose(edited, mute(ids).logits, atol=1e-5)
     assert not torch.allclose(edited, model(ids).logits, atol=1e-3)
 
@@ -124,8 +119,9 @@ def test_a_silenced_expert_equals_one_whose_last_matrix_is_zero():
 @torch.no_grad()
 def test_a_forced_route_gives_that_experts_own_answer():
     model, ids = made(MIXTURES["top 2 of 4"])
-    for positions in (None, [2, 5]):
-        seen = trace(model, ids[:2], edit=forced_route(model, {1: 3}, positions), names=["ff_in", "ff_out"])
+    for positions in (None, (2, 5)):
+        forced = edits_tap([ForceExpert(1, 3, positions)], model.config)
+        seen = trace(model, ids[:2], edit=forced, names=["ff_in", "ff_out"])
         mixture: MixtureOfExperts = model.blocks[1].feedforward
         read = seen["ff_in", 1]
         own = F.gelu(read @ mixture.up[3] + mixture.up_bias[3]) @ mixture.down[3] + mixture.down_bias[3]
@@ -141,13 +137,13 @@ def test_edits_never_touch_the_stored_model():
         stored = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         before = model(ids).logits
         for edit in (
-            without_experts(model, {0: [1], 2: [0]}),
-            silenced_experts(model, {1: [2]}),
-            forced_route(model, {0: 3, 1: 1}),
+            edits_tap([SwitchOffExperts(0, (1,)), SwitchOffExperts(2, (0,))], model.config),
+            edits_tap([SilenceExperts(1, (2,))], model.config),
+            edits_tap([ForceExpert(0, 3), ForceExpert(1, 1)], model.config),
         ):
             assert not torch.allclose(model(ids, Pass(tap=edit)).logits, before, atol=1e-3)
             effect(model, ids[:1], edit)
-        cost_of_each_expert(model, ids[:2, :-1], ids[:2, 1:])
+        expert_costs(model, ids[:2, :-1], ids[:2, 1:])
         assert all(torch.equal(stored[name], tensor) for name, tensor in model.state_dict().items())
         assert torch.equal(model(ids).logits, before)
         assert all(p.grad is None for p in model.parameters())
@@ -156,7 +152,18 @@ def test_edits_never_touch_the_stored_model():
 @torch.no_grad()
 def test_effects_and_costs_are_what_they_are_called():
     model, ids = made(MIXTURES["top 2 of 4"])
-    edit = without_experts(model, {1: [0, 3]})
+    edit = edits_tap(
+        [
+            SwitchOffExperts(
+                1,
+                (
+                    0,
+                    3,
+                ),
+            )
+        ],
+        model.config,
+    )
     found = effect(model, ids[:1], edit)
     assert torch.allclose(found.before, torch.softmax(model(ids[:1]).logits[0, -1], 0))
     by_hand = sum(b * (b / a).log() for b, a in zip(found.before, found.after))
@@ -169,9 +176,9 @@ def test_effects_and_costs_are_what_they_are_called():
         for b in range(4) for t in range(9) if y[b, t] >= 0
     ]  # fmt: skip
     assert window_losses(model, x, y).mean == pytest.approx(float(torch.stack(losses).mean()), abs=1e-4)
-    found = cost_of_each_expert(model, x, y)
+    found = expert_costs(model, x, y)
     assert found.costs.shape == found.margins.shape == (3, 4)
-    without = window_losses(model, x, y, tap=without_experts(model, {1: [2]}))
+    without = window_losses(model, x, y, tap=edits_tap([SwitchOffExperts(1, (2,))], model.config))
     apart, margin = difference(window_losses(model, x, y), without)
     assert found.costs[1, 2].item() == pytest.approx(apart, abs=1e-6)
     assert found.margins[1, 2].item() == pytest.approx(margin, abs=1e-6) and margin > 0
@@ -220,12 +227,24 @@ def test_an_expert_that_is_visited_but_hardly_heard_is_dead_by_weight():
 def test_impossible_edits_are_refused_in_words():
     model, ids = made(MIXTURES["top 2 of 4"])
     with pytest.raises(ValueError, match="at most 2 can be switched off"):
-        without_experts(model, {0: [0, 1, 2]})
+        edits_tap(
+            [
+                SwitchOffExperts(
+                    0,
+                    (
+                        0,
+                        1,
+                        2,
+                    ),
+                )
+            ],
+            model.config,
+        )
     with pytest.raises(ValueError, match="no expert 4"):
-        forced_route(model, {0: 4})
+        edits_tap([ForceExpert(0, 4)], model.config)
     with pytest.raises(ValueError, match="Layer 3 has no experts"):
-        silenced_experts(model, {3: [0]})
+        edits_tap([SilenceExperts(3, (0,))], model.config)
     with pytest.raises(ValueError, match="dense model"):
-        without_experts(Transformer(SMALL), {0: [0]})
+        edits_tap([SwitchOffExperts(0, (0,))], SMALL)
     with pytest.raises(ValueError, match="prompt is empty"):
-        effect(model, ids[:0], without_experts(model, {0: [0]}))
+        effect(model, ids[:0], edits_tap([SwitchOffExperts(0, (0,))], model.config))

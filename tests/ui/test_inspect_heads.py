@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
+from playground.inspection.cost import effect
 from playground.inspection.edits import EditCell, SwitchOff, edits_tap
-from playground.inspection.effect import effect
 from playground.inspection.heads import head_scores
 from playground.model import Transformer
 from playground.service.models import SHIPPED_FOLDER

@@ -20,6 +20,7 @@ from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
 from playground.inspection.balance import Pull
+from playground.inspection.edits import edits_tap
 from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Judgement, Null
@@ -228,7 +229,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
         truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
         assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
         assert "loss as it is" in cards and "KL divergence" in cards
-    edit = breaking.edit_for(checkpoint.model, "force", 1, [2], [3])
+    edit = edits_tap([breaking.edit_for("force", 1, [2], (3,))], checkpoint.config)
     seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)
     assert seen.experts[1, 0, 3, 0] == 2 and seen.weights[1, 0, 3].tolist() == [1.0, 0.0]
     unchanged = mixture().model.state_dict()

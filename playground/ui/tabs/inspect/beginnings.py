@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from ....inspection import Look
+from ....inspection.cost import effect
 from ....inspection.edits import SwitchOff, edits_tap
-from ....inspection.effect import effect
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ....words.numbers import percent

@@ -10,6 +10,7 @@ import gradio as gr
 from ....inspection.edits import Edit, from_dict, to_dict
 from ....inspection.example import EXAMPLES
 from ....service.limits import EDITS
+from ....words.edits import edit_words
 
 MOST = 8
 """Models whose changes are remembered."""
@@ -56,7 +57,7 @@ def _read(kept: Any) -> tuple[str, dict[str, list]]:
 def in_force(listed: list[Edit]) -> dict:
     """The list as its drop-down shows it."""
     # gr.update, since gr.Dropdown warns of every value that the list did not have when the page was built
-    return gr.update(choices=[(edit.words(), coded(edit)) for edit in listed], value=[*map(coded, listed)])
+    return gr.update(choices=[(edit_words(edit), coded(edit)) for edit in listed], value=[*map(coded, listed)])
 
 
 def coded(edit: Edit) -> str:

@@ -14,7 +14,7 @@ from ....figures.attention import pattern_map
 from ....figures.candidates import next_tokens
 from ....figures.parts import describe_removal, describe_sublayers, removal_figure
 from ....inspection import Look
-from ....inspection.cost import Cost, RemovalMap, edit_cost, removed_part
+from ....inspection.cost import Cost, Effect, RemovalMap, edit_cost, effect, removed_part
 from ....inspection.edits import (
     Edit,
     EditCell,
@@ -23,10 +23,10 @@ from ....inspection.edits import (
     SwitchOff,
     edits_tap,
 )
-from ....inspection.effect import Effect, effect
 from ....model import trace
 from ....service.kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
+from ....words.edits import edit_words
 from ....words.numbers import percent, signed
 from ... import theme
 from ...chart import Chart, show
@@ -238,7 +238,7 @@ def effect_cards(found: Effect, listed: list[Edit]) -> str:
         if abs(found.loss_after - found.loss_before) < 1e-5 < found.divergence:
             beside = "as before: what has moved is the prediction after the last token, and nothing follows to judge it"
         cards.append(("loss on this prompt", f"{found.loss_after:.4f}", beside))
-    words = "; ".join(html.escape(edit.words()) for edit in listed)
+    words = "; ".join(html.escape(edit_words(edit)) for edit in listed)
     return theme.stat_cards(cards) + f'<p class="quiet-line">In force: {words}.</p>'
 
 

@@ -35,6 +35,7 @@ import gradio as gr
 
 from ....inspection import Look
 from ....inspection.example import EXAMPLES
+from ....words.edits import edit_words
 from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import awaits, copy_link, linked_place, linked_prompt
@@ -373,7 +374,7 @@ class Frame:
         except ValueError:
             return []
         if view != "edit" and listed:
-            words = "; ".join(edit.words() for edit in listed)
+            words = "; ".join(edit_words(edit) for edit in listed)
             return [theme.notice(f"In force under “Change it”: {words}. This view shows the model as it is.")]
         called = [self._called(values, whose) for whose in waiting_at(values[self.kept])]
         names = ", ".join(f"“{name}”" for name in called if name)

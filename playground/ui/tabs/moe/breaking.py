@@ -11,15 +11,9 @@ from ....data import visible
 from ....figures.breaking import cost_map, describe_costs
 from ....figures.candidates import describe_next_tokens, next_tokens
 from ....inspection.balance import Pull, pulls_on_routers
-from ....inspection.effect import effect
-from ....inspection.rerouting import (
-    cost_of_each_expert,
-    forced_route,
-    silenced_experts,
-    without_experts,
-)
+from ....inspection.cost import effect, expert_costs
+from ....inspection.edits import Edit, ForceExpert, SilenceExperts, SwitchOffExperts, edits_tap
 from ....inspection.routing import Station, expert_layers, routing_of
-from ....model import Tap, Transformer
 from ....service.kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
@@ -94,8 +88,8 @@ def build(two: TwoModels) -> None:
             model = checkpoint.model
             ids, _ = read_prompt(page, checkpoint, words)
             ids = ids[-checkpoint.config.context_length :]
-            edit = edit_for(model, how, number, chosen, [len(ids) - 1] if last else None)
-            found = effect(model, torch.tensor([ids]), edit)
+            edit = edit_for(how, number, chosen, (len(ids) - 1,) if last else None)
+            found = effect(model, torch.tensor([ids]), edits_tap([edit], model.config))
             top = torch.cat([found.after.topk(CANDIDATES // 2).indices, found.before.topk(CANDIDATES).indices])
             kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -found.before[t].item())[:CANDIDATES]
             labels = labels_of(checkpoint, kept)
@@ -107,7 +101,7 @@ def build(two: TwoModels) -> None:
             windows, what = text_for(page, checkpoint)
             windows = windows[:LOSS_WINDOWS]
             # a position of the prompt means nothing elsewhere: the loss is taken with every token forced
-            everywhere = edit if not last or how != "force" else edit_for(model, how, number, chosen, None)
+            everywhere = edits_tap([edit_for(how, number, chosen)], model.config)
             plain = window_losses(model, windows[:, :-1], windows[:, 1:]).mean
             changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean
             stations = routing_of(model, torch.tensor([ids])).stations(len(ids) - 1)
@@ -168,7 +162,7 @@ def build(two: TwoModels) -> None:
             windows, what = text_for(page, checkpoint)
             x, y = windows[:LOSS_WINDOWS, :-1], windows[:LOSS_WINDOWS, 1:]
             model, layers = checkpoint.model, expert_layers(checkpoint.config)
-            found = _kept.get(what, lambda: cost_of_each_expert(model, x, y), owner=model)
+            found = _kept.get(what, lambda: expert_costs(model, x, y), owner=model)
             given, judged = (found.costs.numpy(), found.margins.numpy(), layers, found.before), f"{y.numel():,} tokens"
             return show(cost_map(*given), describe_costs(*given, f"{judged} of {what}", found.first.numpy()))
 
@@ -191,20 +185,20 @@ def build(two: TwoModels) -> None:
     costs.select(clicked, inputs[:2], [layer, experts], **QUIETLY).success(change, inputs, drawn, **QUIETLY)
 
 
-def edit_for(model: Transformer, how: str, layer: Any, experts: Any, positions: list[int] | None) -> Tap:
-    """The edit that the controls describe. Raises ValueError for what the model does not have."""
-    chosen = list(experts or [])
+def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
+    """The edit that the controls describe. Raises ValueError for what none can be."""
+    chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
         raise ValueError("Choose a layer and experts by their numbers")
     if how == "off":
-        return without_experts(model, {layer: chosen})
+        return SwitchOffExperts(layer, chosen)
     if how == "silent":
-        return silenced_experts(model, {layer: chosen})
+        return SilenceExperts(layer, chosen)
     if how != "force":
         raise ValueError(f"Choose what to do with the experts: {', '.join(WAYS)}")
     if not chosen:
         raise ValueError("Choose the expert to send tokens to")
-    return forced_route(model, {layer: chosen[0]}, positions)
+    return ForceExpert(layer, chosen[0], positions)
 
 
 def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited: bool = False) -> str:
