@@ -5,6 +5,10 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import platform
+import subprocess
+from functools import cache
+from pathlib import Path
 
 import torch
 
@@ -99,3 +103,33 @@ def mixed(dtype: torch.dtype, device: torch.device) -> contextlib.AbstractContex
     if dtype == torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, dtype=dtype)
+
+
+def machine_kind(device: str, precision: str, threads: int = 1) -> str:
+    """What decides the last digits of a loss: instructions, number format, threads, torch, processor.
+
+    The processor's name stands beside its instructions because torch's libraries choose their kernels by it.
+    """
+    version = torch.__version__
+    if device == "cuda" and torch.cuda.is_available():
+        return f"{torch.cuda.get_device_name()[:40]} {precision}, torch {version}"
+    if device == "cpu":
+        instructions = torch.backends.cpu.get_cpu_capability()
+        count = f"{threads} thread{'s' if threads > 1 else ''}"
+        return f"cpu {instructions} {precision}, {count}, torch {version}, {processor_name()[:60]}"
+    return f"{device} {precision}, torch {version}"
+
+
+@cache
+def processor_name() -> str:
+    """The maker's name for this machine's processor; "unknown processor" where nobody says."""
+    try:
+        if platform.system() == "Linux":
+            lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+            return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+        if platform.system() == "Darwin":
+            command = ("sysctl", "-n", "machdep.cpu.brand_string")
+            return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, StopIteration, subprocess.SubprocessError):
+        pass
+    return platform.processor() or "unknown processor"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -18,8 +16,7 @@ from typing import Any
 
 import torch
 
-from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision
-from ..links.repetition import processor_name
+from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision, processor_name
 from ..training.proof import fault
 from . import speed
 
@@ -29,7 +26,6 @@ LIBRARIES = (
 )  # fmt: skip
 COMPILERS = ("c++", "g++", "clang++", "cl")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-GPT2_FILES = ("vocab.bpe", "encoder.json")
 CPU = torch.device("cpu")
 
 
@@ -169,23 +165,12 @@ def _speed() -> Questions:
 
 
 def _at_hand() -> Questions:
+    compilers = [os.environ.get("CXX", "c++"), *COMPILERS]
     return {
-        "C++ compiler, for torch.compile": lambda: _yes(
-            any(map(shutil.which, [os.environ.get("CXX", "c++"), *COMPILERS]))
-        ),
+        "C++ compiler, for torch.compile": lambda: _yes(any(map(shutil.which, compilers))),
         "Chromium, for the browser's tests": lambda: _yes(any(map(shutil.which, BROWSERS))),
         "TIKTOKEN_CACHE_DIR": lambda: "set" if os.environ.get("TIKTOKEN_CACHE_DIR") else "not set",
-        "GPT-2's byte pairs without network": lambda: _yes(_gpt2_at_hand()),
-        "network": lambda: "not asked for",
     }
-
-
-def _gpt2_at_hand() -> bool:
-    """Whether tiktoken finds its files of GPT-2's encoding on this disk."""
-    named = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    folder = Path(named or Path(tempfile.gettempdir(), "data-gym-cache"))
-    addresses = [f"https://openaipublic.blob.core.windows.net/gpt-2/encodings/main/{name}" for name in GPT2_FILES]
-    return all((folder / hashlib.sha1(address.encode()).hexdigest()).exists() for address in addresses)
 
 
 def _yes(there: bool) -> str:

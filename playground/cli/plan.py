@@ -27,7 +27,7 @@ MAX_TEXT_BYTES = 100_000_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedRun:
     """A run that may begin, or go on."""
 
     corpus: Corpus
@@ -40,11 +40,9 @@ class Plan:
     resume: bool = False
     """Whether the folder holds a state to go on from."""
     notice: str = ""
-    over: bool = False
-    """Whether nothing is left to do but to write the model, because its run was killed just before that."""
 
 
-def fresh(options: argparse.Namespace) -> Plan:
+def fresh(options: argparse.Namespace) -> PlannedRun:
     """A new run. Raises ValueError with a sentence where it cannot be made."""
     model_changes, config = check(options)
     preset = PRESET if options.preset is None else options.preset
@@ -63,7 +61,7 @@ def fresh(options: argparse.Namespace) -> Plan:
         "training": config.to_dict(),
         "prompt": _prompt(options, corpus.language.prompt if corpus.language else ""),
     }
-    return Plan(corpus, Transformer(shape, seed=seed), config, about)
+    return PlannedRun(corpus, Transformer(shape, seed=seed), config, about)
 
 
 def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
@@ -90,7 +88,7 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     return model_changes, config
 
 
-def resumed(options: argparse.Namespace) -> Plan:
+def resumed(options: argparse.Namespace) -> PlannedRun:
     """The run that the folder holds, with the changes that are asked for, if they may be made.
 
     Raises ValueError that names what cannot be changed, and where there is nothing left to do.
@@ -118,45 +116,31 @@ def resumed(options: argparse.Namespace) -> Plan:
     saved.changes(shape, config, corpus)
     history = saved.history  # what was judged beside the training stands in the model's record only
     history.judged = [record for record in checkpoint.history.judged if record["step"] <= saved.step]
-    if _ended(saved, config) and not begins and checkpoint.history.last_step < saved.step:
+    over = _why_over(saved, config)
+    unwritten = over and not begins and checkpoint.history.last_step < saved.step
+    if over and not unwritten:
+        raise ValueError(over)
+    about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
+    notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
+    if unwritten:  # the loop then ends at once, with the saved weights
         notice = "This run was over, but killed before its model was written: it is written now."
-        return Plan(corpus, _as_saved(saved, shape), config, about, history, True, notice, over=True)
+    return PlannedRun(corpus, Transformer(shape, seed=about["seed"]), config, about, history, not begins, notice)
+
+
+def _why_over(saved: SavedRun, config: TrainConfig) -> str:
+    """Why a run would end at once, and what to give for it to go on; "" if it can make a step."""
     if saved.step > config.steps:
-        raise ValueError(
-            f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
-        )
+        return f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
     if saved.step == config.steps:
-        raise ValueError(f"all {saved.step:,} steps of this run are done: add --steps with more of them to train on")
+        return f"all {saved.step:,} steps of this run are done: add --steps with more of them to train on"
     if config.max_seconds is not None and saved.seconds >= config.max_seconds:
-        raise ValueError(
-            f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
-        )
-    if _risen(saved, config):
-        raise ValueError(
+        return f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
+    if 0 < config.patience <= risen_for(saved.history, config.eval_every):
+        return (
             f"this run ended because validation had risen for {config.patience:,} evaluations: add --set patience=0 to "
             "train on all the same, or use its best weights with generate --step best"
         )
-    about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
-    notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
-    return Plan(corpus, Transformer(shape, seed=about["seed"]), config, about, history, not begins, notice)
-
-
-def _ended(saved: SavedRun, config: TrainConfig) -> bool:
-    """Whether the saved state is the run's last."""
-    out_of_time = config.max_seconds is not None and saved.seconds >= config.max_seconds
-    return saved.step >= config.steps or out_of_time or _risen(saved, config)
-
-
-def _risen(saved: SavedRun, config: TrainConfig) -> bool:
-    """Whether its patience was at its end."""
-    return 0 < config.patience <= risen_for(saved.history, config.eval_every)
-
-
-def _as_saved(saved: SavedRun, shape: ModelConfig) -> Transformer:
-    """The model of the saved state."""
-    model = Transformer(shape)
-    model.load_state_dict(saved.weights)
-    return model
+    return ""
 
 
 def _beginning(shape: ModelConfig, about: dict) -> SavedRun:

@@ -16,12 +16,11 @@ from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
-from ..training.lock import owned
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from . import remote
 from .checkpoints import save, tell_best
-from .plan import LANGUAGE_NAMES, PRESET, Plan, check, fresh, resumed
+from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
 from .progress import Progress, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
@@ -62,8 +61,6 @@ def run(options: argparse.Namespace) -> int:
     remote.check_unasked(options)
     out = Path(options.out)
     plan = resumed(options) if options.resume else fresh(options)
-    if plan.over:
-        return _write_out(plan, out, as_json=options.json)
     interrupted = False
 
     def stop(*_) -> None:
@@ -90,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     return EXIT_CODES.get(reason, 0)
 
 
-def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool) -> History:
+def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json: bool) -> History:
     """Show the events, save what is learned while the folder is this run's, and return all that happened."""
     model, corpus, about, history = plan.model, plan.corpus, plan.about, plan.history
 
@@ -138,22 +135,6 @@ def _watch(events: Iterator[TrainEvent], plan: Plan, out: Path, *, as_json: bool
         elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
             keep()
     return history
-
-
-def _write_out(plan: Plan, out: Path, *, as_json: bool) -> int:
-    """Save the model of a run that is over but was killed before it could."""
-    history, corpus = plan.history, plan.corpus
-    plan.about["ladder"] = corpus.ladder(plan.model.config.context_length, plan.config.eval_windows).to_dict()
-    lock = owned(out)
-    try:
-        save(out, Checkpoint(plan.model, corpus.tokenizer, history, out.name, plan.about))
-    finally:
-        lock.release()
-    if as_json:
-        json_line(Noticed(history.last_step, 0.0, plan.notice))
-    else:
-        print(plan.notice)
-    return 0
 
 
 def _follow(events: Iterator[TrainEvent], out: Path) -> int:

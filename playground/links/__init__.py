@@ -9,7 +9,7 @@ LinkError, a sentence meant to be shown.
 
 from .card import HASH_LETTERS, LINKED, SEEN_ONLY, RunCard, chosen_losses, text_hash
 from .letters import LinkError
-from .repetition import Repetition, machine_kind, repetition
+from .repetition import Repetition, repetition
 from .view import View
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "RunCard",
     "View",
     "chosen_losses",
-    "machine_kind",
     "repetition",
     "text_hash",
 ]

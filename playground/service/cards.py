@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import links
-from ..links import LinkError, RunCard, chosen_losses, machine_kind
+from ..devices import machine_kind
+from ..links import LinkError, RunCard, chosen_losses
 from ..processes import threads_used
 from .runs import HUB_FILE, RunSpec, Source
 from .views import RunView

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .... import links
-from ....links import LinkError, machine_kind
+from ....devices import machine_kind
+from ....links import LinkError
 from ....links.letters import cut, packed, unpacked
 from ....processes import threads_used
 from ....service.comparisons import ComparisonSpec

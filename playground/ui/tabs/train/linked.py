@@ -17,6 +17,7 @@ from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
 from ....training.events import in_steps
+from ....words.links import repetition_in_words
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
@@ -147,8 +148,9 @@ def match(view: RunView, spec: RunSpec | None) -> str:
         )
     if not card.losses:
         return theme.notice("The link holds no losses to compare with: its run was trained on in parts.", "info")
-    told = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
-    return theme.notice(told.sentence, {"matched": "good", "differs": "warning", "open": "info"}[told.kind])
+    found = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
+    tone = {"matched": "good", "differs": "warning", "open": "info"}[found.kind]
+    return theme.notice(repetition_in_words(found), tone)
 
 
 def _ends(view: RunView, card: RunCard) -> str:
