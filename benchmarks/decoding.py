@@ -12,7 +12,7 @@ import time
 
 import torch
 
-from playground.decoding import SamplingConfig, Together, generate
+from playground.engine import ContinuousBatch, Request, SamplingConfig, generate
 from playground.model import PRESETS, ModelConfig, Transformer
 
 
@@ -122,11 +122,12 @@ def compare(runs: dict, peer, rounds: int, new_tokens: int) -> None:
 def streams(rounds: int, tokens: int = 100) -> None:
     """How tokens per second grow with the number of those who write with one small model at once."""
     model = Transformer(PRESETS["nanogpt-cpu"].config.replace(vocab_size=65, context_length=257))
-    shared, counts, found = Together(model), (1, 4, 16, 46), {}
+    batch, counts, found = ContinuousBatch(model), (1, 4, 16, 46), {}
     for turn in range(rounds + 1):
         for n in counts:
             began = time.perf_counter()
-            running = [shared.generate(list(range(16)), tokens, SamplingConfig(seed=seed)) for seed in range(n)]
+            requests = [Request(model.config, range(16), tokens, SamplingConfig(seed=seed)) for seed in range(n)]
+            running = [batch.join(request) for request in requests]
             for _ in zip(*running):
                 pass
             if turn:

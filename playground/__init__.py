@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "data": ("corpus_from_language", "corpus_from_text"),
-    "decoding": ("SamplingConfig", "generate"),
+    "engine": ("SamplingConfig", "generate"),
     "model": ("ModelConfig", "Transformer", "trace"),
     "storage": ("load", "save"),
     "training": ("TrainConfig", "train"),

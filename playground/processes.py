@@ -11,12 +11,15 @@ import ctypes
 import functools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import torch
 
 from .devices import processors
+
+Result = TypeVar("Result")
 
 
 def tune_process(*, serves: int = 0) -> None:
@@ -91,6 +94,20 @@ def threads_for(numbers: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+SMALL_MODEL = 5_000_000
+"""Parameters below which a second thread adds nothing to decoding, and beside other work costs most of its speed."""
+
+
+def in_decoding_threads(
+    n_parameters: int, device: torch.device, work: Callable[..., Result], *arguments: Any
+) -> Result:
+    """The result of work with a model that decodes, which has so many active parameters, by as many threads as help."""
+    if device.type == "cpu" and n_parameters < SMALL_MODEL:
+        return lone_threads().submit(work, *arguments).result()
+    with threads_for(n_parameters):
+        return work(*arguments)
 
 
 @functools.cache

@@ -155,7 +155,7 @@ def test_libraries_stay_in_their_rooms():
 
 @pytest.mark.parametrize(
     ("room", "allowed"),
-    [("model", {"torch"}), ("decoding", {"torch"}), ("devices", {"torch"}), ("figures", {"numpy", "matplotlib"})],
+    [("model", {"torch"}), ("engine", {"torch"}), ("devices", {"torch"}), ("figures", {"numpy", "matplotlib"})],
 )
 def test_some_rooms_need_one_library(room, allowed):
     inside = [module for module in PATHS if f"{module}.".startswith(f"playground.{room}.")]

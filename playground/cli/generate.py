@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from ..decoding import PRECISIONS, SamplingConfig, stream
+from ..engine import PRECISIONS, SamplingConfig, stream
 from ..service.verdicts import in_words, verdicts_on
 from . import checkpoints
 

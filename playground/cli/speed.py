@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from ..data import corpus_from_language
-from ..decoding import generate
+from ..engine import generate
 from ..model import PRESETS, Transformer
 from ..training import Stepped, train
 from ..training.recipes import recipe_for

@@ -117,7 +117,7 @@ def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = No
 
     Args:
         rows: mappings with `label`, `raw_probability`, `tempered_probability`, `probability`, `removed_by` (None or
-            the rule's name), as `decoding.explain` gives them plus the label. Removed rows are pale and say by what.
+            the rule's name), as `engine.explain` gives them plus the label. Removed rows are pale and say by what.
         chosen: index into `rows` of the drawn token.
         penalised: whether a repetition penalty was at work, which comes with the temperature.
     """

@@ -12,12 +12,11 @@ from itertools import accumulate
 import torch
 
 from ..data.ladder import IGNORE
-from ..decoding import SamplingConfig, generate
-from ..decoding.together import SMALL_MODEL
+from ..engine import SamplingConfig, generate
+from ..engine.inference_model import inference_model
 from ..model import Transformer
 from ..model.kernels.packed import PRECISIONS, quantise
-from ..model.kernels.reading import reading
-from ..processes import lone_threads, threads_for
+from ..processes import in_decoding_threads
 from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
 
@@ -111,10 +110,8 @@ def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tens
     """
     if not len(inputs) or not (targets != IGNORE).any():
         raise ValueError("there is no text to judge the model by")
-    if model.config.n_active_parameters < SMALL_MODEL and next(model.parameters()).is_cpu:
-        return lone_threads().submit(_cost, model, inputs, targets, new_tokens).result()
-    with threads_for(model.config.n_active_parameters):
-        return _cost(model, inputs, targets, new_tokens)
+    device = next(model.parameters()).device
+    return in_decoding_threads(model.config.n_active_parameters, device, _cost, model, inputs, targets, new_tokens)
 
 
 @torch.inference_mode()
@@ -148,7 +145,7 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
         written=len(texts["fp32"]),
         matrix=_matrix_of(model),
         prompt=tuple(prompt),
-        in_fp32=reading(model, "int8").in_fp32,
+        in_fp32=inference_model(model, "int8").in_fp32,
     )
 
 
@@ -157,15 +154,15 @@ def _judged(
 ) -> tuple[dict[str, WindowLosses], dict[str, float]]:
     """Losses in each precision, and the largest difference between a score and that of fp32."""
     device = next(model.parameters()).device
-    read = {name: reading(model, name) for name in PRECISIONS}
+    models = {name: inference_model(model, name) for name in PRECISIONS}
     totals: dict[str, list[torch.Tensor]] = {name: [] for name in PRECISIONS}
     apart = dict.fromkeys(PRECISIONS, 0.0)
     at_once = max(1, LOGITS_AT_ONCE // (inputs.shape[1] * model.config.vocab_size))
     for x, y in zip(inputs.split(at_once), targets.split(at_once)):
         x, y = x.to(device), y.to(device)
-        plain, counted = read["fp32"].whole(x).float(), y != IGNORE
+        plain, counted = models["fp32"].logits(x).float(), y != IGNORE
         for name in PRECISIONS:
-            logits = plain if name == "fp32" else read[name].whole(x).float()
+            logits = plain if name == "fp32" else models[name].logits(x).float()
             totals[name].append(summed_losses(logits, y).cpu())
             off = (logits - plain).abs().amax(dim=-1)[counted]
             apart[name] = max(apart[name], off.max().item() if len(off) else 0.0)

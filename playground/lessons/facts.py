@@ -16,8 +16,8 @@ from typing import Any
 import torch
 
 from ..data.ladder import Ladder
-from ..decoding import SamplingConfig, count_projections, generate
-from ..decoding.sampling import probabilities
+from ..engine import SamplingConfig, count_projections, generate
+from ..engine.sampling import probabilities
 from ..inspection import Look
 from ..inspection.cost import Cost, Effect, edit_cost, effect
 from ..inspection.edits import Edit, SwitchOff, edits_tap

@@ -101,9 +101,9 @@ class RaggedCache(KVCache):
     """A cache whose rows hold texts of different lengths and are read on by one token each, all in one forward pass.
 
     R = rows in use, the first ones of the room there is. Rows join from a cache of their own and leave; a pass reads
-    one token (R, 1) for every row, at that row's own position, of which only rows that are `going` keep anything: the
-    others are told their newest token again, at its own place, which changes nothing. (Orca's "selective batching", Yu
-    et al. 2022, section 4.2, with the padding that a dense kernel needs.)
+    one token (R, 1) for every row, at that row's own position. Only rows that are `going` grow by it: the others will
+    be given the same token again. (Orca's "selective batching", Yu et al. 2022, section 4.2, with the padding that a
+    dense kernel needs.)
     """
 
     def __init__(self, config: ModelConfig, *, device: torch.device | str = "cpu"):
@@ -111,7 +111,6 @@ class RaggedCache(KVCache):
         super().__init__([torch.zeros(shape, device=device) for _ in range(config.n_layers)])
         self.context_length = config.context_length
         self.lengths = torch.zeros(0, dtype=torch.long, device=device)  # (R,)
-        self.going = torch.zeros(0, dtype=torch.bool, device=device)  # (R,)
 
     @property
     def rows(self) -> int:
@@ -125,7 +124,6 @@ class RaggedCache(KVCache):
         for own, theirs in zip(self.both, other.both):
             own[start : start + n, :, : other.length] = theirs[:, :, : other.length]
         self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), other.length)))
-        self.going = torch.cat((self.going, self.going.new_zeros(n)))
 
     def leave(self, row: int) -> None:
         """Forget a row; the last one takes its place."""
@@ -134,39 +132,38 @@ class RaggedCache(KVCache):
             length = int(self.lengths[last])
             for held in self.both:
                 held[row, :, :length] = held[last, :, :length]
-            self.lengths[row], self.going[row] = self.lengths[last], self.going[last]
-        self.lengths, self.going = self.lengths[:last], self.going[:last]
+            self.lengths[row] = self.lengths[last]
+        self.lengths = self.lengths[:last]
 
     def begin(self, going: torch.Tensor) -> None:
         """Say which rows (R,) the next pass reads on; the others stay as they are."""
-        self.going = going
-        self._places = self.lengths - (~going).long()  # (R,)
-        self.length = int(self._places.max())  # the longest row decides how far all are looked at
+        self._going = going.long()
+        self.length = int(self.lengths.max())  # the longest row decides how far all are looked at
         self._make_room(self.rows, self.length + 1)
         self._rows = torch.arange(self.rows, device=going.device)
-        self._seen = (torch.arange(self.length + 1, device=going.device) <= self._places[:, None])[:, None, None]
+        self._seen = (torch.arange(self.length + 1, device=going.device) <= self.lengths[:, None])[:, None, None]
 
     def places(self, n_tokens: int) -> torch.Tensor:
         assert n_tokens == 1, "rows of different lengths are read on by one token at a time"
-        return self._places[:, None]
+        return self.lengths[:, None]
 
     @property
     def seen(self) -> torch.Tensor:
         return self._seen
 
     def of_next(self, table: torch.Tensor) -> torch.Tensor:
-        return table.index_select(0, self._places)
+        return table.index_select(0, self.lengths)
 
     def append(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return self.append_one(layer, torch.cat((k[:, :, 0], v[:, :, 0]), dim=1))
 
     def append_one(self, layer: int, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        self.both[layer][self._rows, :, self._places] = kv
+        self.both[layer][self._rows, :, self.lengths] = kv
         rows, end = self.rows, self.length + 1
         return self.keys[layer][:rows, :, :end], self.values[layer][:rows, :, :end]
 
     def advance(self, n_tokens: int) -> None:
-        self.lengths += self.going.long()
+        self.lengths += self._going
 
     def _make_room(self, rows: int, tokens: int) -> None:
         """Grow, by half as much again at least, where the rows or their tokens have no room."""

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 
 from ..atomic_files import write_folder
 from ..data.tokenizers import Tokenizer
-from ..decoding import SamplingConfig, generate
+from ..engine import SamplingConfig, generate
 from ..model.head_layouts import fuse_heads
 from ..training.history import History
 from .checkpoint import Checkpoint

@@ -14,8 +14,8 @@ from functools import cache
 import torch
 import torch.nn.functional as F
 
-from ..decoding import SamplingConfig, generate
 from ..devices import mixed, pick_device, pick_precision
+from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Pass, Transformer
 from .config import TrainConfig
 from .optimizers import make_optimizers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..decoding import SamplingConfig, generate
+from ..engine import SamplingConfig, generate
 from .events import Finished, Sampled, Snapshotted, TrainEvent
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from ..data.corpus import Corpus
 from ..data.judging import Judged as Parsed
 from ..data.judging import Share, judge
 from ..data.left import Partition, left
-from ..decoding import SamplingConfig, generate
+from ..engine import SamplingConfig, generate
 from ..model import Transformer
 from .events import Evaluated, Judged, TrainEvent
 from .losses import token_losses

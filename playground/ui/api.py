@@ -22,7 +22,7 @@ import gradio as gr
 import torch
 
 from ..data.ladder import IGNORE
-from ..decoding import stream
+from ..engine import stream
 from ..inspection.look import look
 from ..service.board import Board
 from ..service.limits import CANDIDATES, WRITERS

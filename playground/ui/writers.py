@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..decoding import writers_with
+from ..engine import writers_with
 from ..model import Transformer
 
 UPDATES_PER_SECOND = 15

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.decoding import SamplingConfig, generate
+from playground.engine import SamplingConfig, generate
 from playground.inspection.cachewalk import cache_walk
 from playground.model import Transformer
 from playground.model.forward_pass import trace

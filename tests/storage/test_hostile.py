@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from playground.cli import main
 from playground.data.tokenizers import CharTokenizer, train_bpe
-from playground.decoding import SamplingConfig, generate
+from playground.engine import SamplingConfig, generate
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, save
 from playground.storage.opening import load_archive, open_model

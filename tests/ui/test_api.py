@@ -9,8 +9,8 @@ import torch
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from playground.decoding import SamplingConfig
-from playground.decoding import generate as decode
+from playground.engine import SamplingConfig
+from playground.engine import generate as decode
 from playground.model import trace
 from playground.service.board import Board
 from playground.service.models import Registry

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.decoding import SAMPLING_PRESETS, SamplingConfig, count_projections, generate
+from playground.engine import SAMPLING_PRESETS, SamplingConfig, count_projections, generate, with_and_without_cache
+from playground.engine.sampling import probabilities
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PAGES, PUBLIC
 from playground.service.models import Registry
@@ -171,7 +172,8 @@ def test_an_opened_choice_is_the_one_that_was_made():
         assert before.tolist() == ids
         assert torch.allclose(logits, step.logits[0], atol=1e-4)
         rows = {row.token: row for row in rows_of(CHECKPOINT, text, 0, index)}
-        assert rows[step.tokens[0]].probability == pytest.approx(step.probability[0], abs=1e-4)
+        drawn_with = probabilities(step.logits, before[None], text.sampling)[0, step.tokens[0]].item()
+        assert rows[step.tokens[0]].probability == pytest.approx(drawn_with, abs=1e-4)
         ids.append(step.tokens[0])
 
 
@@ -231,14 +233,13 @@ def test_the_arithmetic_is_right():
     text = arithmetic()
     for number in ("54 | 24", "381,750 | 1,515", "99.6 % saved", "1 GiB"):
         assert number in text
-    assert "as the measurement above while the text fits into the context" in text
+    assert "with the cache, three vectors fewer" in text
     room, T = CONFIG.context_length - len(PROMPT), CONFIG.context_length
-    steps = list(generate(CHECKPOINT.model, PROMPT, room + 4))
-    fits = steps[room - 1]
-    assert (fits.projections_without_cache, fits.projections) == count_projections(len(PROMPT), room)
-    for step, before in zip(steps[room + 1 :], steps[room:]):
-        assert step.projections - before.projections == 3 * T
-        assert step.projections_without_cache - before.projections_without_cache == 3 * T
+    cached, plain = zip(*with_and_without_cache(CHECKPOINT.model, PROMPT, room + 4))
+    counted = plain[room - 1].projections, cached[room - 1].projections + 3
+    assert counted == count_projections(len(PROMPT), room)
+    for steps in (cached, plain):
+        assert {b.projections - a.projections for a, b in zip(steps[room + 1 :], steps[room + 2 :])} == {3 * T}
 
 
 def test_a_preset_is_the_forms_only_while_its_numbers_are():

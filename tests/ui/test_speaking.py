@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from playground.data import Ladder, corpus_from_language
 from playground.data.judging import Learned
-from playground.decoding import SamplingConfig
+from playground.engine import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView, sample_temperature

@@ -1,22 +1,22 @@
-"""packed: a weight matrix as decoding reads it fastest, in fp32, bf16 or int8; nothing of the model itself is changed.
+"""Packed: a copy of a weight matrix as decoding reads it fastest, in fp32, bf16 or int8; the model is unchanged.
 
-R = rows, n = inputs, m = outputs. Decoding reads every weight once per token and multiplies it with one row, so what
-counts is how fast the weights arrive: in which order they lie in memory, and how many bytes each one has.
+R = rows, n = inputs, m = outputs. Decoding reads every weight once per token and multiplies it with one row, so speed
+is how fast the weights arrive: their order in memory, and the bytes of each one.
 
-    fp32  as they are (m, n), turned (n, m), or packed by oneDNN: whichever was quickest when it was measured
+    fp32  the same numbers in oneDNN's blocks, where there is oneDNN
     bf16  each number rounded to the upper half of its bits, 8 of them significant
     int8  a whole number from −127 to 127 for each weight and a scale for each output; a row of inputs gets 256 levels
           of its own (the vector-wise products of Dettmers et al. 2022, "LLM.int8()", section 2)
 
-Matrices of fewer than `LARGE` numbers are rounded alike and multiplied in fp32, where that is quickest: so no precision
-makes a small model slower. A product takes and gives fp32 whatever its weights are, and no row's answer depends on the
-rows beside it.
+Matrices of fewer than `LARGE` numbers are rounded the same way and multiplied in fp32, where that is quickest: so no
+precision makes a small model slower. A product takes and gives fp32 whatever its weights are, and no row's result
+depends on the rows beside it. The private operations of torch used here are each tried once: where one is missing or
+wrong, its plain form takes its place.
 """
 
 from __future__ import annotations
 
 import functools
-import time
 import warnings
 from collections.abc import Callable
 
@@ -26,11 +26,9 @@ import torch.nn.functional as F
 PRECISIONS = ("fp32", "bf16", "int8")
 
 LARGE = 250_000
-"""Numbers in a matrix from which its order in memory is worth measuring: about what a core's own cache holds."""
+"""Numbers in a matrix from which its order in memory matters: about as many as a core's own cache holds."""
 MANY_ROWS = 64
-"""Rows from which the products and no longer the memory are the limit: there the weights are read as they are."""
-GAIN = 0.9
-"""A second copy of weights has to take less than this share of the time without it."""
+"""Rows from which the arithmetic and no longer the memory is the limit: there the weights are read as they are."""
 
 
 def check_precision(precision: str, device: torch.device) -> None:
@@ -76,31 +74,26 @@ def product(weight: torch.Tensor, bias: torch.Tensor | None, precision: str) -> 
         return Levels(weight, bias)
     if weight.numel() < LARGE or weight.device.type != "cpu" or weight.dtype != torch.float32:
         return Product(weight, bias)
-    return {"as they are": Product, "turned": Turned, "packed": Packed}[quickest_order(weight)](weight, bias)
+    return Packed(weight, bias) if packs(torch.float32) else Product(weight, bias)
 
 
 class Product:
     """The weights as they are, shared with the model."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
-        self.weight, self.bias, self.turned = weight, bias, weight.t()
-        self.own: tuple[torch.Tensor, ...] = ()  # what is held besides the model
+    in_fp32 = True
+    """Whether it multiplies in fp32, whatever the weights were rounded to."""
+    nbytes = 0
+    """Bytes that it holds besides the model's own weights."""
 
-    @property
-    def nbytes(self) -> int:
-        """Of what is held besides the model's own weights."""
-        return sum(each.numel() * each.element_size() for each in self.own)
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
+        self.weight, self.bias, self.transposed = weight, bias, weight.t()
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return x @ self.turned if self.bias is None else F.linear(x, self.weight, self.bias)
+        return x @ self.transposed if self.bias is None else F.linear(x, self.weight, self.bias)
 
     def add_to(self, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """`sums` (R, m) with the product of x (R, n) added in place."""
-        return sums.addmm_(x, self.turned) if self.bias is None else sums.add_(self(x))
-
-
-def _add_to(product: Product, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    return sums.add_(product(x))
+        return sums.addmm_(x, self.transposed) if self.bias is None else sums.add_(self(x))
 
 
 class Rounded(Product):
@@ -108,34 +101,23 @@ class Rounded(Product):
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, precision: str):
         super().__init__(rounded(weight, precision), bias)
-        self.own = (self.weight,)
+        self.nbytes = self.weight.nbytes
 
 
-class Turned(Product):
-    """A copy of the weights that lies in memory as (n, m)."""
+class Copied(Product):
+    """A product with a copy of the weights in another form."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
-        super().__init__(weight, bias)
-        self.turned = self.turned.contiguous()
-        self.own = (self.turned,)
-
-    def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        return x @ self.turned if self.bias is None else x @ self.turned + self.bias
+    def add_to(self, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return sums.add_(self(x))
 
 
-class Packed(Product):
+class Packed(Copied):
     """A copy in the blocks that oneDNN's product for one row reads; many rows are multiplied as ever."""
-
-    add_to = _add_to
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         super().__init__(weight, bias)
         self.blocks = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), 1)
-        self.size = weight.numel() * weight.element_size()
-
-    @property
-    def nbytes(self) -> int:
-        return self.size
+        self.nbytes = weight.nbytes
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         if x.numel() > MANY_ROWS * x.shape[-1]:
@@ -143,20 +125,16 @@ class Packed(Product):
         return torch.ops.mkldnn._linear_pointwise(x, self.blocks, self.bias, "none", [], "")
 
 
-class Half(Product):
-    """bf16 weights times bf16 inputs, summed in fp32; the answer is rounded to bf16 as well."""
+class Half(Copied):
+    """bf16 weights times bf16 inputs, summed in fp32; the result is rounded to bf16 as well."""
 
-    add_to = _add_to
+    in_fp32 = False
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         half = weight.to(torch.bfloat16).contiguous()
-        self.bias, self.size = bias, 2 * half.numel()
-        self.packed = half.device.type == "cpu" and _packs_bf16()
+        self.bias, self.nbytes = bias, half.nbytes
+        self.packed = half.device.type == "cpu" and packs(torch.bfloat16)
         self.half = torch.ops.mkldnn._reorder_linear_weight(half, 1) if self.packed else half
-
-    @property
-    def nbytes(self) -> int:
-        return self.size
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         x = x.bfloat16()
@@ -167,26 +145,21 @@ class Half(Product):
         return y.float() if self.bias is None else y + self.bias
 
 
-class Levels(Product):
+class Levels(Copied):
     """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
 
-    add_to = _add_to
+    in_fp32 = False
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.bias, self.outputs = bias, weight.shape[0]
         levels, scales = quantise(weight)
-        self.size = levels.numel() + 4 * len(scales)
+        self.nbytes = levels.nbytes + scales.nbytes
         self.sums = levels.sum(dim=-1, dtype=torch.float32) * scales[:, 0]  # (m,) what a zero that is not 0 adds
-        self.blocks = None
-        self.top = _fbgemm_levels() or 255
+        self.top, self.blocks = _fbgemm_levels() or 255, None
         if _fbgemm_levels():
             self.blocks = _fbgemm_blocks(levels, scales[:, 0], bias)
         else:
             self.levels, self.scales = levels, scales[:, 0]
-
-    @property
-    def nbytes(self) -> int:
-        return self.size
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         one = x.numel() == x.shape[-1]
@@ -219,21 +192,16 @@ def _row_levels(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tenso
 
 
 @functools.cache
-def _packs_bf16() -> bool:
-    """Whether oneDNN multiplies packed bf16 here."""
-    return _works(lambda: torch.ops.mkldnn._is_mkldnn_bf16_supported() and _packs(torch.bfloat16))
+def packs(dtype: torch.dtype) -> bool:
+    """Whether oneDNN multiplies packed weights of this dtype here."""
 
+    def multiplies_right() -> bool:
+        blocks = torch.ops.mkldnn._reorder_linear_weight(torch.ones(32, 32, dtype=dtype), 1)
+        y = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 32, dtype=dtype), blocks, None, "none", [], "")
+        return bool((y == 32).all())
 
-@functools.cache
-def _packs_fp32() -> bool:
-    """Whether oneDNN multiplies packed fp32 here."""
-    return _works(lambda: _packs(torch.float32))
-
-
-def _packs(dtype: torch.dtype) -> bool:
-    blocks = torch.ops.mkldnn._reorder_linear_weight(torch.ones(32, 32, dtype=dtype), 1)
-    y = torch.ops.mkldnn._linear_pointwise(torch.ones(1, 32, dtype=dtype), blocks, None, "none", [], "")
-    return bool((y == 32).all())
+    has_kernel = dtype == torch.float32 or _works(lambda: torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return has_kernel and _works(multiplies_right)
 
 
 @functools.cache
@@ -248,8 +216,7 @@ def _fbgemm_levels() -> int:
         blocks = _fbgemm_blocks(levels, torch.ones(3), None)
         x = torch.full((2, 64), float(top))
         x[1, :32] = 0.0
-        found = torch.ops.quantized.linear_dynamic(x, blocks, top < 255)
-        return torch.equal(found, x @ levels.float().t())
+        return torch.equal(torch.ops.quantized.linear_dynamic(x, blocks, top < 255), x @ levels.float().t())
 
     if torch.backends.quantized.engine not in ("x86", "fbgemm"):
         return 0
@@ -266,42 +233,7 @@ def _works(attempt: Callable[[], bool]) -> bool:
 
 def _fbgemm_blocks(levels: torch.Tensor, scales: torch.Tensor, bias: torch.Tensor | None) -> torch.ScriptObject:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # torch means to drop these tensors one day; its version is pinned
+        warnings.simplefilter("ignore", UserWarning)  # torch means to drop these tensors one day
         zeros = torch.zeros(len(scales), dtype=torch.long)
         weight = torch._make_per_channel_quantized_tensor(levels, scales.double(), zeros, 0)
         return torch.ops.quantized.linear_prepack(weight, bias)
-
-
-# ---- which order is read fastest -------------------------------------------------------------------------------------
-
-_quickest: dict[tuple[int, int, int], str] = {}
-
-
-def quickest_order(weight: torch.Tensor) -> str:
-    """How one row is multiplied fastest with a weight of this shape: measured once per process, then remembered."""
-    key = (*weight.shape, torch.get_num_threads())
-    if key not in _quickest:
-        _quickest[key] = _measured(weight)
-        while len(_quickest) > 256:
-            del _quickest[next(iter(_quickest))]
-    return _quickest[key]
-
-
-@torch.inference_mode()
-def _measured(weight: torch.Tensor, rounds: int = 4) -> str:
-    ways: dict[str, Product] = {"as they are": Product(weight, None)}
-    if weight.is_contiguous():
-        ways["turned"] = Turned(weight, None)
-    if _packs_fp32():
-        ways["packed"] = Packed(weight, None)
-    x, best = torch.ones(1, weight.shape[1]), dict.fromkeys(ways, float("inf"))
-    elsewhere = torch.ones(16_000_000)  # 64 MB: read in between, so that the weights come from memory as in decoding
-    for turn in range(rounds + 1):
-        for name, way in ways.items():
-            elsewhere.sum()
-            began = time.perf_counter()
-            way(x)
-            if turn:  # the first is to warm up
-                best[name] = min(best[name], time.perf_counter() - began)
-    winner = min(best, key=best.get)
-    return winner if best[winner] < GAIN * best["as they are"] else "as they are"

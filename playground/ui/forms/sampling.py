@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...decoding import SAMPLING_PRESETS, SamplingConfig
+from ...engine import SAMPLING_PRESETS, SamplingConfig
 from ...service.limits import Limits
 from .fields import Field, same, whole
 

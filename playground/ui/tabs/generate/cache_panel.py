@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from ....decoding import count_projections, with_and_without_cache
+from ....engine import count_projections, with_and_without_cache
 from ....figures.kv_cache import (
     cache_growth,
     describe_cache_growth,
@@ -69,21 +69,21 @@ def build(page: Page, desk: Desk) -> None:
                 lengths.append(cached.length)
                 cached_ms.append(1000 * cached.seconds)
                 plain_ms.append(1000 * plain.seconds)
-                nbytes.append(cached.cache_bytes)
+                nbytes.append(model.config.cache_bytes(cached.cache_length))
                 if len(lengths) % UPDATE_EVERY == 0:
                     yield {
                         times: feed.update(
                             _times(context, lengths, cached_ms, plain_ms), f"{len(lengths)} of {length} tokens"
                         )
                     }
-            counts = (cached.projections, cached.projections_without_cache)
+            counts = (cached.projections, plain.projections)
             summary = describe_token_times(lengths[1:], cached_ms[1:], plain_ms[1:], context)
-            held = cached.cache_length
+            held, read = cached.cache_length, [n - 1 for n in lengths]  # the newest token was chosen, not read
             known = model_facts(page.registry, values[page.visitor], values[page.model])
             shown = {
                 times: show(_times(context, lengths, cached_ms, plain_ms), summary),
                 projections: show(projection_bars(*counts), describe_projections(*counts)),
-                growth: show(cache_growth(lengths, nbytes), describe_cache_growth(lengths, nbytes, held)),
+                growth: show(cache_growth(read, nbytes), describe_cache_growth(read, nbytes, held)),
                 proof: _proof(model.config, length, same, largest, held),
             }
             yield quoted(shown, **known, prompt=values[desk.prompt])
@@ -123,9 +123,9 @@ def arithmetic() -> str:
         "| Q, K and V vectors per layer | without the cache | with it |\n|---|---|---|\n"
         f"| 3 tokens after a prompt of 5 | {small[0]:,} | {small[1]:,} |\n"
         f"| 500 tokens after a prompt of 5 | {long[0]:,} | {long[1]:,} ({saved:.1f} % saved) |\n\n"
-        "Counted as textbooks do, and as the measurement above while the text fits into the context: with the cache, "
-        "the last new token has already put its own vectors away for the next step. In a full context each further "
-        "token reads its whole window again, with the cache as without.\n\n"
+        "Counted as textbooks do, with the last new token read as well. The measurement above ends when that token is "
+        "chosen: with the cache, three vectors fewer. In a full context each further token reads its whole window "
+        "again, with the cache as without.\n\n"
         f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB)."
     )

@@ -9,10 +9,10 @@ import gradio as gr
 import torch
 
 from ....data import Tokenizer, visible
-from ....decoding import explain
+from ....engine import explain
+from ....engine.inference_model import inference_model
 from ....figures.candidates import describe_sampling_steps, sampling_steps
 from ....model import Transformer
-from ....model.kernels.reading import reading
 from ....storage import Checkpoint
 from ....words.numbers import percent
 from ...chart import show
@@ -102,7 +102,7 @@ def rows_of(checkpoint: Checkpoint, written: Written, sample: int, index: int):
 def scores_of(model: Transformer, written: Written, sample: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The scores (V,) that token `index` was chosen from, computed again, and the ids (T,) before it."""
     ids = torch.tensor(written.prompt + written.samples[sample][:index])
-    return reading(model, written.precision).window(ids[None, -model.config.context_length :])[0].float(), ids
+    return inference_model(model, written.precision).prefill(ids[None, -model.config.context_length :])[0].float(), ids
 
 
 def _place(written: Written, sample: int, index: int) -> tuple[int, int]:

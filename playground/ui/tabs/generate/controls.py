@@ -8,7 +8,7 @@ from typing import Any
 
 import gradio as gr
 
-from ....decoding import PRECISIONS, SAMPLING_PRESETS, SamplingConfig
+from ....engine import PRECISIONS, SAMPLING_PRESETS, SamplingConfig
 from ....service.limits import Limits
 from ...forms import sampling as form
 from ...forms.fields import Field, by_name, titled, whole

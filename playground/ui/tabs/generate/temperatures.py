@@ -9,8 +9,8 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import SamplingConfig, stream
-from ....decoding.sampling import probabilities
+from ....engine import SamplingConfig, stream
+from ....engine.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
 from ...page import Page, in_words

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from ....data import sentences
-from ....decoding import SamplingConfig, stream
+from ....engine import SamplingConfig, stream
 from ....service.limits import WRITERS
 from ....service.verdicts import in_words as in_words_of
 from ....service.verdicts import verdicts_on

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ....data import Tokenizer
-from ....decoding import PRECISIONS, SamplingConfig, Spelling
+from ....engine import PRECISIONS, SamplingConfig, Spelling
 from ....service.limits import Limits
 from ....storage import Checkpoint
 

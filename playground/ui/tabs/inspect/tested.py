@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ....data.ladder import IGNORE
-from ....decoding import SamplingConfig, generate
+from ....engine import SamplingConfig, generate
 from ....inspection import Look
 from ....inspection.cost import RemovalMap, removal_map
 from ....inspection.roles import TEXT_TOKENS, TEXTS, HeadTests, flops_of_tests, head_tests

@@ -10,7 +10,7 @@ import gradio as gr
 import torch
 
 from ....data import visible
-from ....decoding import SamplingConfig, stream
+from ....engine import SamplingConfig, stream
 from ....figures.side_by_side import both_expect, describe_both
 from ....service.runs import predict
 from ....storage import Checkpoint

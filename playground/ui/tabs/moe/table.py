@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import torch
 
-from ....decoding import SamplingConfig, generate
+from ....engine import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
 from ....service.kept import Kept
 from ....service.limits import training_memory

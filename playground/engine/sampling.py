@@ -55,9 +55,14 @@ class SamplingConfig(Settings):
             object.__setattr__(self, "greedy", True)  # the limit of ever lower temperatures
 
     @functools.cached_property
+    def rules(self) -> SamplingConfig:
+        """The same with seed 0: equal for all that draw from the same distribution."""
+        return self.replace(seed=0)
+
+    @functools.cached_property
     def neutral(self) -> bool:
-        """Whether the tokens are drawn from the model's own distribution, nothing changed."""
-        return self.replace(seed=0) == SamplingConfig()
+        """Whether tokens are drawn from the model's own distribution, nothing changed."""
+        return self.rules == SamplingConfig()
 
 
 SAMPLING_PRESETS: dict[str, SamplingConfig] = {
@@ -156,14 +161,13 @@ def streams(seed: int, n_samples: int) -> list[RandomNumbers]:
     return [RandomNumbers(own) for own in (seed, *others)]
 
 
-def draw(distribution: torch.Tensor, randomness: Sequence[RandomNumbers]) -> torch.Tensor:
-    """One token (N,) from each row of a distribution (N, V), by a number from that row's stream.
+def draw(distribution: torch.Tensor, numbers: Sequence[float]) -> torch.Tensor:
+    """One token (N,) from each row of a distribution (N, V), by a random number from 0 to 1 for each row.
 
     By the inverse of the cumulative distribution, without the checks that cost torch.multinomial most of its time.
     """
     cumulative = distribution.cumsum(-1, dtype=torch.float64)
-    points = torch.tensor([[numbers.next()] for numbers in randomness], dtype=torch.float64)
-    points = points * cumulative.narrow(1, -1, 1)  # (N, 1)
+    points = torch.tensor(numbers, dtype=torch.float64).unsqueeze(1) * cumulative.narrow(1, -1, 1)  # (N, 1)
     return torch.searchsorted(cumulative, points, right=True).clamp_(max=distribution.shape[1] - 1).view(-1)
 
 

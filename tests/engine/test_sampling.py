@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground.decoding import SamplingConfig, explain
-from playground.decoding.sampling import (
+from playground.engine import SamplingConfig, explain
+from playground.engine.sampling import (
     draw,
     keep_min_p,
     keep_top_k,
@@ -19,6 +19,13 @@ from playground.decoding.sampling import (
 )
 
 scores = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12).map(lambda xs: torch.tensor([xs]))
+
+
+def numbers_of(randomness, n: int) -> list[list[float]]:
+    """The next n numbers of each stream."""
+    return [[stream.next() for _ in range(n)] for stream in randomness]
+
+
 NO_HISTORY = torch.zeros(1, 0, dtype=torch.long)
 
 
@@ -92,26 +99,23 @@ def test_the_penalty_only_meets_what_occurred():
 @pytest.mark.parametrize("rows", [1, 4])
 def test_draws_follow_the_distribution_and_repeat_with_the_seed(rows):
     distribution = torch.tensor([[0.5, 0.0, 0.2, 0.3]]).repeat(rows, 1)
-    randomness = streams(0, rows)
-    drawn = torch.cat([draw(distribution, randomness) for _ in range(8000 // rows)])
+    drawn = torch.cat([draw(distribution, numbers) for numbers in zip(*numbers_of(streams(0, rows), 8000 // rows))])
     counts = torch.bincount(drawn, minlength=4) / len(drawn)
     assert counts[1] == 0
     assert torch.allclose(counts, distribution[0], atol=0.03)
-    assert torch.equal(draw(distribution, streams(3, rows)), draw(distribution, streams(3, rows)))
 
 
 def test_a_samples_draws_do_not_depend_on_the_others():
     distribution = torch.full((5, 1000), 0.001)
 
     def drawn(n):
-        randomness = streams(7, n)
-        return [draw(distribution[:n], randomness).tolist() for _ in range(20)]
+        return [draw(distribution[:n], numbers).tolist() for numbers in zip(*numbers_of(streams(7, n), 20))]
 
     alone, among_two, among_five = drawn(1), drawn(2), drawn(5)
     assert [row[:1] for row in among_two] == [row[:1] for row in among_five] == alone
     assert [row[:2] for row in among_five] == among_two
     assert len({tuple(row[i] for row in among_five) for i in range(5)}) == 5
-    assert draw(distribution, streams(8, 5)).tolist() != among_five[0]
+    assert numbers_of(streams(8, 1), 20) != numbers_of(streams(7, 1), 20) == numbers_of(streams(7, 1), 20)
     first, plain = streams(7, 5)[0], torch.Generator().manual_seed(7)
     assert [first.next() for _ in range(70)] == [
         torch.rand(1, generator=plain, dtype=torch.float64).item() for _ in range(70)

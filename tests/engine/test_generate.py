@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.decoding import SamplingConfig, count_projections, generate
+from playground.engine import InferenceModel, SamplingConfig, count_projections, generate, with_and_without_cache
 from playground.model import PRESETS, Transformer
 from tests.model.configs import CAUSAL, TINY
 
@@ -34,22 +34,43 @@ def test_uncached_is_the_plain_forward_on_the_last_tokens():
         assert step.length == len(ids)
 
 
-def test_golden_counts_of_projections():
-    assert count_projections(5, 3) == (54, 24)
-    assert count_projections(5, 500) == (381_750, 1_515)
-    steps = list(generate(Transformer(TINY), PROMPT, 3))
-    assert (steps[-1].projections_without_cache, steps[-1].projections) == (54, 24)
-    plain = list(generate(Transformer(TINY), PROMPT, 3, use_cache=False))
-    assert (plain[-1].projections_without_cache, plain[-1].projections) == (54, 54)
-    long = Transformer(PRESETS["s5"].config.replace(context_length=512, d_model=8, n_layers=1))
-    last = list(generate(long, PROMPT, 500))[-1]
-    assert (last.projections_without_cache, last.projections) == (381_750, 1_515)
+@pytest.mark.parametrize("new_tokens", [3, 500])
+def test_golden_counts_of_projections(new_tokens):
+    golden = {3: (54, 24), 500: (381_750, 1_515)}[new_tokens]
+    assert count_projections(5, new_tokens) == golden
+    model = Transformer(PRESETS["s5"].config.replace(context_length=512, d_model=8, n_layers=1))
+    cached, plain = list(with_and_without_cache(model, PROMPT, new_tokens))[-1]
+    # the golden count reads the last token, too, for which no pass is made before somebody wants another one
+    assert (plain.projections, cached.projections + 3) == golden
 
 
 def test_the_cache_grows_by_one_token_a_step():
     steps = list(generate(Transformer(TINY), PROMPT, 6))
-    assert [s.cache_length for s in steps] == [6, 7, 8, 9, 10, 11]
-    assert [s.cache_bytes for s in steps] == [TINY.cache_bytes(n) for n in range(6, 12)]
+    assert [s.cache_length for s in steps] == [5, 6, 7, 8, 9, 10]  # the chosen token is not read yet
+    assert [s.length for s in steps] == [6, 7, 8, 9, 10, 11]
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """The names of the forward passes made, in order."""
+    made = []
+    for name in ("prefill", "decode_one"):
+        plain = getattr(InferenceModel, name)
+        monkeypatch.setattr(
+            InferenceModel, name, lambda self, *given, name=name, plain=plain: made.append(name) or plain(self, *given)
+        )
+    return made
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_every_token_takes_exactly_one_pass_and_comes_before_the_next(passes, use_cache):
+    steps = generate(Transformer(TINY), PROMPT, 6, use_cache=use_cache)
+    assert passes == []
+    for n in range(1, 7):
+        next(steps)
+        assert len(passes) == n
+    assert next(steps, None) is None
+    assert passes == (["prefill"] + ["decode_one"] * 5 if use_cache else ["prefill"] * 6)
 
 
 def test_a_seed_repeats_and_another_differs():
@@ -83,9 +104,8 @@ def test_a_sample_is_the_same_however_many_there_are(use_cache):
 
 def test_greedy_takes_the_likeliest():
     for step in generate(Transformer(TINY, seed=1), PROMPT, 10, SamplingConfig(greedy=True)):
-        assert step.tokens[0] == step.logits[0].argmax().item() == step.candidates(1)[0][0]
-        assert step.probability == (1.0,)
-        assert step.model_probability[0] == pytest.approx(step.candidates(1)[0][1])
+        assert step.tokens[0] == step.logits[0].argmax().item()
+        assert step.model_probability[0] == pytest.approx(step.logits[0].softmax(-1).max().item())
 
 
 def test_stop_strings_end_a_sample_even_across_tokens():
@@ -114,7 +134,7 @@ def test_a_long_prompt_is_cropped_to_the_context():
 
 def test_a_model_that_sees_the_future_is_decoded_without_a_cache():
     steps = list(generate(Transformer(TINY.replace(causal=False)), PROMPT, 4))
-    assert all(s.cache_length == 0 and s.projections == s.projections_without_cache for s in steps)
+    assert [(s.cache_length, s.projections) for s in steps] == [(0, 15), (0, 33), (0, 54), (0, 78)]
 
 
 def test_closing_early_leaves_no_inference_mode_behind():

@@ -1,0 +1,207 @@
+"""ContinuousBatch: all requests of one model share its forward passes; they join and leave between tokens.
+
+    batch = ContinuousBatch(model)
+    steps = batch.join(Request(model.config, prompt, 100))    # an iterator of DecodeSteps; any number, from any threads
+
+Reading one token costs a small model nearly as much as reading forty, since both read all of its weights. So the newest
+tokens of all requests are one batch ("continuous batching", Yu et al. 2022, "Orca"): each request keeps its own rows of
+the cache, its own rules, seed and stop strings, and writes the tokens that `generate` would write for it alone.
+
+There is no thread that decodes. A reader who finds no step ready makes a pass for all; the others find theirs ready.
+Joining and leaving take no lock: they leave a mark, and the next pass acts on it. So the garbage collector may close
+an abandoned stream anywhere, even in the middle of a pass. R = rows, the samples of all requests; N = samples of one.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from ..model import KVCache, Transformer
+from ..model.cache import RaggedCache
+from ..processes import in_decoding_threads
+from .inference_model import inference_model
+from .request import Choice, DecodeStep, Request, choose
+
+_Work = Callable[["list[_Member]"], "dict[_Member, Any]"]
+
+PASSES = 4
+"""Made at once by a reader who finds nothing ready: a hand-over between threads costs as much as reading a token."""
+AHEAD = 64
+"""Steps that a request may be ahead of its reader: a reader who pauses holds up nobody."""
+
+
+class _Member:
+    """A request in the batch. Its reader sets `gone` and takes from `ready`; all else is the business of the passes."""
+
+    def __init__(self, request: Request):
+        self.request = request
+        self.ready: deque[DecodeStep] = deque()
+        self.begun = self.gone = False
+        self.problem: Exception | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether no further step will come."""
+        return self.gone or self.problem is not None or self.request.over
+
+
+class ContinuousBatch:
+    """The passes of one model in one precision, shared by any number of threads; the model may not change meanwhile."""
+
+    def __init__(self, model: Transformer, precision: str = "fp32"):
+        self._source, self._model = weakref.ref(model), inference_model(model, precision)
+        self._members: list[_Member] = []
+        self._passing = threading.Lock()  # held by the one who makes passes; what follows is theirs alone
+        self._cache = RaggedCache(model.config, device=self._model.device)
+        self._rows: list[tuple[_Member, int]] = []  # of each row of the cache: its member, and which of its samples
+
+    def join(self, request: Request) -> Iterator[DecodeStep]:
+        """The request's steps, as `generate` yields them. The request joins when the first one is asked for."""
+        member = _Member(request)
+        self._members.append(member)
+        try:
+            while True:
+                if not member.ready:
+                    with self._passing:
+                        if not member.ready and not member.over:
+                            self._pass(PASSES if member.begun else 1)
+                if member.ready:
+                    yield member.ready.popleft()
+                elif member.problem is not None:
+                    raise member.problem
+                else:
+                    return
+        finally:
+            member.gone = True  # and no more than that: this may run anywhere, even while this thread makes a pass
+
+    def __len__(self) -> int:
+        """How many requests are being written."""
+        return sum(not member.gone for member in list(self._members))
+
+    def _pass(self, times: int) -> None:
+        """So many more steps of all requests whose readers keep up."""
+        try:
+            in_decoding_threads(self._model.config.n_active_parameters, self._model.device, self._steps, times)
+        except Exception as problem:  # of no single request: nobody knows what is half done
+            for member in self._members:
+                member.problem = problem
+
+    @torch.inference_mode()
+    def _steps(self, times: int) -> None:
+        for _ in range(times):
+            self._step()
+
+    def _step(self) -> None:
+        self._sweep()
+        going = [member for member in self._members if len(member.ready) < AHEAD]
+        for member in going:
+            member.request.begin()
+            member.begun = True
+        logits = self._decode_one([member for member in going if not member.request.needs_prefill])
+        for members in _alike([m for m in going if m.request.needs_prefill], self._prefilled_with):
+            logits |= self._each(members, self._prefill)
+        for members in _alike(logits, lambda member: member.request.rules):
+            for member, choice in self._each(members, lambda some: _choices(some, logits)).items():
+                try:
+                    member.ready.append(member.request.step(choice))
+                except Exception as problem:
+                    member.problem = problem
+
+    def _sweep(self) -> None:
+        """Forget the members that are over, and the rows of the cache that nobody needs any more."""
+        for member in [member for member in self._members if member.over]:
+            self._members.remove(member)
+        for row in reversed(range(len(self._rows))):
+            member = self._rows[row][0]
+            if member.over or member.request.full:
+                self._cache.leave(row)  # the last row takes its place
+                self._rows[row] = self._rows[-1]
+                self._rows.pop()
+                if not self._rows:
+                    self._cache = RaggedCache(self._model.config, device=self._model.device)
+        source = None if any(member.begun for member in self._members) else self._source()
+        if source is not None and not self._model.is_current(source):  # it has learned since
+            self._model = inference_model(source, self._model.precision)
+
+    def _decode_one(self, members: list[_Member]) -> dict[_Member, torch.Tensor]:
+        """Read the newest token of each sample, all in one pass; logits (N, V) of each member. If it fails, all end."""
+        if not members:
+            return {}
+        moving, device = set(members), self._model.device
+        newest = torch.tensor([member.request.texts[sample][-1:] for member, sample in self._rows], device=device)
+        try:
+            self._cache.begin(torch.tensor([member in moving for member, _ in self._rows], device=device))
+            logits = self._model.decode_one(newest, self._cache)  # (R, V)
+        except Exception as problem:
+            for member in members:
+                member.problem = problem
+            return {}
+        rows: dict[_Member, list[torch.Tensor]] = {member: [logits] * member.request.n_samples for member in members}
+        for (member, sample), row in zip(self._rows, logits.split(1)):
+            if member in moving:
+                rows[member][sample] = row
+        return {member: own[0] if len(own) == 1 else torch.cat(own) for member, own in rows.items()}
+
+    def _each(self, members: list[_Member], work: _Work) -> dict[_Member, Any]:
+        """The results of `work` for all members together. If it fails, for each alone: the one at fault ends alone."""
+        try:
+            return work(members)
+        except Exception as problem:
+            if len(members) == 1:
+                members[0].problem = problem
+                return {}
+        return {member: result for each in members for member, result in self._each([each], work).items()}
+
+    def _prefilled_with(self, member: _Member) -> tuple[int, bool]:
+        """Equal for members whose windows can be one batch: their length, and whether a cache is of use afterwards."""
+        length = member.request.window_length
+        return length, member.request.cached and length < self._model.config.context_length
+
+    def _prefill(self, members: list[_Member]) -> dict[_Member, torch.Tensor]:
+        """Read the windows of members whose windows are alike; logits (N, V) of each member."""
+        (length, keeps), device = self._prefilled_with(members[0]), self._model.device
+        windows = torch.tensor([window for member in members for window in member.request.window], device=device)
+        cache = KVCache.allocate(self._model.config, len(windows), length, device=device) if keeps else None
+        logits = self._model.prefill(windows, cache).split([member.request.n_samples for member in members])
+        if cache is not None:
+            self._cache.join(cache)
+            self._rows += [(member, sample) for member in members for sample in range(member.request.n_samples)]
+        return dict(zip(members, logits))
+
+
+def _alike(members: Iterable[_Member], kind: Callable[[_Member], Any]) -> list[list[_Member]]:
+    """The members in groups of one kind."""
+    groups: dict[Any, list[_Member]] = {}
+    for member in members:
+        groups.setdefault(kind(member), []).append(member)
+    return list(groups.values())
+
+
+def _choices(members: list[_Member], logits: dict[_Member, torch.Tensor]) -> dict[_Member, Choice]:
+    """The next tokens of members with equal rules."""
+    return dict(zip(members, choose([member.request for member in members], [logits[member] for member in members])))
+
+
+_shared: weakref.WeakKeyDictionary[Transformer, dict[str, ContinuousBatch]] = weakref.WeakKeyDictionary()
+_sharing = threading.Lock()
+
+
+def shared_batch(model: Transformer, precision: str = "fp32") -> ContinuousBatch:
+    """The one ContinuousBatch of this model in this precision, for all who ask; it goes when the model does."""
+    with _sharing:
+        own = _shared.setdefault(model, {})
+        if precision not in own:
+            own[precision] = ContinuousBatch(model, precision)
+        return own[precision]
+
+
+def writers_with(model: Transformer) -> int:
+    """How many requests this model is writing, in all precisions."""
+    with _sharing:
+        return sum(map(len, _shared.get(model, {}).values()))

@@ -1,0 +1,73 @@
+"""generate(model, prompt, …) yields one DecodeStep per token, from a preallocated KV cache or without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from ..model import KVCache, Transformer
+from .inference_model import InferenceModel, inference_model
+from .request import DecodeStep, Request, choose
+from .sampling import SamplingConfig
+
+
+def generate(
+    model: Transformer,
+    prompt: Sequence[int],
+    max_new_tokens: int,
+    sampling: SamplingConfig | None = None,
+    *,
+    precision: str = "fp32",
+    **options: Any,
+) -> Iterator[DecodeStep]:
+    """Continue `prompt` token by token; the options are those of `Request`.
+
+    With a `precision` of bf16 or int8, weights are rounded to it (see `model/kernels/packed.py`); the model stays as it
+    is. Raises ValueError, before the first step, where prompt or numbers make no sense.
+    """
+    return steps_of(model, Request(model.config, prompt, max_new_tokens, sampling, **options), precision)
+
+
+def steps_of(model: Transformer, request: Request, precision: str = "fp32") -> Iterator[DecodeStep]:
+    """Write one request by itself. A `ContinuousBatch` of one would write the same, a tenth slower for a small model:
+    its rows may differ in length, and it is locked."""
+    return _steps(inference_model(model, precision), request)
+
+
+def _steps(model: InferenceModel, request: Request) -> Iterator[DecodeStep]:
+    cache = KVCache.allocate(model.config, request.n_samples, device=model.device) if request.cached else None
+    while not request.over:
+        with torch.inference_mode():
+            request.begin()
+            if request.needs_prefill:
+                if cache is not None:
+                    cache.truncate(0)
+                logits = model.prefill(torch.tensor(request.window, device=model.device), cache)
+            else:
+                logits = model.decode_one(torch.tensor(request.newest, device=model.device), cache)
+            step = request.step(*choose([request], [logits]))
+        yield step
+
+
+def with_and_without_cache(
+    model: Transformer, prompt: Sequence[int], max_new_tokens: int, sampling: SamplingConfig | None = None
+) -> Iterator[tuple[DecodeStep, DecodeStep]]:
+    """The same text decoded twice: pairs of steps, cached and uncached, in turn, so that a busy machine slows both."""
+    cached = generate(model, prompt, max_new_tokens, sampling)
+    uncached = generate(model, prompt, max_new_tokens, sampling, use_cache=False)
+    return zip(cached, uncached)
+
+
+def count_projections(prompt: int, new_tokens: int) -> tuple[int, int]:
+    """(without, with a cache): Q, K and V vectors per layer to write `new_tokens` after `prompt` tokens, and read them.
+
+    Without a cache every step projects the whole text so far; with one every token of the text is projected once.
+
+    >>> count_projections(5, 3)
+    (54, 24)
+    >>> count_projections(5, 500)
+    (381750, 1515)
+    """
+    return 3 * sum(prompt + step for step in range(new_tokens)), 3 * (prompt + new_tokens)

@@ -1,0 +1,105 @@
+"""InferenceModel: a model as decoding reads it, with two verbs: `prefill` a text, `decode_one` more token.
+
+R = texts, T = tokens, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+
+import torch
+
+from ..model import KVCache, Pass, Transformer
+from ..model.kernels import packed
+from ..model.kernels.next_token import NextToken
+from ..model.kernels.packed import check_precision
+from ..model.kernels.strip_module_calls import products_of, strip_module_calls
+
+CACHED_BYTES = 1_500_000_000
+"""Of the copies of weights that are kept for the next text, of all models; the least recently used leave first."""
+
+EVERY = 499
+"""Of a large matrix, every nth number is summed to see whether it has changed."""
+
+
+class InferenceModel:
+    """A model in one precision. It shares with the model whatever is not a copy in that precision."""
+
+    def __init__(self, model: Transformer, precision: str = "fp32"):
+        self.config, self.precision = model.config, precision
+        self.device = next(model.parameters()).device
+        self._model = strip_module_calls(model, precision)
+        products = products_of(self._model)
+        self.nbytes = sum(each.nbytes for each in products)
+        """Of the copies of weights."""
+        self.in_fp32 = all(each.in_fp32 for each in products)
+        """Whether all its products are computed in fp32, whatever its weights were rounded to."""
+        self.last_used = 0
+        self._fingerprint = _fingerprint(model) if self.nbytes else None
+        hooked = self._model is model  # hooks on the whole model take part, so it must be called as a whole
+        self._next_token = None if hooked else NextToken(self._model)
+
+    def is_current(self, model: Transformer) -> bool:
+        """Whether the model still has the weights that were copied, if any were."""
+        return self._fingerprint is None or self._fingerprint == _fingerprint(model)
+
+    def logits(self, ids: torch.Tensor) -> torch.Tensor:
+        """Logits (R, T, V) after every one of ids (R, T)."""
+        return self._model(ids).logits
+
+    def prefill(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
+        """Read ids (R, T) at once, after the tokens in the cache if there is one; logits (R, V) after the last."""
+        if self._next_token is None:
+            return self._model(ids, Pass(cache=cache)).logits[:, -1]
+        x, _ = self._model.residual_stream(ids, Pass(cache=cache))
+        return self._model.unembed(x[:, -1:])[:, -1]
+
+    def decode_one(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
+        """Read one token (R, 1) of each text, which follows those in the cache; logits (R, V) after it.
+
+        It equals `prefill(ids, cache)`; written out for a single token, it takes a small model half the time.
+        """
+        return self.prefill(ids, cache) if self._next_token is None else self._next_token(ids, cache)
+
+
+def _fingerprint(model: torch.nn.Module) -> list[tuple]:
+    """Differs once a weight has changed: by torch's count of changes, or by `.data`, which escapes that count.
+
+    Of what is written through `.data` into a large matrix, less than `EVERY` numbers in a row may go unseen: to sum
+    all of 60 million takes 11 ms at the beginning of every text, so 1.
+    """
+    return [(p.data_ptr(), 0 if p.is_inference() else p._version, _sum(p.detach())) for p in model.parameters()]
+
+
+def _sum(weight: torch.Tensor) -> float:
+    return (weight if weight.numel() < packed.LARGE else weight.flatten()[::EVERY]).sum().item()
+
+
+_cached: weakref.WeakKeyDictionary[Transformer, dict[str, InferenceModel]] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+_uses = itertools.count()
+
+
+def inference_model(model: Transformer, precision: str = "fp32") -> InferenceModel:
+    """The model for inference in that precision. Copies of weights are cached, bounded, until the model goes.
+
+    Raises ValueError where there is no such precision, or none on the model's device.
+    """
+    check_precision(precision, next(model.parameters()).device)
+    with _lock:
+        cached = _cached.get(model, {}).get(precision)
+        if cached is None or not cached.is_current(model):
+            cached = InferenceModel(model, precision)
+            if cached.nbytes:
+                _cached.setdefault(model, {})[precision] = cached
+        cached.last_used = next(_uses)
+        everything = [(one, of_model) for of_model in list(_cached.values()) for one in of_model.values()]
+        everything.sort(key=lambda each: each[0].last_used)
+        total = sum(one.nbytes for one, _ in everything)
+        for one, of_model in everything[:-1]:
+            if total > CACHED_BYTES:
+                del of_model[one.precision]
+                total -= one.nbytes
+    return cached

@@ -1,0 +1,211 @@
+"""Request: one text, or N samples of it, to be written: its prompt, its rules, and how far it has come.
+
+A request never runs the model. `generate` runs it for one request, `ContinuousBatch` for all requests of one model, and
+both in the same three moves, so that both write the same tokens:
+
+    request.begin()                                  # what has to be read next: `window` or `newest`?
+    logits = prefill(request.window, …) if request.needs_prefill else decode_one(request.newest, …)
+    step = request.step(*choose([request], [logits]))
+
+N = samples, V = vocabulary, T = context length.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+
+from ..data.tokenizers import Tokenizer
+from ..model import ModelConfig
+from .sampling import SamplingConfig, draw, probabilities, streams
+from .spelling import StopFinder
+
+
+@dataclass(frozen=True)
+class DecodeStep:
+    """One generated token (of each sample), and what it took."""
+
+    index: int
+    """Number of the generated token, from 0."""
+    tokens: tuple[int, ...]
+    """The chosen token of each of the N samples."""
+    logits: torch.Tensor = field(repr=False)
+    """(N, V) raw scores the choice was made from, fp32."""
+    model_probability: tuple[float, ...]
+    """The model's own probability of each chosen token, before any sampling rule."""
+    length: int
+    """Tokens so far, prompt and chosen token included."""
+    cache_length: int
+    """Tokens whose keys and values the choice was made with; 0 without a cache. The chosen token is not among them: it
+    is read at the beginning of the next step, if there is one."""
+    projections: int
+    """Q, K and V vectors computed so far per layer: three for every token read, per sample."""
+    rebuilt: bool
+    """Whether the context was full, so that its oldest tokens fell out and the cache was computed anew."""
+    seconds: float
+    """Time this step took."""
+    stopped: tuple[bool, ...]
+    """Which samples have met a stop string."""
+
+
+class Choice(NamedTuple):
+    """The next tokens of one request, and what they were chosen from."""
+
+    logits: torch.Tensor  # (N, V), fp32, on the CPU
+    tokens: list[int]  # (N,)
+    model_probability: list[float]  # (N,)
+
+
+class Request:
+    """A text to be written, and how far it has come.
+
+    A prompt longer than the context is cropped to its last T tokens. Each of `n_samples` texts has random numbers of
+    its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. Once the context
+    is full, `when_full="slide"` drops the oldest `slide_by` tokens and goes on; "stop" ends the text.
+
+    Sliding computes the cache anew from the tokens that remain: even where positions are relative, a cached key of a
+    deeper layer still depends on the tokens that fell out, and positions that are added would all be off by one. So the
+    tokens always equal those of `use_cache=False`; `slide_by` larger than 1 makes it rarer. A model without a causal
+    mask has no cache.
+
+    Raises ValueError where prompt or numbers make no sense.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        prompt: Sequence[int],
+        max_new_tokens: int,
+        sampling: SamplingConfig | None = None,
+        *,
+        n_samples: int = 1,
+        tokenizer: Tokenizer | None = None,
+        stop: Sequence[str] = (),
+        use_cache: bool = True,
+        when_full: str = "slide",
+        slide_by: int = 1,
+    ):
+        _check(config, prompt, max_new_tokens, n_samples, when_full, slide_by)
+        stop = tuple(filter(None, stop))
+        if stop and tokenizer is None:
+            raise ValueError("stop strings need the tokenizer, to see the text")
+        self.n_samples, self.sampling = n_samples, sampling or SamplingConfig()
+        self.cached = use_cache and config.causal
+        self.texts = [list(prompt) for _ in range(n_samples)]
+        """All of each sample's text so far: lists, since a tensor for each new token would cost more."""
+        self.needs_prefill = True
+        """Whether the model has to read the whole `window` next, instead of the `newest` token alone."""
+        self.random_numbers: list[float] = []
+        """One for each sample, which decides this step's choice: drawn once, so that a choice can be made again."""
+        self.over = False
+
+        self._context_length, self._max_new_tokens = config.context_length, max_new_tokens
+        self._stops_when_full, self._slide_by = when_full == "stop", slide_by
+        self._streams = streams(self.sampling.seed, n_samples)
+        self._stop = [StopFinder(tokenizer, stop) for _ in range(n_samples)] if stop else []
+        self._stopped = [False] * n_samples
+        self._first = max(len(prompt) - config.context_length, 0)  # where the window begins
+        self._index = self._projections = 0
+        self._rebuilt, self._began = False, 0.0
+
+    @property
+    def window(self) -> list[list[int]]:
+        """The part of each sample's text that fits the context, N × (≤ T)."""
+        return [text[self._first :] for text in self.texts]
+
+    @property
+    def window_length(self) -> int:
+        """Tokens of the window, T + 1 where the context is full."""
+        return len(self.texts[0]) - self._first
+
+    @property
+    def full(self) -> bool:
+        """Whether the text no longer fits the context: its oldest tokens fall out when the next step begins."""
+        return self.window_length > self._context_length
+
+    @property
+    def newest(self) -> list[list[int]]:
+        """The last token of each sample, N × 1."""
+        return [text[-1:] for text in self.texts]
+
+    @property
+    def rules(self) -> tuple:
+        """Equal for requests whose next tokens can be chosen together."""
+        penalises = self.sampling.repetition_penalty != 1.0
+        return self.sampling.rules, len(self.texts[0]) if penalises else None
+
+    def begin(self) -> None:
+        """Begin a step: let the oldest tokens fall out where the context is full, and say what the model must read."""
+        self._began = time.perf_counter()
+        slides = self.full
+        if slides:
+            self._first += self._slide_by
+        self.needs_prefill = slides or not self.cached or self._index == 0
+        self._rebuilt = slides and self.cached
+        self._projections += 3 * self.n_samples * (self.window_length if self.needs_prefill else 1)
+        self.random_numbers = [stream.next() for stream in self._streams]
+
+    def step(self, choice: Choice) -> DecodeStep:
+        """End the step: add the chosen tokens to the text."""
+        read = self.window_length
+        for text, token in zip(self.texts, choice.tokens):
+            text.append(token)
+        for sample, finder in enumerate(self._stop):
+            if not self._stopped[sample]:
+                self._stopped[sample] = finder.met_with(choice.tokens[sample])
+        step = DecodeStep(
+            index=self._index,
+            tokens=tuple(choice.tokens),
+            logits=choice.logits,
+            model_probability=tuple(choice.model_probability),
+            length=len(self.texts[0]),
+            cache_length=read if self.cached else 0,
+            projections=self._projections,
+            rebuilt=self._rebuilt,
+            seconds=time.perf_counter() - self._began,
+            stopped=tuple(self._stopped),
+        )
+        self._index += 1
+        ends = self._index == self._max_new_tokens or (self.full and self._stops_when_full)
+        self.over = ends or all(self._stopped)
+        return step
+
+
+def choose(requests: Sequence[Request], logits: Sequence[torch.Tensor]) -> list[Choice]:
+    """Choose the next token of every sample of requests with equal `rules`, from logits (N, V) of each.
+
+    Each sample has a random number of its own, so its tokens do not depend on its neighbours. Nothing is changed.
+    """
+    sampling = requests[0].sampling
+    scores = (logits[0] if len(logits) == 1 else torch.cat(list(logits))).float().cpu()  # (ΣN, V)
+    penalises = sampling.repetition_penalty != 1.0
+    history = torch.tensor([text for each in requests for text in each.texts]) if penalises else None
+    distribution = probabilities(scores, history, sampling)
+    chosen = draw(distribution, [number for each in requests for number in each.random_numbers])  # (ΣN,)
+    plain = distribution if sampling.neutral else scores.softmax(dim=-1)
+    chances, tokens = plain.gather(1, chosen.unsqueeze(1)).view(-1).tolist(), chosen.tolist()
+    if len(requests) == 1:
+        return [Choice(scores, tokens, chances)]
+    sizes, begin, choices = [each.n_samples for each in requests], 0, []
+    for size, part in zip(sizes, scores.split(sizes)):
+        choices.append(Choice(part, tokens[begin : begin + size], chances[begin : begin + size]))
+        begin += size
+    return choices
+
+
+def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:
+    if not len(prompt):
+        raise ValueError("the prompt is empty: type at least one character")
+    if min(prompt) < 0 or max(prompt) >= config.vocab_size:
+        raise ValueError(f"the prompt holds a token that the model does not know (it knows {config.vocab_size})")
+    for name, value in (("max_new_tokens", max_new_tokens), ("n_samples", n_samples), ("slide_by", slide_by)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+    if when_full not in ("slide", "stop"):
+        raise ValueError(f"when_full is {when_full!r}; choose slide or stop")
+    if slide_by > config.context_length:
+        raise ValueError(f"slide_by {slide_by} is more than the context of {config.context_length}")

@@ -1,0 +1,71 @@
+"""Streaming: a model's continuation as tokens with their texts, from one iterator for page, endpoints and shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..data.tokenizers import Tokenizer
+from ..model import Transformer
+from .batch import shared_batch
+from .generate import steps_of
+from .request import DecodeStep, Request
+from .sampling import SamplingConfig
+from .spelling import Spelling
+
+
+class NewToken(NamedTuple):
+    """One token of one sample."""
+
+    id: int
+    text: str
+    """What it adds to the text; empty for bytes whose character is still to be completed."""
+    probability: float
+    """The model's own, before any sampling rule."""
+
+
+class Streamed(NamedTuple):
+    """A step of decoding, and what it adds to each sample's text."""
+
+    step: DecodeStep
+    new: tuple[NewToken | None, ...]
+    """A token per sample; None for one that met a stop string before."""
+
+
+def stream(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    prompt: Sequence[int],
+    max_new_tokens: int,
+    sampling: SamplingConfig | None = None,
+    *,
+    n_samples: int = 1,
+    stop: Sequence[str] = (),
+    use_cache: bool = True,
+    shared: bool = False,
+    precision: str = "fp32",
+) -> Iterator[Streamed]:
+    """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
+
+    With `shared`, in the batch of all who write with this model at the moment (see `ContinuousBatch`).
+
+    The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. A reader who
+    has enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
+    """
+    request = Request(
+        model.config, prompt, max_new_tokens, sampling,
+        n_samples=n_samples, tokenizer=tokenizer, stop=stop, use_cache=use_cache,
+    )  # fmt: skip
+    steps = shared_batch(model, precision).join(request) if shared else steps_of(model, request, precision)
+    return _streamed(steps, [Spelling(tokenizer, prompt) for _ in range(n_samples)], max_new_tokens)
+
+
+def _streamed(steps: Iterator[DecodeStep], spellings: list[Spelling], max_new_tokens: int) -> Iterator[Streamed]:
+    over: Sequence[bool] = [False] * len(spellings)
+    for step in steps:
+        chances, new = step.model_probability, []
+        for i, (spelling, token) in enumerate(zip(spellings, step.tokens)):
+            last = step.stopped[i] or step.index == max_new_tokens - 1
+            new.append(None if over[i] else NewToken(token, spelling.add(token, last=last), chances[i]))
+        over = step.stopped
+        yield Streamed(step, tuple(new))

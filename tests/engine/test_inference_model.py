@@ -1,0 +1,173 @@
+"""In every precision near the plain model; the pass written out for one token is the plain one; copies are bounded."""
+
+import gc
+import threading
+import weakref
+
+import pytest
+import torch
+
+from playground.engine import PRECISIONS, ContinuousBatch, InferenceModel, Request, SamplingConfig, generate
+from playground.engine import inference_model as engine_module
+from playground.engine.inference_model import inference_model
+from playground.model import KVCache, ModelConfig, Transformer
+from playground.model.cache import RaggedCache
+from playground.model.kernels import packed
+from playground.model.kernels.packed import rounded
+from tests.model.configs import CAUSAL, TINY
+
+
+def coarse(model: Transformer, precision: str) -> Transformer:
+    """The same model with every weight as it comes back from the precision."""
+    other = Transformer(model.config)
+    other.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        for name, weight in other.named_parameters():
+            if weight.ndim == 3:
+                weight.copy_(rounded(weight.mT, precision).mT)
+            elif weight.ndim == 2 and "router" not in name and "position_embedding" not in name:
+                weight.copy_(rounded(weight, precision))
+    return other
+
+
+@pytest.fixture(params=["large", "small"])
+def size(request, monkeypatch):
+    """As matrices are multiplied that are worth a kernel of their own, and as those that are not."""
+    if request.param == "large":
+        monkeypatch.setattr(packed, "LARGE", 0)
+
+
+@pytest.mark.usefixtures("size")
+@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
+def test_one_token_after_the_other_gives_the_logits_of_the_whole_window(config):
+    model, ids = Transformer(config, seed=1), torch.arange(24).view(2, 12) % config.vocab_size
+    for precision, off in (("fp32", 1e-5), ("bf16", 0.05), ("int8", 0.05)):
+        inference, cache = InferenceModel(model, precision), KVCache.allocate(config, 2)
+        with torch.inference_mode():
+            expected = coarse(model, precision)(ids).logits
+            whole = inference.logits(ids)
+            inference.prefill(ids[:, :4], cache)
+            found = [inference.decode_one(ids[:, t : t + 1], cache) for t in range(4, 12)]
+        # inputs are rounded, too: a few hundredths of the logits' spread; a choice of experts on the edge may differ
+        spread = expected.std()
+        assert (torch.stack(found, dim=1) - whole[:, 4:]).abs().mean() <= off * spread
+        assert (whole - expected).abs().mean() <= off * spread
+
+
+@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
+def test_the_pass_written_out_for_one_token_is_the_plain_pass(config):
+    inference = InferenceModel(Transformer(config, seed=1))
+    caches = [RaggedCache(config), RaggedCache(config), KVCache.allocate(config, 2), KVCache.allocate(config, 2)]
+    with torch.inference_mode():
+        for cache in caches[:2]:
+            for length in (3, 5):  # rows of different lengths
+                row = KVCache.allocate(config, 1, length)
+                inference.prefill(torch.arange(length)[None], row)
+                cache.join(row)
+        for token in (1, 2, 3):
+            ids = torch.tensor([[token], [token + 1]])
+            for plain, written_out in (caches[:2], caches[2:]):
+                if isinstance(plain, RaggedCache):
+                    plain.begin(torch.tensor([True, token != 2]))
+                    written_out.begin(torch.tensor([True, token != 2]))
+                expected = inference.prefill(ids, plain)
+                assert torch.allclose(inference.decode_one(ids, written_out), expected, atol=1e-5)
+
+
+@pytest.mark.usefixtures("size")
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("more", [{}, {"n_experts": 4}], ids=["dense", "experts"])
+def test_requests_in_a_batch_write_what_each_writes_alone_in_every_precision(precision, more):
+    model = Transformer(TINY.replace(**more), seed=2)
+    batch = ContinuousBatch(model, precision)
+    wishes = [([1 + i, 2], 9, SamplingConfig(seed=i)) for i in range(5)]
+    together = list(zip(*(batch.join(Request(model.config, *wish)) for wish in wishes)))
+    for i, wish in enumerate(wishes):
+        alone = list(generate(model, *wish, precision=precision))
+        assert [steps[i].tokens for steps in together] == [step.tokens for step in alone]
+
+
+@pytest.mark.parametrize("large", [packed.LARGE, 100])
+def test_a_copy_is_known_to_be_old_however_the_weights_were_changed(monkeypatch, large):
+    model = Transformer(TINY, seed=3)
+    monkeypatch.setattr(packed, "LARGE", large)
+    monkeypatch.setattr(engine_module, "EVERY", 16)
+    first = inference_model(model, "int8")
+    model.head.weight.data[3].mul_(2)
+    second = inference_model(model, "int8")
+    with torch.no_grad():
+        model.head.weight[1, 1] += 0.01  # which is none of those that are summed
+    assert first is not second is not inference_model(model, "int8")
+
+
+def test_a_model_that_has_learned_since_is_packed_anew():
+    model = Transformer(TINY, seed=3)
+    first = inference_model(model, "int8")
+    assert inference_model(model, "int8") is first and inference_model(model) is not inference_model(model)
+    model.head.weight.data.mul_(2)  # escapes torch's count of changes
+    second = inference_model(model, "int8")
+    ids = torch.tensor([[1, 2, 3]])
+    assert second is not first and torch.allclose(second.prefill(ids), 2 * first.prefill(ids), rtol=0.05, atol=0.05)
+
+
+def held() -> list[InferenceModel]:
+    return [one for of_model in engine_module._cached.values() for one in of_model.values()]
+
+
+def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_with_their_model(monkeypatch):
+    models = [Transformer(TINY, seed=seed) for seed in range(3)]
+    a, b, _ = (inference_model(model, "int8") for model in models)
+    monkeypatch.setattr(engine_module, "CACHED_BYTES", 2 * a.nbytes)
+    assert inference_model(models[0], "int8") is a  # now the second one is the least recently used
+    c = inference_model(models[2], "bf16")
+    assert all(one in held() for one in (a, c)) and b not in held()
+    assert sum(one.nbytes for one in held()) <= 2 * a.nbytes
+    assert inference_model(models[2], "bf16") is c
+    gone = weakref.ref(models[2])
+    del models[2], c
+    gc.collect()
+    assert gone() is None and len(held()) == 1
+
+
+def test_the_cache_of_copies_is_safe_under_threads(monkeypatch):
+    models = [Transformer(TINY, seed=seed) for seed in range(4)]
+    monkeypatch.setattr(engine_module, "CACHED_BYTES", 2 * InferenceModel(models[0], "bf16").nbytes)
+    wrong = []
+
+    def ask(turn: int) -> None:
+        for i in range(40):
+            model, precision = models[(turn + i) % 4], ("bf16", "int8")[i % 2]
+            if i % 10 == 0:
+                model = Transformer(TINY)  # goes at once
+            try:
+                found = inference_model(model, precision)
+                if found.precision != precision or not found.is_current(model):
+                    wrong.append((i, found.precision))
+            except Exception as problem:
+                wrong.append(problem)
+
+    threads = [threading.Thread(target=ask, args=(turn,)) for turn in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == [] and sum(one.nbytes for one in held()) <= engine_module.CACHED_BYTES
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    model = Transformer(TINY)
+    with pytest.raises(ValueError, match="no precision 'int4'"):
+        generate(model, [1], 1, precision="int4")
+    model.head.register_forward_hook(lambda *_: None)
+    with pytest.raises(ValueError, match="in fp32 only"):
+        generate(model, [1], 1, precision="bf16")
+    assert len(list(generate(model, [1], 2))) == 2
+
+
+def test_a_large_model_decodes_with_packed_weights_as_with_plain_ones(monkeypatch):
+    model = Transformer(ModelConfig(vocab_size=50, context_length=16, n_layers=2, d_model=64, n_heads=4, init_std=0.2))
+    plain = list(generate(model, [1, 2], 10, SamplingConfig(seed=1)))
+    monkeypatch.setattr(packed, "LARGE", 1000)
+    assert not packed.packs(torch.float32) or inference_model(model).nbytes > 4 * 2 * 12 * 64 * 64
+    for ours, theirs in zip(generate(model, [1, 2], 10, SamplingConfig(seed=1)), plain):
+        assert ours.tokens == theirs.tokens and torch.allclose(ours.logits, theirs.logits, atol=1e-4)
