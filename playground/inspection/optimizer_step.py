@@ -1,7 +1,6 @@
 """One real optimizer step on a sentence, on a copy of the model: every parameter before, its gradient, and after.
 
-Also one weight's way through that step by hand, and the matrices of one head among the parameters.
-T = tokens, d = d_model, D = d_head.
+Also one weight's way through that step by hand. T = tokens.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ..model import ModelConfig, Transformer
+from ..model import Transformer
 from ..training import TrainConfig, loss_of
 from ..training.optimizers import Muon, gradient_norms, make_optimizers
 
@@ -148,35 +147,3 @@ def first_adamw_step(
     shrink = -rate * decay * weight
     after = weight + shrink + move
     return {"m_corrected": m_corrected, "v_corrected": v_corrected, "shrink": shrink, "move": move, "after": after}
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """A part of a parameter that has a name of its own: rows (or columns) of one tensor."""
-
-    title: str
-    name: str
-    """The parameter it belongs to."""
-    start: int = 0
-    stop: int | None = None
-    columns: bool = False
-    """Whether it is columns start … stop instead of rows."""
-
-    def of(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The part (rows, columns) of the parameter's tensor; a vector becomes one row."""
-        tensor = tensor if tensor.ndim > 1 else tensor[None]
-        tensor = tensor.flatten(0, -2)  # experts below one another
-        return tensor[:, self.start : self.stop] if self.columns else tensor[self.start : self.stop]
-
-
-def head_matrix(config: ModelConfig, kind: str, layer: int, head: int) -> Matrix:
-    """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; of grouped heads, the key and value that this head reads."""
-    D, at = config.d_head, f"blocks.{layer}.attention"
-    kv = head // (config.n_heads // config.kv_heads)
-    title = f"W_{kind} · layer {layer}, head {head if kind in 'qo' else kv}"
-    if kind == "o":
-        return Matrix(title, f"{at}.out.weight", head * D, (head + 1) * D, columns=True)
-    if config.attention_layout == "separate_heads":
-        return Matrix(title, f"{at}.heads.{head}.{kind}.weight")
-    first = {"q": head, "k": config.n_heads + kv, "v": config.n_heads + config.kv_heads + kv}[kind]
-    return Matrix(title, f"{at}.qkv.weight", first * D, (first + 1) * D)

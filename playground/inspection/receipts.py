@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from .byhand import attend
+from .head_matrices import head_matrix
 from .look import Look
 
 
@@ -111,13 +112,14 @@ def receipt(look: Look, layer: int, head: int, query: int, key: int) -> Receipt:
 def head_arrays(look: Look, layer: int, head: int) -> dict[str, np.ndarray]:
     """All that `byhand.attend` needs to make this head again: float64 copies of its input and its weights."""
     config, attention = look.config, look.model.blocks[layer].attention
-    D, kv = config.d_head, look.kv_head(head)
+    parameters = dict(look.model.named_parameters())
     arrays = {"x": _copy(look.trace["attn_in", layer][0])}
-    for name, which in (("q", head), ("k", kv), ("v", kv)):
-        weight, bias = _projection(attention, config, name, which)
-        arrays[f"W_{name}"] = _copy(weight).T  # (d, D)
-        arrays[f"b_{name}"] = np.zeros(D) if bias is None else _copy(bias)
-    arrays["W_o"] = _copy(attention.out.weight[:, head * D : (head + 1) * D]).T  # (D, d)
+    for name in "qkvo":
+        matrix = head_matrix(config, name, layer, head)
+        arrays[f"W_{name}"] = _copy(matrix.of(parameters[matrix.name])).T  # (d, D), W_o (D, d)
+        if name != "o":
+            bias = parameters.get(matrix.name.removesuffix("weight") + "bias")
+            arrays[f"b_{name}"] = np.zeros(config.d_head) if bias is None else _copy(bias[matrix.start : matrix.stop])
     arrays["causal"] = np.array(int(config.causal))
     if config.qk_norm:
         arrays |= {"q_gain": _copy(attention.q_norm.weight), "k_gain": _copy(attention.k_norm.weight)}
@@ -139,17 +141,6 @@ def packed_head(look: Look, layer: int, head: int) -> bytes:
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     return file.getvalue()
-
-
-def _projection(attention, config, name: str, which: int) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Rows (D, d) of the projection that makes head `which` of q, k or v, and their bias."""
-    if config.attention_layout == "separate_heads":
-        linear = getattr(attention.heads[which], name)
-        return linear.weight, linear.bias
-    H, Hkv, D = config.n_heads, config.kv_heads, config.d_head
-    start = ({"q": 0, "k": H, "v": H + Hkv}[name] + which) * D
-    bias = attention.qkv.bias
-    return attention.qkv.weight[start : start + D], None if bias is None else bias[start : start + D]
 
 
 def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]) -> dict[str, float]:

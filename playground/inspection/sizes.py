@@ -36,11 +36,12 @@ def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
 def compute(config: ModelConfig, length: int) -> dict[str, int]:
     """Operations for one token that attends to `length` keys, by part; they sum to `config.flops_per_token(length)`."""
     d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
-    parts = {
-        "attention: project in and out": config.n_layers * 2 * d * D * (2 * H + 2 * Hkv),
-        "attention: scores and blend": config.n_layers * 4 * length * H * D,
-        "output layer": 2 * d * config.vocab_size,
-    }
-    rest = config.flops_per_token(length) - sum(parts.values())
+    projections = config.n_layers * 2 * d * D * (2 * H + 2 * Hkv)
+    scores, output = config.n_layers * 4 * length * H * D, 2 * d * config.vocab_size
     name = "experts visited, and routers" if config.n_moe_layers == config.n_layers else "feed-forward"
-    return {**dict(list(parts.items())[:2]), name: rest, "output layer": parts["output layer"]}
+    return {
+        "attention: project in and out": projections,
+        "attention: scores and blend": scores,
+        name: config.flops_per_token(length) - projections - scores - output,
+        "output layer": output,
+    }

@@ -7,7 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from playground.inspection.optimizer_step import SGD_RATE, first_adamw_step, head_matrix, optimizer_step
+from playground.inspection.head_matrices import head_matrix
+from playground.inspection.optimizer_step import SGD_RATE, first_adamw_step, optimizer_step
 from playground.model import Transformer
 from playground.training import TrainConfig
 from tests.model.configs import TINY, VARIANTS

@@ -16,7 +16,8 @@ from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.cost import Cost
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap
-from playground.inspection.optimizer_step import Matrix, head_matrix, optimizer_step
+from playground.inspection.head_matrices import Matrix, head_matrix
+from playground.inspection.optimizer_step import optimizer_step
 from playground.model import Pass, Transformer
 from playground.service.limits import LOCAL
 from playground.service.unseen import unseen

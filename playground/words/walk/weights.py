@@ -58,10 +58,10 @@ def mask(at: Here) -> Described:
     )
     if later:
         if later == 1:
-            told = f"One later token is hidden from {at.asks}; it would {'' if higher else 'not '}have"
+            hidden = f"One later token is hidden from {at.asks}; it would {'' if higher else 'not '}have"
         else:
-            told = f"{later} later tokens are hidden from {at.asks}; {higher or 'none'} would have"
-        sentence = f"{told} scored higher than anything that {at.asks} may see."
+            hidden = f"{later} later tokens are hidden from {at.asks}; {higher or 'none'} would have"
+        sentence = f"{hidden} scored higher than anything that {at.asks} may see."
     else:
         sentence = f"{at.asks} is the last token: nothing is hidden from it. The first sees only itself."
     formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"

@@ -11,7 +11,8 @@ import torch
 from ....figures.attention import signed_map
 from ....figures.bars import named_bars
 from ....inspection import Look
-from ....inspection.optimizer_step import Matrix, StepReport, first_adamw_step, head_matrix, optimizer_step
+from ....inspection.head_matrices import Matrix, head_matrix
+from ....inspection.optimizer_step import StepReport, first_adamw_step, optimizer_step
 from ....service.kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
