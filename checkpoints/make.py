@@ -22,6 +22,7 @@ from playground.storage import Checkpoint, write_checkpoint  # noqa: E402
 from playground.storage.snapshots import save_snapshots  # noqa: E402
 from playground.training import RECIPES, Evaluated, Finished, History, Sampled, Snapshotted, TrainConfig, train  # noqa: E402
 from playground.training.skills import judged_in_the_end  # noqa: E402
+from playground.words.baselines import how_good  # noqa: E402
 from playground.words.card import model_card  # noqa: E402
 
 
@@ -121,7 +122,7 @@ def make(name: str) -> None:
         if isinstance(event, Snapshotted):
             snapshots.append((event.step, event.state))
         if isinstance(event, Evaluated):
-            print(f"{name} step {event.step}: {event.val_loss:.4f}. {ladder.in_words(event.val_loss)}", flush=True)
+            print(f"{name} step {event.step}: {event.val_loss:.4f}. {how_good(ladder, event.val_loss)}", flush=True)
         elif isinstance(event, Sampled):
             print(f"    {(event.prompt + event.text)!r}", flush=True)
         elif isinstance(event, Finished):

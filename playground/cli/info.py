@@ -7,15 +7,17 @@ import json
 import math
 
 from ..data import LANGUAGES, Ladder
-from ..data.judging import Share, right_in_words
-from ..data.left import standing
+from ..data.judging import Share
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.json_files import finite
 from ..storage.opening import open_model
 from ..training import History
 from ..training.events import changed_in_words, in_steps
 from ..training.states import DIVERGED, UNMASKED, state_of
+from ..words.baselines import how_good, size_of_loss
 from ..words.card import shape_in_words, share_of_gpt2
+from ..words.excess_loss import excess_clauses
+from ..words.judging import right_of
 from .checkpoints import tell_best
 
 
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
         share = [record for record in history.judged if record["of"]][-1:]
         if share and about.get("language") in LANGUAGES:
             found = Share(share[0]["right"], share[0]["of"])
-            print(f"{right_in_words(LANGUAGES[about['language']], found).capitalize()}.")
+            print(f"{right_of(LANGUAGES[about['language']], found).capitalize()}.")
     tell_best(checkpoint)
     for change in history.changes:
         print(changed_in_words(change["step"], change["settings"]))
@@ -81,7 +83,7 @@ def _standing(values: dict | None, history: History) -> str:
         return ""
     ladder, loss = Ladder.from_dict(values), history.val_loss
     left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
-    words = standing(ladder, loss, left.replace("*", ""))
+    words = how_good(ladder, loss, excess_clauses(left).replace("*", ""))
     if not math.isfinite(loss):
         return words
-    return f"{words} {ladder.size_in_words(loss)}"
+    return f"{words} {size_of_loss(ladder, loss)}"

@@ -8,10 +8,12 @@ import os
 import sys
 
 from ..data import Corpus, Ladder
-from ..data.judging import Share, right_in_words
+from ..data.judging import Share
 from ..service.verdicts import verdict
 from ..storage.json_files import finite
 from ..training import Judged, Sampled, TrainEvent
+from ..words.excess_loss import excess_clauses
+from ..words.judging import right_of
 
 
 def json_line(event: TrainEvent) -> None:
@@ -67,7 +69,7 @@ class Progress:
         return f"\n  {found.words}" if found else ""
 
     def _judged(self, event: Judged) -> str:
-        words = [event.left.replace("*", "")]
+        words = [excess_clauses(event.left).replace("*", "")]
         if event.of:
-            words.insert(0, right_in_words(self.corpus.language, Share(event.right, event.of)))
+            words.insert(0, right_of(self.corpus.language, Share(event.right, event.of)))
         return "; ".join(filter(None, words))

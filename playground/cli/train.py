@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..data.ladder import NO_MASK
 from ..model import PRESETS
 from ..processes import threads_for
 from ..storage import Checkpoint
@@ -18,6 +17,8 @@ from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
+from ..words.baselines import NO_MASK
+from ..words.corpus import corpus_warning
 from . import remote
 from .checkpoints import save, tell_best
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
@@ -106,7 +107,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         except BrokenPipeError:  # whoever read along has left; the run goes on in silence
             print_no_more()
 
-    for sentence in (plan.notice, corpus.warning(), "" if model.config.causal else NO_MASK):
+    for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else NO_MASK):
         if sentence:
             tell(Noticed(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows

@@ -1,9 +1,9 @@
 """Text in: tokenizers, synthetic languages with a known floor, and corpora with their ladder of reference losses."""
 
+from .baselines import IGNORE, Ladder
 from .corpus import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, real_tokens
 from .errors import TextError
 from .intake import decode_upload, read_file, read_hub
-from .ladder import IGNORE, Ladder
 from .languages import LANGUAGES, Language
 from .tokenizers import Tokenizer, build_tokenizer, load_encoding, tokenizer_from_dict, visible
 

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from .baselines import IGNORE, WRITTEN, Ladder, measure
 from .errors import TextError
+from .excess_loss import Partition, partitions_of_text, words_of
 from .guessers import Guesser, counted, tuned
-from .judging import Learned
-from .ladder import IGNORE, WRITTEN, Ladder, measure
+from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
-from .left import Partition, partitions_of_text, words_of
-from .overlap import SNIPPET, other_kind_in_words, overlap, overlap_in_words
+from .overlap import SNIPPET, OtherKind, other_kind, overlap
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -146,16 +146,21 @@ class Corpus:
         """What a token is called: character, word, or token."""
         return {"char": "character", "word": "word"}.get(self.tokenizer.kind, "token")
 
-    def warning(self) -> str:
-        """Why this text's validation losses would say little, as a sentence; empty where they say what they should.
+    @property
+    def is_own_text(self) -> bool:
+        """Whether a visitor brought it: languages draw their parts apart, and so do sentences."""
+        return not self.documents and self.language is None
 
-        Only texts that visitors bring are asked: languages are drawn apart, and so are sentences.
-        """
-        if self.documents or self.language is not None:
-            return ""
+    def overlap(self) -> float:
+        """Share of the validation text that stands word for word in the training text; 0 of what is ours."""
+        if not self.is_own_text:
+            return 0.0
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
-        again = overlap_in_words(overlap(self.train, self.val, max(round(SNIPPET / per_token), 4)))
-        return f"{again} {other_kind_in_words(self.learned().text, self._judging_text())}".strip()
+        return overlap(self.train, self.val, max(round(SNIPPET / per_token), 4))
+
+    def other_kind(self) -> OtherKind | None:
+        """How the validation text is another kind of text than the training text, where it clearly is."""
+        return other_kind(self.learned().text, self._judging_text()) if self.is_own_text else None
 
     @property
     def ends(self) -> frozenset[int]:
@@ -184,17 +189,17 @@ class Corpus:
 
         return self._once.get(("partitions", context_length, max_windows), compute)
 
-    def learned(self) -> Learned:
+    def learned(self) -> LearnedText:
         """The training text, to hold others against."""
 
-        def compute() -> Learned:
+        def compute() -> LearnedText:
             train = self._text(self.train)
             apart = self.documents or self.language is not None or self.tokenizer.kind == "word"
             sentences, ends = [], ""
             if len(self.ends) == 1:
                 ends = self.tokenizer.token_text(*self.ends)
                 sentences = train.split(ends)[:-1]
-            return Learned(train, self._judging_text(), divided=not apart, sentences=sentences, ends=ends)
+            return LearnedText(train, self._judging_text(), divided=not apart, sentences=sentences, ends=ends)
 
         return self._once.get("learned", compute)
 

@@ -18,8 +18,6 @@ from .languages.grammar import Fault, grammar_of
 
 LONG = 30
 """Characters in a row that stand in the learned text word for word: from there on they are called copied."""
-FEW = 100
-"""Words below which their number stands beside a share of them."""
 BESIDE = 600
 """Characters of a held-out text that are looked for, too, which takes half a millisecond each in a million."""
 MOST = 20_000
@@ -45,22 +43,12 @@ class Share:
         half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
         return max(middle - half, 0.0), min(middle + half, 1.0)
 
-    def in_words(self) -> str:
-        """As "6 of 13 (22 to 70 %)"."""
-        low, high = self.interval
-        return f"{self.right:,} of {self.of:,} ({_percent(low)} to {_percent(high)} %)"
-
     def __add__(self, other: Share) -> Share:
         return Share(self.right + other.right, self.of + other.of)
 
 
-def right_in_words(language: Language, share: Share) -> str:
-    """As "sums right: 6 of 13 (22 to 70 %)"."""
-    return f"{language.judged}: {share.in_words()}"
-
-
 @dataclass(frozen=True)
-class Judged:
+class ParsedText:
     """A text of one of our languages, parsed."""
 
     language: str
@@ -68,34 +56,22 @@ class Judged:
     """Whole sums, stories or lines: how many are without a mistake."""
     fault: Fault | None
     """The first word that cannot stand where it does, in a cut last one too; its characters count in the text."""
-    unjudged: str = ""
-    """Why the first sum, story or line is not judged, where that is so."""
-
-    def in_words(self) -> str:
-        """One sentence, and what is wrong first."""
-        from .languages import LANGUAGES
-
-        language = LANGUAGES[self.language]
-        words = f"{right_in_words(language, self.share).capitalize()}." if self.share.of else ""
-        if self.unjudged:
-            words = f"{words} Its first {language.units[0]} is not judged: {self.unjudged}.".strip()
-        elif not words:
-            words = f"No whole {language.units[0]} yet."
-        if self.fault is not None:
-            shown = self.fault.word if self.fault.word != "\n" else "line break"
-            words += f" The first mistake, “{shown}”: {self.fault.rule}."
-        return words
+    begun_with: Fault | None = None
+    """The mistake for which the first sum, story or line is not judged: it stands in what the text goes on from."""
+    foreign: bool = False
+    """Whether what it goes on from has letters that the language does not have."""
 
 
-def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> Judged:
+def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> ParsedText:
     """What a text of this language is worth that goes on from `begun`, which is not judged.
 
     What stands before the text's first line break counts together with the end of `begun` that belongs to it, if that
     can stand in the language at all. A text that goes on from nothing may begin in the middle of a line, which is not
     judged. `spaced`: whether the space between words counts.
     """
-    right, of, unjudged = 0, 0, ""
+    right, of = 0, 0
     first: Fault | None = None
+    begun_with: Fault | None = None
     text, nowhere = text[:MOST], not begun
     begun = begun[begun.rfind("\n") + 1 :]
     for reading in grammar_of(language).read(begun + text, spaced=spaced):
@@ -103,16 +79,15 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
         if nowhere and reading.start == 0:
             continue
         if fault is not None and fault.end <= len(begun):
-            unjudged = f"what it goes on from has a mistake, “{fault.word}”: {fault.rule}"
-            if set(begun) - set("".join(language.graph.texts)):
-                unjudged = "it holds letters that the language does not have"
+            begun_with = fault
             continue  # the mistake of whoever wrote the beginning
         if reading.whole and (fault or reading.end - reading.start > 1):  # an empty line is no achievement
             right, of = right + (fault is None), of + 1
         if fault is not None and first is None:
             start, end = max(fault.start - len(begun), 0), fault.end - len(begun)
             first = fault._replace(start=start, end=end)
-    return Judged(language.name, Share(right, of), first, unjudged)
+    foreign = begun_with is not None and bool(set(begun) - set("".join(language.graph.texts)))
+    return ParsedText(language.name, Share(right, of), first, begun_with, foreign)
 
 
 @dataclass(frozen=True)
@@ -123,8 +98,8 @@ class Compared:
     """Words that occur there."""
     usual: Share
     """Of the words of a text by the same hand that was held out, those that do."""
-    by_length: tuple[tuple[str, Share], ...]
-    """The same for words of 1–3, 4–6 and 7 or more letters, where there are any."""
+    by_length: tuple[tuple[tuple[int, float], Share], ...]
+    """The same for words of (least, most) letters, where there are any."""
     copied: Share
     """Characters that stand there word for word in a row of at least LONG; none of none where no row can be as long."""
     strange: tuple[tuple[int, int], ...]
@@ -133,33 +108,6 @@ class Compared:
     """Of its whole sentences, those that stand there as they are, where the text learned is a list of sentences."""
     usual_copied: Share = Share(0, 0)
     """`copied` of a text by the same hand that was held out."""
-
-    def in_words(self) -> str:
-        """One or two sentences."""
-        if not self.words.of:
-            return "No whole word yet."
-        words = f"Words that occur in the text learned: {self.words.in_words()}"
-        words += "".join(f"; with {name} letters {s.right:,} of {s.of:,}" for name, s in self.by_length)
-        if self.usual.of:
-            few = f" ({self.usual.right} of {self.usual.of})" if self.usual.of < FEW else ""
-            words += f"; of held-out text {100 * self.usual.right / self.usual.of:.0f} %{few}"
-        return f"{words}. {self.copied_in_words()}".strip()
-
-    def copied_in_words(self) -> str:
-        """How much of it is no writing of its own; empty where that cannot be told."""
-        right, of = self.sentences.right, self.sentences.of
-        if of == 1:
-            return f"Its one whole sentence {'stands' if right else 'does not stand'} in the text learned as it is."
-        if of:
-            stand = "stands in the text learned as it is" if right == 1 else "stand in the text learned as they are"
-            return f"{right:,} of {of:,} sentences {stand}."
-        if not self.copied.of:
-            return ""
-        share = _percent(self.copied.right / self.copied.of)
-        words = f"{share} % is copied word for word, {LONG} characters or more in a row"
-        if self.usual_copied.of:
-            words += f"; of held-out text {_percent(self.usual_copied.right / self.usual_copied.of)} %"
-        return f"{words}."
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
@@ -175,7 +123,7 @@ def without_divided_word(before: str, after: str) -> tuple[str, str]:
     return before, after
 
 
-class Learned:
+class LearnedText:
     """A text that a model learned from, ready to hold others against. Words count in any case, as letters.
 
     `held_out` is by the same hand; `divided` says that it goes on where the text learned ends, perhaps within a word,
@@ -217,10 +165,10 @@ class Learned:
             by_length[bounds] += Share(known, 1)
             if not known:
                 strange.append(word.span())
-        named = tuple((_named(bounds), share) for bounds, share in by_length.items() if share.of)
+        found = tuple((bounds, share) for bounds, share in by_length.items() if share.of)
         sentences = self._sentences(begun, text)
         copied, usual = self._copying(text), self.usual_copied
-        return Compared(within, self.usual, named, copied, tuple(strange), sentences, usual)
+        return Compared(within, self.usual, found, copied, tuple(strange), sentences, usual)
 
     def _copying(self, text: str) -> Share:
         could = not self.sentences and min(len(text), len(self.text)) >= LONG
@@ -248,15 +196,5 @@ class Learned:
         return copied
 
 
-def _percent(share: float) -> str:
-    """Whole percents, and tenths where they are not to be taken for all or nothing."""
-    shown = f"{100 * share:.0f}"
-    return f"{100 * share:.1f}" if shown in ("0", "100") and 1e-9 < share < 1 - 1e-9 else shown
-
-
 def _regular(sentence: str) -> str:
     return " ".join(sentence.split())
-
-
-def _named(bounds: tuple[int, float]) -> str:
-    return f"{bounds[0]}–{bounds[1]}" if bounds[1] < math.inf else f"{bounds[0]} or more"

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import NamedTuple
 
 import torch
 
-from .tokenizers import visible
-
 MUCH = 0.25
-"""Share from which a low validation loss says little; ordinary prose and plays have none."""
+"""Share of overlap from which a low validation loss says little; ordinary prose and plays have none."""
 SNIPPET = 60
 """Characters that have to be the same in a row."""
 
@@ -33,40 +32,34 @@ def overlap(train: torch.Tensor, val: torch.Tensor, length: int, snippets: int =
     return sum(judged[start : start + length] in learned for start in starts) / len(starts)
 
 
-def overlap_in_words(share: float) -> str:
-    """Why a low validation loss would say little; empty where it says what it should."""
-    if share < MUCH:
-        return ""
-    return (
-        f"{100 * share:.0f} % of the text that judges the model stands word for word in the text it learns from, so a "
-        "low validation loss shows a good memory here. Paste more text, or one that repeats itself less."
-    )
+class OtherKind(NamedTuple):
+    """How the end of a text differs from the rest."""
+
+    characters: tuple[str, ...]
+    """Those that tell most."""
+    here: float
+    """Share of the end that they are."""
+    there: float
+    """Share of the rest."""
 
 
-def other_kind_in_words(learned: str, judging: str) -> str:
-    """That the end of a text, which judges, is clearly another kind than what is learned from; empty where it is not.
+def other_kind(learned: str, judging: str) -> OtherKind | None:
+    """How the end of a text, which judges, is another kind than what is learned from; None where it is not clearly.
 
     What the judging characters lose by the frequencies of those learned (with one added to each) is held against what
     they lose by their own, less what so few of them would lose by chance, and two standard errors.
     """
     known, own, n = Counter(learned), Counter(judging), len(judging)
     if not known or not own:
-        return ""
+        return None
     kinds, total = len(known | own), len(learned)
     dearer = {c: math.log(count / n * (total + kinds) / (known[c] + 1)) for c, count in own.items()}
     mean = sum(count * dearer[c] for c, count in own.items()) / n
     error = math.sqrt(sum(count * (dearer[c] - mean) ** 2 for c, count in own.items())) / n
     if mean - (kinds - 1) / (2 * n) - 2 * error <= OTHER:
-        return ""
-    most = sorted(own, key=lambda c: -own[c] * dearer[c])[:NAMED]
-    here, there = (100 * sum(text[c] for c in most) / size for text, size in ((own, n), (known, total)))
-    *others, last = (f"“{visible(c)}”" for c in most)
-    listed = f"{', '.join(others)} and {last}" if others else last
-    return (
-        f"The last tenth of the text, which judges, is another kind of text than the rest: {listed} "
-        f"{'are' if others else 'is'} {here:.0f} % of it and {there:.0f} % of what is learned from. Shuffle the text’s "
-        "parts, so that both hold some of each kind."
-    )
+        return None
+    most = tuple(sorted(own, key=lambda c: -own[c] * dearer[c])[:NAMED])
+    return OtherKind(most, *(sum(text[c] for c in most) / size for text, size in ((own, n), (known, total))))
 
 
 def _letters(tokens: torch.Tensor) -> str:

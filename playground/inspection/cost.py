@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from ..data.ladder import IGNORE
+from ..data.baselines import IGNORE
 from ..model import Pass, Tap, Transformer
 from ..training import loss_of
 from ..training.losses import WindowLosses, summed_losses, window_losses

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import torch
 
-from ..data.ladder import IGNORE
+from ..data.baselines import IGNORE
 from ..engine import SamplingConfig, generate
 from ..engine.inference_model import inference_model
 from ..model import Transformer

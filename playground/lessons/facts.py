@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..data.ladder import Ladder
+from ..data.baselines import Ladder
 from ..engine import SamplingConfig, count_projections, generate
 from ..engine.sampling import probabilities
 from ..inspection import Look
@@ -32,6 +32,7 @@ from ..service.kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
+from ..words.baselines import choices
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
 
@@ -205,7 +206,7 @@ def _passed(scene: Scene, run: str) -> str:
 
 def _equally_likely(scene: Scene, run: str) -> str:
     ladder = _ladder(scene, run)
-    return ladder.choices(_loss(scene, run))
+    return choices(ladder, _loss(scene, run))
 
 
 _said = Kept(entries=300, megabytes=4)

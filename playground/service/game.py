@@ -30,6 +30,7 @@ from ..inspection.game import (
     typed_text,
 )
 from ..storage import Checkpoint
+from ..words.corpus import corpus_warning
 from .kept import Kept
 from .limits import GAMES, STAKES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
@@ -173,7 +174,7 @@ def _laid(judged: Unseen, vocab_size: int) -> Table:
     train = train[-COUNTED:]
     bigram = counted(train, vocab_size, tuned(train, vocab_size)[:1])
     held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone()))
-    return Table(held_out, bigram, corpus.exact_model(), corpus.warning())
+    return Table(held_out, bigram, corpus.exact_model(), corpus_warning(corpus))
 
 
 def _position(seat: Seat, table: Table, tokenizer: Tokenizer) -> Position:

@@ -25,12 +25,13 @@ from ..data import (
     corpus_from_text,
     read_hub,
 )
-from ..data.judging import Learned as LearnedText
-from ..data.left import Partition
+from ..data.excess_loss import Partition
+from ..data.judging import LearnedText
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.skills import judged, judged_in_the_end
+from ..words.corpus import corpus_warning
 from .limits import Limits
 
 LANGUAGE_CHARACTERS = 500_000
@@ -209,7 +210,7 @@ def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Ladd
     """The reference losses on the windows that such a training is judged by."""
     ladder = corpus.ladder(context_length, training.eval_windows)
     corpus.partitions(context_length, training.eval_windows)  # which the training asks for when it has the ladder
-    return Laddered(ladder, corpus.warning(), None if corpus.language else corpus.learned())
+    return Laddered(ladder, corpus_warning(corpus), None if corpus.language else corpus.learned())
 
 
 def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:

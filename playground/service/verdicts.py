@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..data import LANGUAGES, Tokenizer
-from ..data.judging import Learned, judge
+from ..data.judging import LearnedText, judge
 from ..model import Transformer
 from ..storage import Checkpoint
+from ..words.judging import compared_summary, copied_summary, parsed_summary
 from .kept import Kept
 
 _learned = Kept(entries=50, megabytes=64)
@@ -24,18 +25,18 @@ class Verdict:
     """(start, end, why) of words in the text, ascending."""
 
 
-def remember(model: Transformer, learned: Learned) -> None:
+def remember(model: Transformer, learned: LearnedText) -> None:
     """Keep the text that a model learned from as long as the model is here, and there is room."""
     _learned.get("text", lambda: learned, owner=model)
 
 
-def learned_by(model: Transformer) -> Learned | None:
+def learned_by(model: Transformer) -> LearnedText | None:
     """The text that a model learned from, if it is known still."""
     return _learned.peek("text", owner=model)
 
 
 def verdict(
-    text: str, begun: str, *, language: str = "", tokenizer: Tokenizer | None = None, learned: Learned | None = None
+    text: str, begun: str, *, language: str = "", tokenizer: Tokenizer | None = None, learned: LearnedText | None = None
 ) -> Verdict | None:
     """The verdict on a text that goes on from `begun`; None where there is nothing to judge it by."""
     kind = tokenizer.kind if tokenizer is not None else "char"
@@ -45,9 +46,9 @@ def verdict(
         return None
     found = learned.compare(text, begun)
     if kind == "word" or not learned.words:  # it knows no other words; there are none
-        return Verdict(words) if (words := found.copied_in_words()) else None
+        return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
-    return Verdict(found.in_words(), tuple((start, end, why) for start, end in found.strange))
+    return Verdict(compared_summary(found), tuple((start, end, why) for start, end in found.strange))
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:
@@ -66,4 +67,4 @@ def in_words(verdicts: Sequence[Verdict | None]) -> str:
 def _by_grammar(language: str, text: str, begun: str, kind: str) -> Verdict:
     found = judge(LANGUAGES[language], text, begun, spaced=kind != "word")
     fault = found.fault
-    return Verdict(found.in_words(), ((fault.start, fault.end, fault.rule),) if fault is not None else ())
+    return Verdict(parsed_summary(found), ((fault.start, fault.end, fault.rule),) if fault is not None else ())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
-from ..data.judging import Learned
+from ..data.judging import LearnedText
 from ..links import RunCard
 from ..model import ModelConfig
 from ..model.twins import Twins
@@ -69,7 +69,7 @@ class RunView(View):
     """At which its samples were written; None where that is not known, or was changed on the way."""
     language: str = ""
     """Whose grammar judges what it writes; empty where none does."""
-    learned_text: Learned | None = None
+    learned_text: LearnedText | None = None
     """The text it learned from, which judges instead, where it is known."""
     before: torch.Tensor | None = None
     """(V,) next-token probabilities after the prompt, before training."""

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..data import Ladder
+from ..data.excess_loss import is_excess
 from ..training.config import TrainConfig
 from ..training.history import History
 
@@ -49,7 +50,7 @@ def sanitised_history(history: History) -> History:
             for record in _some(known.gradients)
         ],
         load=_some(known.load),
-        judged=[record | {"left": single_line(record["left"], MAX_LEFT)} for record in _some(known.judged)],
+        judged=_some(known.judged),
         finished=_finished(history.finished),
     )
 
@@ -94,14 +95,21 @@ def _well_formed(history: History, is_number: Callable[[Any], bool]) -> History:
             if _is_step(record.get("step")) and _is_table(record.get("load"))
         ],
         judged=[
-            {name: record[name] for name in ("step", "right", "of", "left")}
+            {name: record[name] for name in ("step", "right", "of")} | {"left": _left(record["left"])}
             for record in history.judged
             if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
             and record["right"] <= record["of"]
-            and isinstance(record.get("left"), str)
+            and isinstance(record.get("left"), (str, list))
         ],
         finished=history.finished if isinstance(history.finished, dict) else None,
     )
+
+
+def _left(left: str | list) -> str | list:
+    """What carries the loss that is left: clauses in runs of earlier versions, else records, without false ones."""
+    if isinstance(left, str):
+        return single_line(left, MAX_LEFT)
+    return [dict(each) for each in left[:4] if is_excess(each)]
 
 
 def _at_steps(columns: dict[str, list[float]]) -> dict[str, list[float]]:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import torch
 
+from ..data.baselines import IGNORE
 from ..data.corpus import real_tokens
-from ..data.ladder import IGNORE
 from .distributed import Alone
 
 

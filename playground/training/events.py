@@ -131,8 +131,8 @@ class Judged(TrainEvent):
     """Sums, stories or lines without a mistake."""
     of: int
     """How many were judged; 0 where there is no grammar to judge by."""
-    left: str
-    """What carries the loss that is left, in words; empty where that is not known yet."""
+    left: list[dict[str, Any]]
+    """What carries the loss that is left, as records of `ExcessLoss.to_dict`; empty where that is not known yet."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from ..data.baselines import IGNORE
 from ..data.corpus import real_tokens
-from ..data.ladder import IGNORE
 from ..model import Pass, Tap, Transformer, no_tap
 from .distributed import ALONE, Alone
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 
 from ..data.corpus import Corpus
-from ..data.judging import Judged as Parsed
-from ..data.judging import Share, judge
-from ..data.left import Partition, left
+from ..data.excess_loss import Partition, excess_loss
+from ..data.judging import ParsedText, Share, judge
 from ..engine import SamplingConfig, generate
 from ..model import Transformer
 from .events import Evaluated, Judged, TrainEvent
@@ -51,22 +51,22 @@ def judged(
         yield event
         if not isinstance(event, at) or not event.step or not (known := partitions()):
             continue
-        words, share = "", Share(0, 0)
+        excess, share = [], Share(0, 0)
         for what in last:
             room = MOST_TIME / 2 * event.seconds - spent[what]
             if last[what] > room:
                 continue
             began = time.perf_counter()
             if what == "left":
-                words = left_in_words(model, corpus, context_windows, known)
+                excess = excess_records(model, corpus, context_windows, known)
             else:
                 share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
             last[what] = time.perf_counter() - began
             spent[what] += last[what]
             if what == "share" and not share.of:  # it ran out of time: wait until there is twice as much
                 last[what] *= 2
-        if words or share.of:
-            yield Judged(event.step, event.seconds, share.right, share.of, words)
+        if excess or share.of:
+            yield Judged(event.step, event.seconds, share.right, share.of, excess)
 
 
 def judged_in_the_end(
@@ -78,8 +78,8 @@ def judged_in_the_end(
 ) -> Judged:
     """The finished model judged more thoroughly, after the event that says that it is finished."""
     share = share_right(model, corpus, AT_THE_END, seed=event.step)
-    words = left_in_words(model, corpus, context_windows, partitions)
-    return Judged(event.step, event.seconds, share.right, share.of, words)
+    excess = excess_records(model, corpus, context_windows, partitions)
+    return Judged(event.step, event.seconds, share.right, share.of, excess)
 
 
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:
@@ -96,7 +96,7 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
     rows: list[list[int]] = [[] for _ in range(n)]
     over = [False] * n
 
-    def found(row: list[int]) -> Parsed:
+    def found(row: list[int]) -> ParsedText:
         return judge(corpus.language, tokenizer.decode(row), spaced=tokenizer.kind != "word")
 
     written = generate(model, begun, length, sampling, n_samples=n, tokenizer=tokenizer, stop=["\n"], slide_by=forgets)
@@ -115,11 +115,13 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
     return sum((one.share if one.share.of else Share(0, int(one.fault is not None)) for one in judged), Share(0, 0))
 
 
-def left_in_words(model: Transformer, corpus: Corpus, max_windows: int | None, partitions: Sequence[Partition]) -> str:
-    """What carries the loss that is left, in clauses; empty where nobody knows."""
+def excess_records(
+    model: Transformer, corpus: Corpus, max_windows: int | None, partitions: Sequence[Partition]
+) -> list[dict[str, Any]]:
+    """What carries the loss that is left, shared out in each of these ways; empty where nobody knows."""
     if not partitions or not model.config.causal:
-        return ""
+        return []
     inputs, targets = corpus.windows("val", model.config.context_length, max_windows)
     some = torch.linspace(0, len(inputs) - 1, min(WINDOWS, len(inputs))).long()
     losses = token_losses(model, inputs[some], targets[some]).numpy()
-    return "; ".join(left(losses, each.rows(some.numpy()), corpus.unit).in_words() for each in partitions)
+    return [excess_loss(losses, each.rows(some.numpy()), corpus.unit).to_dict() for each in partitions]

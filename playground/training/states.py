@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..data.ladder import NO_MASK, NOTHING_LEFT, Ladder, to_the_floor
+from ..data.baselines import NOTHING_LEFT, Ladder
 
 if TYPE_CHECKING:
     from .history import History
@@ -47,6 +47,17 @@ SURE_OF_FALL = 3.0
 IN_A_ROW = 4
 """Evaluations that are each above the one before, after which a rise is said whatever the jitter; one less is enough
 where each is above by RISEN."""
+
+
+NO_MASK = (
+    "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
+    "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
+)
+
+
+def to_the_floor(gap: float) -> str:
+    """How far a loss is from the floor, given the loss less the floor in nats."""
+    return f"{abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
 
 
 @dataclass(frozen=True)

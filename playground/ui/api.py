@@ -21,7 +21,7 @@ from typing import Any
 import gradio as gr
 import torch
 
-from ..data.ladder import IGNORE
+from ..data.baselines import IGNORE
 from ..engine import stream
 from ..inspection.look import look
 from ..service.board import Board

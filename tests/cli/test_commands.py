@@ -16,10 +16,10 @@ import playground
 from playground.cli import main
 from playground.data import corpus_from_text
 from playground.data.intake import MAX_BYTES
-from playground.data.ladder import NO_MASK
 from playground.storage import load
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
+from playground.words.baselines import NO_MASK
 from playground.words.card import share_of_gpt2
 
 SMALL = [

@@ -1,6 +1,5 @@
 """Overlap: found where a text repeats itself, and by no other way of counting more or less."""
 
-import re
 from pathlib import Path
 
 import torch
@@ -9,8 +8,9 @@ from hypothesis import strategies as st
 
 import playground
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.data.overlap import overlap, overlap_in_words
+from playground.data.overlap import MUCH, overlap
 from playground.ui.forms.excerpts import contents_of
+from playground.words.corpus import corpus_warning
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
@@ -40,9 +40,8 @@ def test_large_token_numbers_are_told_apart():
 def test_a_text_that_repeats_itself_is_warned_of_whatever_its_tokens():
     text = random_text(2_000, 0)
     for kind in ("char", "word", "bpe"):
-        warned = corpus_from_text(text * 12, kind).warning()
-        assert warned.startswith(("99 %", "100 %")) and "repeats itself" in warned
-        assert corpus_from_text(random_text(24_000, 1), kind).warning() == ""
+        assert corpus_from_text(text * 12, kind).overlap() > 0.98
+        assert corpus_from_text(random_text(24_000, 1), kind).overlap() < MUCH
 
 
 def test_a_refrain_is_no_reason_to_warn():
@@ -50,7 +49,7 @@ def test_a_refrain_is_no_reason_to_warn():
         random_text(300, seed) + "\nand so we all go home again, and so we all go home to sleep\n" for seed in range(40)
     ]
     corpus = corpus_from_text("".join(verses))
-    assert corpus.warning() == ""
+    assert corpus.overlap() < MUCH and corpus.other_kind() is None
 
 
 def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
@@ -61,19 +60,16 @@ def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
         for share in (0.5, 0.8):
             cut = round(share * length)
             text = prose[:cut] + numbers[: length - cut]
-            said = corpus_from_text(text).warning()
-            assert "The last tenth of the text, which judges, is another kind of text than the rest: “" in said
-            named = {c for c in "0123456789" if f"“{c}”" in said}
-            here, there = re.search(r"are (\d+) % of it and (\d+) % of what", said).groups()
-            assert len(named | ({"␣"} if "“␣”" in said else set())) == 3 and int(here) > 1.5 * int(there)
-            assert said in contents_of(text)
+            found = corpus_from_text(text).other_kind()
+            assert len(found.characters) == 3 and set(found.characters) <= set("0123456789 ")
+            assert found.here > 1.5 * found.there
+            assert corpus_warning(corpus_from_text(text)) in contents_of(text)
         for start in range(0, 80_000, 4_000):
-            assert "another kind" not in corpus_from_text(prose[start : start + length]).warning()
+            assert corpus_from_text(prose[start : start + length]).other_kind() is None
     for kind in ("word", "bpe"):
-        assert "another kind" in corpus_from_text(prose[:4_000] + numbers[:6_000], kind).warning()
+        assert corpus_from_text(prose[:4_000] + numbers[:6_000], kind).other_kind() is not None
 
 
 def test_texts_of_the_house_are_not_asked():
-    assert corpus_from_language("copy", n_characters=20_000, n_validation=4_000).warning() == ""
-    assert corpus_from_sentences().warning() == ""
-    assert overlap_in_words(0.1) == "" != overlap_in_words(0.9)
+    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
+        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""

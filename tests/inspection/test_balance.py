@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data.ladder import IGNORE
+from playground.data.baselines import IGNORE
 from playground.inspection.balance import evenness, load_over_training, pulls_on_routers
 from playground.model import ModelConfig, Pass, Transformer
 from playground.training import History, LoadMeasured

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data.ladder import IGNORE
+from playground.data.baselines import IGNORE
 from playground.inspection.cost import costliest, edit_cost, effect, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,

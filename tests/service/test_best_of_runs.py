@@ -9,7 +9,6 @@ import torch
 
 import playground
 from playground.data import corpus_from_text
-from playground.data.ladder import equally_likely
 from playground.model import PRESETS
 from playground.service.board import Board
 from playground.service.models import Registry
@@ -23,6 +22,7 @@ from playground.training import TrainConfig, evaluate
 from playground.ui.tabs.train import speaking, watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
+from playground.words.baselines import equally_likely
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from playground.data.ladder import IGNORE
+from playground.data.baselines import IGNORE
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.model import ModelConfig, Pass, Transformer
 from playground.training import evaluate

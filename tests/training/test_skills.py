@@ -5,11 +5,12 @@ import pytest
 import torch
 
 from playground.data import corpus_from_language, corpus_from_text
+from playground.data.excess_loss import is_excess
 from playground.data.judging import Share
 from playground.data.languages import ExactModel
 from playground.model import ModelConfig, Transformer
 from playground.training import Evaluated, Finished, History, Judged, TrainConfig, skills, train
-from playground.training.skills import MOST_TIME, judged, judged_in_the_end, left_in_words, share_right
+from playground.training.skills import MOST_TIME, excess_records, judged, judged_in_the_end, share_right
 
 TINY = dict(n_layers=1, d_model=16, n_heads=2, d_ff=16, context_length=24)
 CONFIG = TrainConfig(steps=20, batch_size=4, eval_every=5, eval_windows=8, device="cpu", precision="fp32")
@@ -49,9 +50,10 @@ def test_what_has_no_grammar_or_no_mask_is_not_judged():
     corpus = corpus_from_language("copy", n_characters=2000, n_validation=1000)
     unmasked = Transformer(ModelConfig(vocab_size=corpus.vocab_size, causal=False, **TINY), seed=0)
     assert share_right(unmasked, corpus, 4) == Share(0, 0)
-    assert left_in_words(unmasked, corpus, 8, corpus.partitions(24, 8)) == ""
-    assert left_in_words(tiny(corpus), corpus, 8, []) == ""
-    assert left_in_words(tiny(corpus), corpus, 8, corpus.partitions(24, 8)).startswith("what is left is")
+    assert excess_records(unmasked, corpus, 8, corpus.partitions(24, 8)) == []
+    assert excess_records(tiny(corpus), corpus, 8, []) == []
+    (record,) = excess_records(tiny(corpus), corpus, 8, corpus.partitions(24, 8))
+    assert is_excess(record) and not record["of_loss"] and record["parts"]
 
 
 def test_a_run_that_is_judged_learns_the_same(monkeypatch):
@@ -82,7 +84,7 @@ def test_judging_takes_a_thirtieth_of_the_time_at_most(monkeypatch):
         return Share(1, 2)
 
     monkeypatch.setattr(skills, "share_right", slow)
-    monkeypatch.setattr(skills, "left_in_words", lambda *arguments: "")
+    monkeypatch.setattr(skills, "excess_records", lambda *arguments: [])
     events = [Evaluated(step, 2.0 * step, train_loss=1.0, val_loss=1.0) for step in range(101)]
     found = [e for e in judged(iter(events), None, None, None, lambda: [None]) if isinstance(e, Judged)]
     times = [2.0 * event.step for event in found]

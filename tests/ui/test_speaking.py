@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from playground.data import Ladder, corpus_from_language
-from playground.data.judging import Learned
+from playground.data.judging import LearnedText
 from playground.engine import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
@@ -13,6 +13,7 @@ from playground.training import Evaluated, History, Judged, Stepped
 from playground.ui.tabs.generate.tokens import finished
 from playground.ui.tabs.generate.written import Written
 from playground.ui.tabs.train import speaking, watch
+from playground.words.baselines import each_baseline
 
 CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
 LADDER = CORPUS.ladder(24, 20)
@@ -33,7 +34,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     panel = speaking.panel(view_of())
     opened = re.findall(r'<details name="rungs" data-rung="([^"]+)">(.*?)</details>', panel, re.DOTALL)
     assert [name for name, _ in opened] == [name for name, _ in LADDER.rungs()]
-    for (_, body), rung in zip(opened, LADDER.speaking()):
+    for (_, body), rung in zip(opened, each_baseline(LADDER)):
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
     assert "Sums right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
@@ -176,7 +177,7 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
 
 
 def test_own_texts_are_held_against_what_was_learned():
-    learned = Learned("the sea and the hill. " * 20, "the sky ")
+    learned = LearnedText("the sea and the hill. " * 20, "the sky ")
     found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
     assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "of held-out text 50 %" in found.words
     assert verdict("anything", "", tokenizer=CORPUS.tokenizer) is None

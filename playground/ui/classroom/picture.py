@@ -6,7 +6,6 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from ...data.ladder import to_the_floor
 from ...figures.classroom import class_curves, class_spread, describe_curves
 from ...lessons.reading import find_lesson
 from ...links import LinkError
@@ -15,6 +14,7 @@ from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS, Run
 from ...service.classes.speedrun import Entry
 from ...training.events import in_steps
+from ...words.baselines import to_the_floor
 from .. import theme
 from ..chart import show
 from ..forms import run as form

@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from ...data import LANGUAGES, visible
 from ...data.corpus import MIN_TOKENS, parted
-from ...data.overlap import other_kind_in_words
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
+from ...words.corpus import text_warning
 from ..theme import quiet
 
 LINES, LETTERS = 3, 180
@@ -51,7 +51,7 @@ def contents_of(text: str) -> str:
         said += " That is little: after a few steps, a model can only learn it by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
-        said += f" {other_kind_in_words(text[:cut], text[cut:])}".rstrip()
+        said += f" {text_warning(text[:cut], text[cut:])}".rstrip()
     listed = "".join(visible(character) for character in sorted(counts)[:ALPHABET])
     more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""
     alphabet = f'<p class="quiet-line alphabet">{html.escape(listed)}{more}</p>'

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from ....data.ladder import IGNORE
+from ....data.baselines import IGNORE
 from ....engine import SamplingConfig, generate
 from ....inspection import Look
 from ....inspection.cost import RemovalMap, removal_map

@@ -10,13 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 from ....data import LANGUAGES, Ladder, Tokenizer
+from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share, judge
-from ....data.ladder import NOTHING_LEFT, Rung
-from ....data.left import standing
 from ....figures import skill
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import TEMPERATURE
+from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss
+from ....words.excess_loss import excess_clauses
 
 LINES = 8
 """Of a guesser's text, so many lines are shown; all of it is judged."""
@@ -37,7 +38,7 @@ def panel(view: RunView | None) -> str:
     if view is None or view.ladder is None:
         return ""
     ladder = view.ladder
-    rungs = "".join(_rung(view, rung) for rung in ladder.speaking())
+    rungs = "".join(_rung(view, rung) for rung in each_baseline(ladder))
     example = f"{ladder.uniform:.2f} of the vocabulary's {math.exp(ladder.uniform):,.0f}"
     explained = NATS.format(unit=ladder.unit, example=example)
     return (
@@ -47,7 +48,7 @@ def panel(view: RunView | None) -> str:
     )
 
 
-def _rung(view: RunView, rung: Rung) -> str:
+def _rung(view: RunView, rung: Baseline) -> str:
     name, sentence = html.escape(rung.name, quote=True), html.escape(rung.sentence, quote=True)
     found = judged(view, rung.text, "\n")
     few = "\n".join(rung.text.split("\n")[:LINES])
@@ -65,17 +66,17 @@ def standing_line(view: RunView) -> str:
     if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
         return ""
     told = next((record for record in reversed(history.judged) if record["left"]), None)
-    clauses, at = (told["left"], told["step"]) if told else ("", 0)
+    clauses, at = (excess_clauses(told["left"]), told["step"]) if told else ("", 0)
     if told and at != history.evaluations["step"][-1]:
         clauses = f"at step {at:,}, {clauses}"
-    said = standing(view.ladder, value, clauses)
+    said = how_good(view.ladder, value, clauses)
     if view.active or view.used is not None:  # the run has come further
         said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
     if math.isfinite(value):
         if view.ladder.floor is not None:
             words += html.escape(_too_short(view))
-        words += f' <span class="quiet">{view.ladder.size_in_words(value)}</span>'
+        words += f' <span class="quiet">{size_of_loss(view.ladder, value)}</span>'
     return f'<p class="standing">{words}</p>'
 
 

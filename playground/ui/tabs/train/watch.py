@@ -15,6 +15,7 @@ from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
 from ....training.events import in_steps
+from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.numbers import bytes_text
 from ... import theme
@@ -46,7 +47,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
         [_as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
         log_y=_floor_is_low(view),
-        sayings={rung.name: rung.sentence for rung in view.ladder.speaking()} if rungs else None,
+        sayings={rung.name: rung.sentence for rung in each_baseline(view.ladder)} if rungs else None,
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"

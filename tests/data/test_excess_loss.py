@@ -1,16 +1,29 @@
-"""What is left adds up to the loss less the floor, and names the rule that a model has not learned."""
+"""The excess adds up to the loss less the floor, and names the rule that a model has not learned."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from playground.data import LANGUAGES, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data.excess_loss import (
+    BETWEEN,
+    CUT,
+    DIVIDED,
+    EDGE,
+    FIRST,
+    MOSTLY,
+    NOTHING,
+    SPREAD,
+    UNCLEAR,
+    UNSEEN,
+    Partition,
+    excess_loss,
+    is_excess,
+    partitions_of_text,
+)
 from playground.data.languages.grammar import SPELLING
 from playground.data.languages.made import addition, copy, stories
-from playground.data.left import BETWEEN, CUT, EDGE, FIRST, UNSEEN, Partition, left, partitions_of_text, standing
-
-LADDER = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.5, unit="character")
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -21,13 +34,13 @@ def test_the_parts_add_up_to_what_is_above_the_floor(name, unit):
     _, targets = corpus.windows("val", 24, 40)
     assert ((partition.part >= 0) == (targets.numpy() >= 0)).all()
     losses = np.random.default_rng(0).random(partition.part.shape) + 1.0
-    found = left(losses, partition)
+    found = excess_loss(losses, partition)
     counted = partition.part >= 0
     assert found.nats == pytest.approx(losses[counted].mean() - ladder.floor)
     assert sum(part.nats for part in found.parts) == pytest.approx(found.nats)
     assert sum(part.share_of_tokens for part in found.parts) == pytest.approx(1.0)
-    perfect = left(partition.unavoidable, partition)
-    assert perfect.nats == pytest.approx(0.0) and perfect.in_words() == "next to nothing is left"
+    perfect = excess_loss(partition.unavoidable, partition)
+    assert perfect.nats == pytest.approx(0.0) and perfect.kind() == (NOTHING, ())
 
 
 def test_a_character_has_the_kind_of_the_rule_that_decides_it():
@@ -53,14 +66,9 @@ def test_the_rule_that_a_model_lacks_is_the_one_that_is_named(name, kind):
     (partition,) = corpus.partitions(64)
     noise = np.random.default_rng(1).normal(0.0, 0.02, partition.part.shape)
     lacks = partition.part == partition.names.index(kind)
-    found = left(partition.unavoidable + noise + 1.5 * lacks, partition)
-    assert found.parts[0].name == kind and f"mostly *{kind}*" in found.in_words()
-    said = standing(LADDER, 0.6, found.in_words())
-    assert said.startswith("Passed the bigram") and f"What is left is mostly *{kind}*" in said
-    assert standing(LADDER, 0.501, found.in_words()) == LADDER.in_words(
-        0.501
-    )  # at the floor nothing else is to be said
-    assert standing(LADDER, float("nan"), found.in_words()) == "The loss is not a number."
+    found = excess_loss(partition.unavoidable + noise + 1.5 * lacks, partition)
+    said, parts = found.kind()
+    assert said == MOSTLY and [part.name for part in parts] == [kind]
 
 
 def made_up(parts, n=60, tokens=30, spread=0.0):
@@ -69,49 +77,54 @@ def made_up(parts, n=60, tokens=30, spread=0.0):
     which = np.tile(np.arange(tokens) % len(names), (n, 1))
     partition = Partition(names, which, np.zeros((n, tokens)))
     rng = np.random.default_rng(0)
-    return left(np.array(list(parts.values()))[which] + rng.normal(0, spread, which.shape), partition)
+    return excess_loss(np.array(list(parts.values()))[which] + rng.normal(0, spread, which.shape), partition)
 
 
-def test_the_words_are_no_surer_than_the_numbers():
-    assert "mostly *a* (80 %)" in made_up({"a": 0.8, "b": 0.1, "c": 0.1}).in_words()
-    tie = made_up({"a": 0.9, "b": 0.89, "c": 0.1}, spread=0.5).in_words()
-    assert "*a*" in tie and "*b*" in tie and " and " in tie  # which of the two is larger cannot be told
-    many = made_up({letter: 1.0 for letter in "abcdefghij"}).in_words()
-    assert "spread over many" in many
-    assert made_up({"a": 0.02, "b": 0.0}, n=4, spread=2.0).in_words() == "what is left cannot be told"
-    assert made_up({"a": 0.002, "b": 0.0}, n=60, spread=0.2).in_words() == "next to nothing is left"
-    assert left(np.zeros((1, 3)), Partition((), np.full((1, 3), -1))).in_words() == "what is left cannot be told"
+def test_what_is_said_is_no_surer_than_the_numbers():
+    assert shown({"a": 0.8, "b": 0.1, "c": 0.1}) == (MOSTLY, "a")
+    assert shown({"a": 0.9, "b": 0.89, "c": 0.1}, spread=0.5)[1] in ("ab", "ba")  # which is larger cannot be told
+    assert shown({letter: 1.0 for letter in "abcdefghij"})[0] == SPREAD
+    assert shown({"a": 0.02, "b": 0.0}, n=4, spread=2.0) == (UNCLEAR, "")
+    assert shown({"a": 0.002, "b": 0.0}, n=60, spread=0.2) == (NOTHING, "")
+    assert excess_loss(np.zeros((1, 3)), Partition((), np.full((1, 3), -1))).kind() == (UNCLEAR, ())
     whole = Partition(("a", "b"), np.arange(12).reshape(2, 6) % 2)
-    assert left(np.zeros((2, 6)), whole).in_words() == "next to nothing is left"  # of a text of one letter
+    assert excess_loss(np.zeros((2, 6)), whole).kind() == (NOTHING, ())  # of a text of one letter
+
+
+def shown(parts, **about):
+    kind, named = made_up(parts, **about).kind()
+    return kind, "".join(part.name for part in named)
 
 
 def test_most_is_said_of_what_carries_more_than_its_share_and_less_than_all():
     """“what is left is mostly *copied letters* (63 %) and *free choices* (37 %)” named all there is, and “most of its
     loss is at … and *what stands between words* (2 % on 21 % of the words)” where it is not."""
     which = np.tile(np.arange(20) % 2, (2, 1))
-    two = left(np.array([[0.9, 0.1] * 10, [0.36, 0.64] * 10]), Partition(("copied", "free"), which, np.zeros((2, 20))))
-    assert two.in_words().startswith("what is left divides into *copied* (63 %) and *free* (37 %)")
-    assert "mostly *a* (100 %)" in made_up({"a": 0.6, "b": 0.0}).in_words()
+    two = Partition(("copied", "free"), which, np.zeros((2, 20)))
+    found = excess_loss(np.array([[0.9, 0.1] * 10, [0.36, 0.64] * 10]), two).to_dict()
+    assert found["kind"] == DIVIDED and found["parts"] == [["copied", 0.63, 0.5], ["free", 0.37, 0.5]]
+    assert shown({"a": 0.6, "b": 0.0}) == (MOSTLY, "a")
     which = np.tile(np.array([0] * 5 + [1] * 3 + [2] * 2), (2, 1))
     words = Partition(("frequent words", "rarer words", BETWEEN), which)
     losses = np.array([[1.8] * 5 + [0.1] * 3 + [0.05] * 2, [0.6] * 5 + [2.0] * 3 + [0.15] * 2])
-    said = left(losses, words, "word").in_words()
-    assert (
-        said.startswith("its loss divides into *frequent words*") and f"*{BETWEEN}* (2 % on 20 % of the words)" in said
-    )
+    found = excess_loss(losses, words, "word").to_dict()
+    assert found["kind"] == DIVIDED and found["of_loss"] and len(found["parts"]) == 3
 
 
-def test_shares_of_few_tokens_name_their_number():
-    found = made_up({"a": 0.8, "b": 0.1}, n=3, tokens=10)
-    assert found.in_words().endswith("mostly *a* (89 %), counted on 30 tokens only")
-    assert "counted" not in made_up({"a": 0.8, "b": 0.1}).in_words()
+def test_its_record_is_known_from_others():
+    record = made_up({"a": 0.8, "b": 0.1}, n=3, tokens=10).to_dict()
+    assert is_excess(record) and record["tokens"] == 30
+    for changed in (
+        {"kind": "no"}, {"kind": NOTHING}, {"parts": []}, {"parts": [["a", 2.0, 0.1]]}, {"parts": [["a" * 999, 1, 1]]},
+        {"tokens": -1}, {"tokens": True}, {"of_loss": 1}, {"unit": 3}, {"by": "x" * 999}, {"more": 1}, {"parts": None},
+    ):  # fmt: skip
+        assert not is_excess(record | changed)
+    assert not is_excess([record])
 
 
-def test_a_text_without_words_has_no_parts_and_who_is_worse_than_guessing_has_nothing_left():
+def test_a_text_without_words_has_no_parts():
     """“most of its loss is at beginnings of windows (100 % on 100 % of the characters)” was said of digits."""
-    digits = corpus_from_text("".join(str(n * n % 7) for n in range(3000)))
-    assert digits.partitions(24) == []
-    assert standing(LADDER, 18.0, "what is left is mostly *spelling* (29 %)") == LADDER.in_words(18.0)
+    assert corpus_from_text("".join(str(n * n % 7) for n in range(3000))).partitions(24) == []
 
 
 def test_on_any_text_the_loss_is_shared_out_by_place_and_by_frequency():
@@ -152,9 +165,9 @@ def test_every_counted_target_of_any_text_has_its_part(kind):
     assert len(partitions) == (1 if kind == "word" else 2)
     for partition in partitions:
         assert ((partition.part >= 0) == (targets.numpy() >= 0)).all()
-        found = left(np.ones(targets.shape), partition, corpus.unit)
+        found = excess_loss(np.ones(targets.shape), partition, corpus.unit)
         assert found.nats == pytest.approx(1.0) and sum(p.nats for p in found.parts) == pytest.approx(1.0)
-        assert "its loss divides into" in found.in_words() or "spread over" in found.in_words()  # all lose alike
+        assert found.kind()[0] in (DIVIDED, SPREAD)  # all lose alike
     assert corpus.partitions(16) is partitions  # once for all who ask
     documents = corpus_from_sentences()
     (partition,) = documents.partitions(16)

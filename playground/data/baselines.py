@@ -1,7 +1,7 @@
-"""The ladder: reference losses that say how good a loss is, from knowing nothing to knowing everything there is.
+"""Baselines: reference losses that say how good a loss is, from knowing nothing to the best possible.
 
-Each rung is the loss of a guesser who knows a little more than the one before; all are scored on the windows that
-judge the model, and each has written a text with what it knows.
+Each is the loss of a guesser that knows a little more than the one before; all are scored on the windows that judge
+the model, and each has written a text with what it knows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,10 +17,6 @@ import torch
 from .guessers import Guesser, uniform
 
 IGNORE = -100
-NO_MASK = (
-    "This model has no causal mask: while it is trained, every token sees the one it should predict, so the loss falls "
-    "towards nothing. When it writes there is no future to copy from, and the text shows what it has really learned."
-)
 NOTHING_LEFT = 0.005
 """Nats above the floor, or below it, that no longer count."""
 CLEARLY = 0.01
@@ -29,17 +25,6 @@ SURE = 1.96
 """Standard errors on either side of a mean that make a 95 % interval."""
 WRITTEN = {"character": 160, "word": 40, "token": 60}
 """Tokens that each guesser writes."""
-
-
-class Rung(NamedTuple):
-    """One guesser: what it is called, what it loses, what it knows, and how it writes."""
-
-    name: str
-    loss: float
-    """Nats per token."""
-    sentence: str
-    text: str
-    """Empty where none was written."""
 
 
 @dataclass(frozen=True)
@@ -78,39 +63,6 @@ class Ladder:
         known += [(f"{self.order}-gram", self.ngram), ("floor", self.floor)]
         return [(name, loss) for name, loss in known if loss is not None]
 
-    def speaking(self) -> list[Rung]:
-        """The same with what each guesser knows and how it writes."""
-        return [
-            Rung(name, loss, f"{self._knows(name)}: {self.choices(loss)}.", self.texts.get(name, ""))
-            for name, loss in self.rungs()
-        ]
-
-    def _knows(self, name: str) -> str:
-        if name == "uniform":
-            vocabulary, occur = round(math.exp(self.uniform)), round(math.exp(self._alike[1]))
-            few = f", though {occur:,} {self.unit}{'s occur' if occur > 1 else ' occurs'}" if occur < vocabulary else ""
-            return f"Guesses all {vocabulary:,} tokens of the vocabulary alike{few}"
-        if name == "unigram":
-            return f"Knows how often each {self.unit} comes, whatever stands before it"
-        if name == "bigram":
-            return f"Knows which {self.unit} comes how often after which"
-        if name == "floor":
-            return "Knows the rules that wrote this text; what it loses is chance: who sees no more cannot guess it"
-        return f"Knows what came how often after the last {self.order - 1} {self.unit}s"
-
-    def choices(self, loss: float) -> str:
-        """A loss in words: as unsure as one who has to choose among so many, or worse than any who is unsure."""
-        if loss > self.uniform + NOTHING_LEFT:
-            return f"more surprised than one who finds all {math.exp(self.uniform):,.0f} tokens equally likely"
-        return f"as unsure as between {equally_likely(loss)} equally likely {self.unit}s"
-
-    def size_in_words(self, loss: float) -> str:
-        """A loss in choices and in bits per character, as a sentence. Words that are unknown are spared their letters,
-        so a text in which there may be some has no bits per character that compare."""
-        choices, known = self.choices(loss), self.unit != "word" or self.floor is not None
-        bits = f"; {self.bits_per_character(loss):.2f} bits per character" if known else ""
-        return f"{choices[0].upper()}{choices[1:]}{bits}."
-
     def bits_per_character(self, loss: float) -> float:
         """A loss in nats per token as bits per character, which compares across tokenizers."""
         return loss / math.log(2) / self.characters_per_token
@@ -124,7 +76,7 @@ class Ladder:
     def passed(self, loss: float) -> str | None:
         """The name of the last rung, the floor apart, such that this loss lies clearly below it and all before it."""
         best = None
-        for name, rung in self._steps():
+        for name, rung in self.steps():
             if not loss < min(rung, self.at_best.get(name, rung)) - self.clearly(name):
                 break
             best = name
@@ -138,21 +90,7 @@ class Ladder:
         """Nats below a rung, or above it, from which that may be said."""
         return max(CLEARLY, self.chance.get(name, 0.0))
 
-    @property
-    def _alike(self) -> tuple[str, float]:
-        """What one does who knows nothing but what occurs, and loses; older records do not know what does."""
-        if (occurs := self.at_best.get("uniform")) is None:
-            return f"guessing all {math.exp(self.uniform):,.0f} tokens alike ({self.uniform:.4f})", self.uniform
-        return f"guessing all {math.exp(occurs):,.0f} {self.unit}s that occur alike ({occurs:.4f})", occurs
-
-    def _by_so_few(self, name: str) -> str:
-        """From what a loss near a rung cannot be told from it; empty where enough tokens judge."""
-        if self.clearly(name) <= CLEARLY:
-            return ""
-        judge = f"{self.unit}s that judge" if self.tokens > 1 else f"{self.unit} that judges"
-        return f"cannot be told from the {self.tokens:,} {judge} (± {self.chance[name]:.2f})"
-
-    def _steps(self) -> list[tuple[str, float]]:
+    def steps(self) -> list[tuple[str, float]]:
         """The rungs that lie below all before them, the floor apart: one that does not says nothing of who passes it,
         as a bigram of a text too short for it."""
         steps: list[tuple[str, float]] = []
@@ -160,59 +98,6 @@ class Ladder:
             if name != "floor" and (not steps or rung < steps[-1][1]):
                 steps.append((name, rung))
         return steps
-
-    def in_words(self, loss: float) -> str:
-        """One or two sentences that say how good a validation loss is."""
-        if not math.isfinite(loss):
-            return "The loss is not a number."
-        gap = None if self.floor is None else loss - self.floor
-        if gap is not None and gap < -NOTHING_LEFT:
-            return (
-                f"{to_the_floor(gap)}, which no honest model can keep up: "
-                "too few validation tokens to judge by, or the validation text leaked into the training."
-            )
-        if gap is not None and gap < NOTHING_LEFT:
-            return f"{to_the_floor(gap)}: next to nothing is left to learn in windows of this length."
-        words = self.passed_in_words(loss)
-        if gap is None:
-            return f"{words} Ordinary text has no known floor."
-        learned = self.learned(loss)
-        share = f"; of the nats between the bigram and the floor it has gained {100 * learned:.1f} %" if learned else ""
-        return f"{words} It is {to_the_floor(gap)}{share}."
-
-    def _at_best(self, name: str) -> str:
-        """What such a guesser can do, where that lies below the rung by more than a model must."""
-        best = self.at_best.get(name, math.inf)
-        return f"; {best:.4f} if smoothed to suit this text best" if best < dict(self.rungs())[name] - CLEARLY else ""
-
-    def passed_in_words(self, loss: float) -> str:
-        """Which rungs a loss has passed, and what the model must know to do so."""
-        passed, known = self.passed(loss), dict(self.rungs())
-        if passed is None:
-            (alike, nats), few = self._alike, self._by_so_few("uniform")
-            if nats == 0:
-                return f"There is but one {self.unit} in this text: nothing to guess."
-            if few and loss <= nats + self.clearly("uniform"):
-                return f"Whether it is better than {alike} {few}."
-            return f"{'Worse' if loss > nats else 'Not clearly better yet'} than {alike}."
-        shows = {
-            "uniform": f"so it knows that some {self.unit}s come more often",
-            "unigram": "so it uses what stands before",
-            "bigram": f"so it uses more than the last {self.unit}",
-        }.get(passed, f"so it uses more than the last {self.order - 1} {self.unit}s")
-        names = [name for name, _ in self._steps()]
-        after = names[names.index(passed) + 1 :]
-        not_yet = ""
-        if after:
-            name = after[0]
-            few, above, best = self._by_so_few(name), loss > known[name] + self.clearly(name), self._at_best(name)
-            rung = f"the {name} ({known[name]:.4f}{best})"
-            not_yet = f", and is {'above' if above else 'not clearly below'} {rung}"
-            if few and not above:
-                not_yet = f"; whether it lies below {rung} {few}"
-            if min(known[name], self.at_best.get(name, math.inf)) <= self.clearly(name):
-                not_yet = f"; {rung} leaves too little to tell more"
-        return f"Passed the {passed} ({known[passed]:.4f}), {shows}{not_yet}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `from_dict` is the inverse."""
@@ -254,17 +139,6 @@ class Ladder:
         ):
             raise ValueError("what chance may do beside a ladder's rungs belongs to its rungs")
         return ladder
-
-
-def to_the_floor(gap: float) -> str:
-    """How far a loss is from the floor, given the loss less the floor in nats."""
-    return f"{abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
-
-
-def equally_likely(loss: float) -> str:
-    """e^loss, the number of equally likely choices that a loss amounts to, to three digits."""
-    number = math.exp(min(loss, 700))
-    return f"{number:.2f}" if number < 10 else f"{number:.1f}" if number < 100 else f"{number:,.0f}"
 
 
 def measure(

@@ -1,4 +1,4 @@
-"""What is left: which tokens carry the nats that a model could still gain.
+"""The loss above the best possible, and which tokens carry it.
 
 N, T = validation windows and their targets. On our languages every target has a kind, the rule that decides it, and
 what the model loses beyond the exact model's own surprise is summed by kind: these sums add up to the model's loss less
@@ -11,15 +11,18 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from .ladder import NOTHING_LEFT, Ladder
+from .baselines import NOTHING_LEFT
 from .tokenizers import UNKNOWN_WORD
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-FEW = 100
-"""Tokens below which their number stands beside what they are divided into."""
+NOTHING, UNCLEAR, MOSTLY, DIVIDED, SPREAD = "nothing", "unclear", "mostly", "divided", "spread"
+"""What can be said of an excess: there is none; it is too uncertain; a few parts carry more than half of it, and more
+than their share of the tokens; it divides into few parts; it is spread over many."""
+KINDS = (NOTHING, UNCLEAR, MOSTLY, DIVIDED, SPREAD)
 CUT, EDGE = "beginnings of windows", "words at edges of windows"
 FIRST, SECOND, LATER, BETWEEN = "first letters of words", "second letters", "later letters", "what stands between words"
 FREQUENT, RARER, UNSEEN = "frequent words", "rarer words", "words that it has never read"
@@ -56,10 +59,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Left:
-    """What is left, by part, the largest first."""
+class ExcessLoss:
+    """What a model loses beyond what it must, by part, the largest first."""
 
     nats: float
+    """Per token, in all."""
     error: float
     """Standard error of `nats`, from the spread between windows."""
     parts: tuple[Part, ...]
@@ -70,29 +74,35 @@ class Left:
     tokens: int = 0
     """On how many it was counted."""
 
-    def in_words(self) -> str:
-        """One clause that says where most of it is, if that is more than falls to so many tokens; else how it divides,
-        or that this cannot be told."""
-        words = f"{self.by}, {self._clause()}" if self.by else self._clause()
-        few = 0 < self.tokens < FEW and "%" in words
-        return f"{words}, counted on {self.tokens} {self.unit}{'s' * (self.tokens != 1)} only" if few else words
-
-    def _clause(self) -> str:
+    def kind(self) -> tuple[str, tuple[Part, ...]]:
+        """NOTHING, UNCLEAR, MOSTLY, DIVIDED or SPREAD, and the parts that show it."""
         if not self.parts or not np.isfinite(self.nats):
-            return "what is left cannot be told"
+            return UNCLEAR, ()
         if self.nats < NOTHING_LEFT or (not self.of_loss and self.nats + 2 * self.error < 4 * NOTHING_LEFT):
-            return "next to nothing is left"
+            return NOTHING, ()
         if not self.of_loss and self.nats < 2 * self.error:
-            return "what is left cannot be told"
-        whole, named = "its loss" if self.of_loss else "what is left", self._largest()
-        together, more = sum(map(self._share, named)), [self._share(part) > part.share_of_tokens for part in named]
-        if together >= 0.5 and all(more) and (together < 0.995 or len(named) == 1):
-            words = self._listed(named)
-            return f"most of {whole} is at {words}" if self.of_loss else f"{whole} is mostly {words}"
-        every = tuple(part for part in self.parts if self._share(part) >= 0.005)
-        if len(every) <= 3:
-            return f"{whole} divides into {self._listed(every)}"
-        return f"{whole} is spread over many kinds of {self.unit}s; the largest are {self._listed(named)}"
+            return UNCLEAR, ()
+        largest = self._largest()
+        together = sum(map(self.share, largest))
+        if (
+            together >= 0.5
+            and all(self.share(part) > part.share_of_tokens for part in largest)
+            and (together < 0.995 or len(largest) == 1)
+        ):
+            return MOSTLY, largest
+        every = tuple(part for part in self.parts if self.share(part) >= 0.005)
+        return (DIVIDED, every) if len(every) <= 3 else (SPREAD, largest)
+
+    def share(self, part: Part) -> float:
+        """Which part of the excess it carries, 0 … 1."""
+        return min(max(part.nats / self.nats, 0.0), 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: what can be said, and of each part that shows it its name, share and tokens' share."""
+        kind, parts = self.kind()
+        shares = [[p.name, round(self.share(p), 4), round(float(p.share_of_tokens), 4)] for p in parts]
+        about = {"by": self.by, "of_loss": self.of_loss, "unit": self.unit, "tokens": self.tokens}
+        return {"kind": kind, "parts": shares, **about}
 
     def _largest(self) -> tuple[Part, ...]:
         """The fewest parts that make up half, at most three; never one whose rank is luck without the next."""
@@ -101,24 +111,13 @@ class Left:
             tied = following is not None and last.nats - following.nats < 2 * _error(
                 last.by_window - following.by_window
             )
-            if sum(map(self._share, self.parts[:n])) >= 0.5 and not (n < 3 and tied):
+            if sum(map(self.share, self.parts[:n])) >= 0.5 and not (n < 3 and tied):
                 break
         return self.parts[:n]
 
-    def _share(self, part: Part) -> float:
-        return min(max(part.nats / self.nats, 0.0), 1.0)
 
-    def _listed(self, parts: tuple[Part, ...]) -> str:
-        words = [f"*{part.name}* ({self._percent(part)})" for part in parts]
-        return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-    def _percent(self, part: Part) -> str:
-        tokens = f" on {100 * part.share_of_tokens:.0f} % of the {self.unit}s" if self.of_loss else ""
-        return f"{100 * self._share(part):.0f} %{tokens}"
-
-
-def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
-    """What is left of losses (N, T) in nats, by the parts of the partition."""
+def excess_loss(losses: np.ndarray, partition: Partition, unit: str = "token") -> ExcessLoss:
+    """The excess of losses (N, T) in nats, by the parts of the partition."""
     counted = partition.part >= 0
     tokens = max(int(counted.sum()), 1)
     nats = losses if partition.unavoidable is None else losses - partition.unavoidable
@@ -132,15 +131,30 @@ def left(losses: np.ndarray, partition: Partition, unit: str = "token") -> Left:
     parts.sort(key=lambda part: -part.nats)
     error = _error(nats.sum(axis=1) / tokens)
     known = partition.unavoidable is not None
-    return Left(float(nats.sum() / tokens), error, tuple(parts), not known, unit, partition.by, int(counted.sum()))
+    return ExcessLoss(
+        float(nats.sum() / tokens), error, tuple(parts), not known, unit, partition.by, int(counted.sum())
+    )
 
 
-def standing(ladder: Ladder, loss: float, clauses: str) -> str:
-    """How far a loss has come, and, in `clauses` as `Left.in_words` makes them, what is left, if it came anywhere."""
-    words = ladder.in_words(loss)
-    if not clauses or not loss <= ladder.uniform or "nothing is left" in words or "no honest model" in words:
-        return words
-    return f"{words} {clauses[0].upper()}{clauses[1:]}."
+def is_excess(values: Any) -> bool:
+    """Whether these values, of a file, are such as `ExcessLoss.to_dict` gives."""
+    if not isinstance(values, dict) or set(values) != {"kind", "parts", "by", "of_loss", "unit", "tokens"}:
+        return False
+    texts, parts = (values["kind"], values["by"], values["unit"]), values["parts"]
+    if not all(isinstance(text, str) and len(text) < 100 for text in texts) or not isinstance(parts, list):
+        return False
+    if values["kind"] not in KINDS or (len(parts) == 0) != (values["kind"] in (NOTHING, UNCLEAR)) or len(parts) > 20:
+        return False
+    if type(values["of_loss"]) is not bool or type(values["tokens"]) is not int or values["tokens"] < 0:
+        return False
+    return all(
+        isinstance(part, list)
+        and len(part) == 3
+        and isinstance(part[0], str)
+        and len(part[0]) < 100
+        and all(type(share) in (int, float) and 0 <= share <= 1 for share in part[1:])
+        for part in parts
+    )
 
 
 def _error(by_window: np.ndarray) -> float:
