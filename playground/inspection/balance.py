@@ -107,10 +107,10 @@ def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Te
     """
     routers = [model.blocks[layer].feedforward.router.weight for layer in expert_layers(model.config)]
     with torch.enable_grad():
-        logits, _, _, routings = model(inputs, Pass(mask=real_tokens(targets)))
-        terms = {"loss": loss_of(logits, targets)}
+        output = model(inputs, Pass(mask=real_tokens(targets)))
+        terms = {"loss": loss_of(output.logits, targets)}
         for kind in ("switch", "constant"):
-            terms[kind] = sum(balance_loss(routing, kind) for routing in routings) / len(routings)
+            terms[kind] = sum(balance_loss(routing, kind) for routing in output.routings) / len(routers)
         return {name: _pull(term, routers) for name, term in terms.items()}
 
 

@@ -119,7 +119,7 @@ def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, e
     at_once = max(1, ROWS_AT_ONCE // inputs.shape[1])
     before = window_losses(model, inputs, targets, at_once=at_once)
     after = window_losses(model, inputs, targets, tap=edits_tap(edits, model.config), at_once=at_once)
-    return _cost(before, after)
+    return Cost(before.mean, after.mean, difference(before, after)[1])
 
 
 @torch.inference_mode()
@@ -142,14 +142,12 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
         variants = logits.shape[0] // x.shape[0]
         sums.append(summed_losses(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
     whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))
-    costs = [_cost(whole, without) for without in lacking]
-    table = torch.tensor([cost.difference for cost in costs]).unflatten(0, (L, H + 2))
-    margins = torch.tensor([cost.margin for cost in costs]).unflatten(0, (L, H + 2))
+    costs, margins = torch.tensor([difference(whole, each) for each in lacking]).T.unflatten(1, (L, H + 2))
     return RemovalMap(
         before=whole.mean,
-        heads=table[:, :H],
-        attention=table[:, H],
-        feedforward=table[:, H + 1],
+        heads=costs[:, :H],
+        attention=costs[:, H],
+        feedforward=costs[:, H + 1],
         heads_margin=margins[:, :H],
         sublayers_margin=margins[:, H:],
         heads_first=costliest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
@@ -228,8 +226,3 @@ class Variants:
         ]
         streams.append(self.whole["resid_pre"])
         return [block.attention_norm(stream) if post else stream for stream in streams]
-
-
-def _cost(before: WindowLosses, after: WindowLosses) -> Cost:
-    """From what is lost on the same windows without and with a change."""
-    return Cost(before.mean, after.mean, difference(before, after)[1])

@@ -5,7 +5,6 @@ N = tokens of the text, K = experts that each visits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,36 +32,37 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
     """By expert, the tokens that it takes more often than luck explains, the highest sure lift first.
 
     By the exact interval of each share (Clopper and Pearson 1934), whose certainty is divided among all pairs of token
-    and expert that are looked at (Bonferroni): how many those are is told, too. `experts` (N, K) and `tokens` (N,).
+    and expert (Bonferroni); the number of pairs comes second. `experts` (N, K) and `tokens` (N,).
     """
-    tokens = np.asarray(tokens)
-    experts = np.asarray(experts).reshape(len(tokens), -1)
+    experts = experts.reshape(len(tokens), -1)
     kinds, number, counts = np.unique(tokens, return_inverse=True, return_counts=True)
-    looked, found = len(kinds) * n_experts, []
+    pairs, by_expert = len(kinds) * n_experts, []
+    chance = 0.05 / pairs
     for expert in range(n_experts):
         visits = (experts == expert).any(axis=1)  # (N,)
         base, taken = float(visits.mean()), np.bincount(number.ravel(), visits).astype(int)
-        chance, liked = 0.05 / looked, []
+        lifts = []
         for token, hits, count in zip(kinds.tolist(), taken.tolist(), counts.tolist()):
-            # so many hits in a row are a part of the tail, and spare most of the sums
-            if LEAST * base < hits / count and base**hits < chance and _tail(hits, count)(LEAST * base) < chance:
-                liked.append(Lift(token, hits, count, hits / count / base, lowest_share(hits, count, chance) / base))
-        found.append(sorted(liked, key=lambda lift: -lift.least)[:most])
-    return found, looked
+            usual = LEAST * base
+            if hits > usual * count and _tail(hits, count, usual) < chance:
+                least = lowest_share(hits, count, chance) / base
+                lifts.append(Lift(token, hits, count, hits / count / base, least))
+        by_expert.append(sorted(lifts, key=lambda lift: -lift.least)[:most])
+    return by_expert, pairs
 
 
 def lowest_share(hits: int, count: int, chance: float) -> float:
     """The share below which so many hits among `count` would come with less than this chance (Clopper and Pearson)."""
-    tail, low, high = _tail(hits, count), 0.0, hits / count
+    low, high = 0.0, hits / count
     for _ in range(40 if hits else 0):
         share = (low + high) / 2
-        low, high = (low, share) if tail(share) > chance else (share, high)
+        low, high = (low, share) if _tail(hits, count, share) > chance else (share, high)
     return low
 
 
-def _tail(hits: int, count: int) -> Callable[[float], float]:
-    """How often at least `hits` of `count` come true, as a function of the share that does in general, below 1."""
-    factorials = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count + 1)))))
+def _tail(hits: int, count: int, share: float) -> float:
+    """The chance of at least `hits` among `count`, where each comes with the chance `share`, below 1."""
+    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count + 1)))))
     k = np.arange(hits, count + 1)
-    ways = factorials[count] - factorials[k] - factorials[count - k]
-    return lambda share: float(np.exp(ways + k * np.log(share) + (count - k) * np.log1p(-share)).sum())
+    ways = log_factorial[count] - log_factorial[k] - log_factorial[count - k]
+    return float(np.exp(ways + k * np.log(share) + (count - k) * np.log1p(-share)).sum())

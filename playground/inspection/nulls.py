@@ -37,6 +37,9 @@ from .routing import expert_layers, first_choices
 
 DRAWS = 30
 """Random routers, random functions of the place, and shifts of the speakers."""
+LUCK = ("shuffled", "position")
+"""Nulls whose bits are luck alone: close to gamma-distributed, so that their cube roots are close to normal (Wilson and
+Hilferty 1931)."""
 INITIALISATIONS = 8
 """Untrained models, each of which reads the whole text: the first has the seed of the model's own training."""
 
@@ -89,8 +92,10 @@ def judge(bits: float, draws: Mapping[str, np.ndarray], tests: int = 1) -> Judge
     for name, drawn in draws.items():
         R, margin = len(drawn), math.inf
         if R > 1:
-            factor = student_t(R - 1, 1 - 0.05 / tests)
-            margin = factor * float(drawn.std(ddof=1)) * math.sqrt(1 + 1 / R)
+            power = 3 if name in LUCK else 1
+            roots = drawn ** (1 / power)
+            factor = student_t(R - 1, 1 - 0.05 / tests) * math.sqrt(1 + 1 / R)
+            margin = float((roots.mean() + factor * roots.std(ddof=1)) ** power - drawn.mean())
         nulls[name] = Null(float(drawn.mean()) if R else 0.0, margin)
     return Judgement(bits, nulls)
 
@@ -122,7 +127,7 @@ def judge_against_nulls(
         }
         judgements.append(
             {
-                measure: judge(float(bits[measure][0]), {null: found[measure] for null, found in draws.items()}, tests)
+                measure: judge(float(bits[measure][0]), {null: drawn[measure] for null, drawn in draws.items()}, tests)
                 for measure in MEASURES
             }
         )

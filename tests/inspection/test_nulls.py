@@ -39,14 +39,22 @@ def test_a_result_that_random_routers_reach_is_unclear_whatever_the_other_null_t
 
 
 def test_a_result_has_to_beat_every_null_by_more_than_one_more_draw_would():
-    found = {"before": draws(0.30, 0.01, 8), "random": draws(0.20, 0.05), "shuffled": draws(0.01, 0.01)}
-    margin = student_t(DRAWS - 1) * 0.05 * math.sqrt(1 + 1 / DRAWS)
-    at = judge(0.20 + margin + 1e-6, found), judge(0.20 + margin - 1e-6, found)
-    assert [each.is_clear for each in at] == [False, False], "0.304 beats random routers, but not untrained models"
-    assert at[0].hardest == "before" and at[0].nulls["random"].margin == pytest.approx(margin)
-    top = 0.30 + student_t(7) * 0.01 * math.sqrt(1 + 1 / 8)
+    found = {"before": draws(0.30, 0.02, 8), "random": draws(0.20, 0.04), "shuffled": draws(0.2, 0.01) ** 3}
+    bars = {}
+    for name, drawn in found.items():
+        n, power = len(drawn), 3 if name == "shuffled" else 1  # cube roots are close to normal where the bits are luck
+        roots = drawn ** (1 / power)
+        bars[name] = (roots.mean() + student_t(n - 1) * roots.std(ddof=1) * math.sqrt(1 + 1 / n)) ** power
+    assert bars["random"] < bars["before"]
+    judgement = judge(bars["random"] + 1e-6, found)
+    assert not judgement.is_clear, "it beats random routers, but not untrained models"
+    assert judgement.hardest == "before" and judgement.margin == pytest.approx(bars["before"] - 0.30)
+    assert judgement.above == pytest.approx(bars["random"] - 0.30, abs=1e-5)
+    top = bars["before"]
     assert judge(top + 1e-6, found).is_clear and not judge(top - 1e-6, found).is_clear
     assert not judge(top + 1e-6, found, tests=12).is_clear, "of twelve judgements each has to be surer"
+    lucky = judge(0.02, {"shuffled": found["shuffled"]})
+    assert lucky.margin == pytest.approx(bars["shuffled"] - found["shuffled"].mean())
     assert not judge(2.0, {**found, "shuffled": np.zeros(0)}).is_clear, "a text of one sentence tells nothing"
 
 
@@ -109,7 +117,7 @@ def test_what_the_shipped_routers_tell_their_stream_tells_through_any_router(tra
     layers = judged(checkpoint.model, text)
     assert max(layer["remembered"].bits for layer in layers) > 10 * layers[1]["remembered"].nulls["shuffled"].bits
     assert not any(layer[name].is_clear for layer in layers for name in MEASURES)
-    assert {layer[name].hardest for layer in layers for name in MEASURES} == {"random"}
+    assert {layer[name].hardest for layer in layers for name in ("beyond", "remembered")} == {"random"}
 
 
 def test_random_routers_are_unclear_nineteen_times_in_twenty(trained):
