@@ -14,6 +14,7 @@ from ..storage.opening import open_model
 from ..training import History
 from ..training.events import changed_in_words, in_steps
 from ..training.states import DIVERGED, UNMASKED, state_of
+from ..words import states
 from ..words.baselines import how_good, size_of_loss
 from ..words.card import shape_in_words, share_of_gpt2
 from ..words.excess_loss import excess_clauses
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
         "val_loss": history.val_loss,
         "best": history.best
         and {"step": history.best[0], "val_loss": history.best[1], "kept": checkpoint.best is not None},
-        "state": {"kind": state.kind, "since": state.since, "words": state.in_words},
+        "state": {"kind": state.kind, "since": state.since, "words": states.in_words(state)},
         "changes": history.changes,
         "ladder": ladder,
         "judged": history.judged,
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {in_steps(history.last_step)}.", end=" ")
         print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history))
-        print(state.in_words)
+        print(states.in_words(state))
         share = [record for record in history.judged if record["of"]][-1:]
         if share and about.get("language") in LANGUAGES:
             found = Share(share[0]["right"], share[0]["of"])

@@ -17,6 +17,7 @@ from ..training import History, Noticed, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
+from ..words import states
 from ..words.baselines import NO_MASK
 from ..words.corpus import corpus_warning
 from . import remote
@@ -121,9 +122,9 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
             tell(last)
         if event.event in ("evaluated", "finished"):
             before, state = state, state_of(history, causal=model.config.causal, ladder=ladder)
-            worse = state.tone in ("warning", "error") and (before is None or state.kind != before.kind)
+            worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
             if state.kind != UNMASKED and (worse or event.event == "finished"):
-                tell(Noticed(event.step, event.seconds, state.in_words))
+                tell(Noticed(event.step, event.seconds, states.in_words(state)))
         tell(event)
         if event.event == "evaluated" and history.best and history.best[0] == event.step:
             drop_best(out)

@@ -12,6 +12,7 @@ from ..storage.hub import TAG
 from ..storage.transformers_export import Parity
 from ..training.events import in_steps
 from ..training.states import state_of
+from .states import in_words
 
 
 def share_of_gpt2(n: int) -> str:
@@ -45,7 +46,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {done}.")
         known = Ladder.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
-        lines += ["", state_of(history, causal=config.causal, ladder=known).in_words]
+        lines += ["", in_words(state_of(history, causal=config.causal, ladder=known))]
         ladder = dict(known.rungs()) if known else {}
         if ladder:
             lines += ["", "| rung | nats per token |", "|---|---|"]

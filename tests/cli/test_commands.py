@@ -218,7 +218,7 @@ def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
     step, best = load(folder).history.best
     lines = [line for line in said.splitlines() if line.startswith("Overfitting since step")]
     assert len(lines) >= 2 and said.index(lines[0]) < said.index("step    110")
-    assert f"since step {step:,}: the validation loss was {best:.4f} there" in lines[-1] and "by heart" in lines[-1]
+    assert f"since step {step:,}. The validation loss rose from {best:.4f} to " in lines[-1] and "by heart" in lines[-1]
     assert said.rindex(lines[-1]) < said.index("All 120 steps are done.")
     assert f"Best: {best:.4f} after step {step:,}; these weights are kept" in said
     assert main(["info", str(folder)]) == 0

@@ -54,7 +54,7 @@ def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
     _, job = house
     view = job.view()
     step, _ = view.history.best
-    assert view.standing.kind == "overfitting" and view.standing.tone == "warning" and view.kept == step < 120
+    assert view.standing.kind == "overfitting" and view.kept == step < 120
     said = watch.status(view)
     assert "notice-warning" in said and "notice-good" not in said and f"Overfitting since step {step}" in said
     assert watch.use_label(view) == f"Use step {step}, the best"

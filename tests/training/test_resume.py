@@ -103,7 +103,7 @@ def test_losses_that_are_no_numbers_survive_saving(tmp_path):
 
 def test_batches_drawn_for_the_compiler_are_none_of_the_runs(monkeypatch, tmp_path):
     """Compiling tries a batch; the run's own batches stay what they are without."""
-    monkeypatch.setattr("playground.training.loop.compiled", lambda model, ids: (model, "not here"))
+    monkeypatch.setattr("playground.training.loop.compiled", lambda model, *_: (model, "not here"))
     plain = losses(train(Transformer(SHAPE), CORPUS, CONFIG))
     assert losses(train(Transformer(SHAPE), CORPUS, CONFIG.replace(compile=True))) == plain
 
@@ -121,7 +121,7 @@ def test_every_setting_says_what_resuming_makes_of_it():
 
 @pytest.mark.parametrize("field", dataclasses.fields(TrainConfig), ids=lambda field: field.name)
 def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypatch, field):
-    monkeypatch.setattr("playground.training.loop.compiled", lambda model, ids: (model, None))  # takes a minute
+    monkeypatch.setattr("playground.training.loop.compiled", lambda model, *_: (model, None))  # takes a minute
     first_part(tmp_path)
     value = OTHER_WORDS.get(field.name, OTHER_VALUES.get(field.type))
     before, config = getattr(CONFIG, field.name), CONFIG.replace(**{field.name: value})

@@ -15,6 +15,7 @@ from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
 from ....training.events import in_steps
+from ....words import states
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.numbers import bytes_text
@@ -54,7 +55,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
         rungs = [rung for rung in rungs if rung[0] in (view.ladder.named(value), "floor")]
-    words = loss.describe_loss(run, rungs, view.standing.says if view else "")
+    words = loss.describe_loss(run, rungs, states.says(view.standing) if view else "")
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -104,8 +105,9 @@ def status(view: RunView | None) -> str:
     parts = [_progress(view)]
     parts += [theme.notice(text, "warning") for text in view.notices]
     state = view.standing
-    if view.state != "finished" and state.tone in ("warning", "error"):
-        parts.append(theme.notice(state.in_words, state.tone))
+    tone = states.TONES[state.kind]
+    if view.state != "finished" and tone in ("warning", "error"):
+        parts.append(theme.notice(states.in_words(state), tone))
     if view.history.val_loss is not None:
         parts.append(theme.stat_cards(cards(view)))
         parts.append(speaking.standing_line(view))
@@ -137,7 +139,7 @@ def _progress(view: RunView) -> str:
         return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
     share = done / planned if planned else 0.0
     if view.state == "finished":
-        return f'<div class="run-title">{title}</div>{theme.notice(_ended(view), view.standing.tone)}'
+        return f'<div class="run-title">{title}</div>{theme.notice(_ended(view), states.TONES[view.standing.kind])}'
     left = f", about {theme.duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
     words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
     return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
@@ -145,7 +147,7 @@ def _progress(view: RunView) -> str:
 
 def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
-    words = f"{sentence(view.message)} {view.standing.in_words}"
+    words = f"{sentence(view.message)} {states.in_words(view.standing)}"
     if view.used is not None:
         words += f" The model is that of step {view.used:,} now, on all tabs; "
         words += f"{resume_label(view)} goes on from the last step."
