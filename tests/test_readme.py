@@ -1,5 +1,6 @@
 """The README stays true: its layout names files that exist, its commands are the ones CI runs, its script works."""
 
+import ast
 import re
 from importlib import metadata
 from pathlib import Path
@@ -27,35 +28,40 @@ def test_the_front_matter_is_what_a_space_needs():
     assert len(short) <= 60  # what the Hub accepts
 
 
-def layout() -> set[str]:
-    """The paths that the README's tree names; a folder's ends with "/"."""
-    found, above = set(), []  # above: (indent, path) of the folders that the line may stand in
-    for line in README.split("## The house")[1].split("```")[1].strip("\n").splitlines():
+def layout() -> dict[str, list[str]]:
+    """The README's tree: every file and folder that has a line, a folder's ending with "/", and what its line names."""
+    paths, above = {}, []  # above: (indent, path) of the folders that the line is in
+    for line in README.split("## The code")[1].split("```")[1].strip("\n").splitlines():
         indent = len(line) - len(line.lstrip())
+        name, says = line.split(maxsplit=1)
         above = [(depth, path) for depth, path in above if depth < indent]
-        folder = above[-1][1] if above else ""
-        names = re.match(r"(?:[\w.]+(?:\.py|/)  ?)*", line.strip() + "  ").group().split()
-        found |= {folder + name for name in names}
-        above += [(indent, folder + name) for name in names if name.endswith("/")]
-    return found
+        path = (above[-1][1] if above else "") + name
+        files = re.findall(r"[\w*/]+(?:\.py|/)(?=[:;,. ])", says) if path.startswith("playground/") else []
+        paths[path] = [path + file for file in files]
+        above += [(indent, path)] if name.endswith("/") else []
+    return paths
 
 
-def test_every_python_file_has_its_line_or_stands_in_a_room_described_as_a_whole():
-    named = layout()
+def test_every_folder_of_code_has_its_line():
+    folders = {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in (ROOT / "playground").rglob("*.py")}
+    assert folders <= layout().keys()
+
+
+def test_every_path_of_the_tree_exists():
+    assert len(layout()) > 25
+    named = [path for line, files in layout().items() for path in (line, *files)]
+    assert not [path for path in named if not list(ROOT.glob(path.rstrip("/")))]
+
+
+def test_every_file_says_in_one_line_what_it_is():
+    """The first line of its docstring, which is short enough to be read in a list of files."""
     for path in (ROOT / "playground").rglob("*.py"):
-        file = path.relative_to(ROOT).as_posix()
-        room = max((name for name in named if name.endswith("/") and file.startswith(name)), key=len)
-        as_a_whole = not any(name != room and name.startswith(room) for name in named)
-        assert path.name == "__init__.py" or file in named or as_a_whole, f"{file} is missing from the README's layout"
-
-
-def test_every_path_of_the_layout_exists():
-    assert len(layout()) > 60
-    assert not [name for name in layout() if not (ROOT / name).exists()]
+        first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+        assert first or path.stat().st_size == 0, path
 
 
 def test_every_file_named_outside_the_layout_exists():
-    tree = README.split("## The house")[1].split("```")[1]
+    tree = README.split("## The code")[1].split("```")[1]
     named = set(re.findall(r"[\w./-]+\.(?:py|md|txt)\b", README.replace(tree, ""))) - {"my_text.txt"}
     assert len(named) > 5 and not [name for name in named if not (ROOT / name).exists()]
 
