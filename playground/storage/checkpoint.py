@@ -30,7 +30,7 @@ from ..training.history import History
 from .bounds import MAX_PARAMETERS, check_bounds
 from .errors import CheckpointError, check_folder_is_there, refuse_pickles
 from .json_files import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
-from .record import single_line, sound_history, sound_notes
+from .record import sanitised_history, single_line, sound_notes
 from .snapshots import Snapshots, find_snapshots
 from .tensors import check_belongs, expected_shapes, read_header, read_tensors
 
@@ -161,7 +161,7 @@ def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None
     record = current_file(folder, "history.json")
     values = read_json(record) if record.is_file() else {}
     try:
-        history = sound_history(History.from_dict(values))
+        history = sanitised_history(History.from_dict(values), own=True)
     except ValueError as problem:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
     except (AttributeError, TypeError, OverflowError) as problem:

@@ -87,13 +87,7 @@ class Pushed:
 
 
 def push(
-    checkpoint: Checkpoint,
-    repo_id: str,
-    page: Page,
-    *,
-    token: str | None = None,
-    private: bool = False,
-    endpoint: str | None = None,
+    checkpoint: Checkpoint, repo_id: str, page: Page, *, token: str | None = None, private: bool = False
 ) -> Pushed:
     """Put a checkpoint into a model repository ("user/name", or "name" for one's own), made if there is none.
 
@@ -105,7 +99,7 @@ def push(
     repo_id = repo_id.strip()
     check_name(repo_id)
     token = login(token)
-    api = HfApi(endpoint=endpoint, token=token)
+    api = HfApi(token=token)
     with exchange(repo_id, token):
         if "/" not in repo_id:
             repo_id = f"{api.whoami()['name']}/{repo_id}"
@@ -144,7 +138,6 @@ def pull(
     *,
     revision: str | None = None,
     token: str | bool | None = None,
-    endpoint: str | None = None,
     cache: str | Path | None = None,
     max_parameters: int = MAX_PARAMETERS,
     check: Callable[[ModelConfig], None] = lambda config: None,
@@ -162,14 +155,14 @@ def pull(
         token = login(token)
     repo_id = repo_id.strip()
     with exchange(repo_id, token):
-        info = HfApi(endpoint=endpoint, token=token).model_info(repo_id, revision=revision, files_metadata=True)
+        info = HfApi(token=token).model_info(repo_id, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
         names = _wanted(sizes, repo_id)
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
 
     def fetch(name: str) -> Path:
         with exchange(repo_id, token):
-            path = hf_hub_download(repo_id, name, revision=info.sha, token=token, endpoint=endpoint, cache_dir=cache)
+            path = hf_hub_download(repo_id, name, revision=info.sha, token=token, cache_dir=cache)
         return Path(path).parent
 
     check_folder(fetch("config.json"), max_parameters, check)  # before what may be gigabytes is fetched
@@ -181,14 +174,12 @@ def pull(
     return replace(sane, about={**sane.about, "pulled_from": repo_id, "revision": info.sha})
 
 
-def find(*, limit: int = 20, token: str | None = None, endpoint: str | None = None) -> list[str]:
+def find(limit: int = 20) -> list[str]:
     """Names of public models of this project on the Hub, the most recently changed first. Raises HubError."""
     from huggingface_hub import HfApi
 
-    with exchange("the Hub", token):
-        found = HfApi(endpoint=endpoint, token=token or False).list_models(
-            filter=TAG, sort="last_modified", limit=limit
-        )
+    with exchange("the Hub"):
+        found = HfApi(token=False).list_models(filter=TAG, sort="last_modified", limit=limit)
         return [model.id for model in found]
 
 

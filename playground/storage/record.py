@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -21,10 +20,44 @@ MAX_POINTS = 4000
 MAX_RECORDS = 500
 
 
-def sound_history(history: History) -> History:
-    """The same without records of another form than theirs, and without what is at no step."""
-    known = _well_formed(history, _is_float)
-    return replace(known, steps=_at_steps(history.steps), evaluations=_at_steps(history.evaluations))
+def sanitised_history(history: History, *, own: bool = False) -> History:
+    """The same with only records of the right form: numbers that are numbers, texts without control characters.
+
+    Of a stranger's, only finite numbers at rising steps stay, of very many records only some, and no changes of
+    settings. A history of one's `own` may hold NaN: its run may have diverged.
+    """
+    is_number, columns, some = (_is_float, _at_steps, list) if own else (_is_number, _finite, _some)
+    return replace(
+        history if own else History(),
+        steps=columns(history.steps),
+        evaluations=columns(history.evaluations),
+        samples=[
+            {"step": record["step"], "prompt": _text(record["prompt"]), "text": _text(record["text"])}
+            for record in some(history.samples)
+            if _is_step(record.get("step")) and all(isinstance(record.get(k), str) for k in ("prompt", "text"))
+        ],
+        gradients=[
+            {"step": record["step"], "norms": {k[:MAX_NAME]: v for k, v in _numbers(record["norms"]).items()}}
+            for record in some(history.gradients)
+            if _is_step(record.get("step"))
+            and isinstance(record.get("norms"), dict)
+            and len(record["norms"]) < 1000
+            and all(map(is_number, _numbers(record["norms"]).values()))
+        ],
+        load=[
+            {"step": record["step"], "load": record["load"]}
+            for record in some(history.load)
+            if _is_step(record.get("step")) and _is_table(record.get("load"))
+        ],
+        judged=[
+            {name: record[name] for name in ("step", "right", "of")} | {"left": _left(record["left"])}
+            for record in some(history.judged)
+            if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
+            and record["right"] <= record["of"]
+            and isinstance(record.get("left"), (str, list))
+        ],
+        finished=history.finished if own and isinstance(history.finished, dict) else _finished(history.finished),
+    )
 
 
 def sound_notes(about: Any) -> dict[str, Any]:
@@ -33,26 +66,6 @@ def sound_notes(about: Any) -> dict[str, Any]:
         return {}
     fine = {"prompt": lambda value: isinstance(value, str), "ladder": lambda value: _ladder(value) is not None}
     return {key: value for key, value in about.items() if value is None or key not in fine or fine[key](value)}
-
-
-def sanitised_history(history: History) -> History:
-    """A stranger's history for a page: finite numbers, short texts without control characters, not too many records."""
-    known = _well_formed(history, _is_number)
-    return History(
-        _finite(history.steps),
-        _finite(history.evaluations),
-        samples=[
-            {"step": sample["step"], "prompt": _text(sample["prompt"]), "text": _text(sample["text"])}
-            for sample in _some(known.samples)
-        ],
-        gradients=[
-            {"step": record["step"], "norms": {k[:MAX_NAME]: float(v) for k, v in record["norms"].items()}}
-            for record in _some(known.gradients)
-        ],
-        load=_some(known.load),
-        judged=_some(known.judged),
-        finished=_finished(history.finished),
-    )
 
 
 def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
@@ -70,39 +83,6 @@ def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
 def single_line(text: str, longest: int = MAX_NAME) -> str:
     """A name as it can be shown: without control characters, of a sane length."""
     return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]
-
-
-def _well_formed(history: History, is_number: Callable[[Any], bool]) -> History:
-    """The same with only those samples, gradients, loads and judgements whose numbers are some, and texts are texts."""
-    return replace(
-        history,
-        samples=[
-            record
-            for record in history.samples
-            if _is_step(record.get("step")) and all(isinstance(record.get(k), str) for k in ("prompt", "text"))
-        ],
-        gradients=[
-            {"step": record["step"], "norms": _numbers(record["norms"])}
-            for record in history.gradients
-            if _is_step(record.get("step"))
-            and isinstance(record.get("norms"), dict)
-            and len(record["norms"]) < 1000
-            and all(map(is_number, _numbers(record["norms"]).values()))
-        ],
-        load=[
-            {"step": record["step"], "load": record["load"]}
-            for record in history.load
-            if _is_step(record.get("step")) and _is_table(record.get("load"))
-        ],
-        judged=[
-            {name: record[name] for name in ("step", "right", "of")} | {"left": _left(record["left"])}
-            for record in history.judged
-            if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
-            and record["right"] <= record["of"]
-            and isinstance(record.get("left"), (str, list))
-        ],
-        finished=history.finished if isinstance(history.finished, dict) else None,
-    )
 
 
 def _left(left: str | list) -> str | list:

@@ -43,10 +43,6 @@ class Snapshots:
         """Those up to a step."""
         return Snapshots(self.config, {at: place for at, place in self._places.items() if at <= step}, self.best)
 
-    def nearest(self, step: float) -> int:
-        """The kept step closest to this one."""
-        return min(self._places, key=lambda kept: (abs(kept - step), kept))
-
     def model(self, step: int) -> Transformer:
         """A model of its own with the weights of that moment, as float32. Raises CheckpointError where it cannot."""
         model = Transformer(self.config)

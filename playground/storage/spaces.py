@@ -34,6 +34,7 @@ OURS = ["playground/*", "checkpoints/*"]
 """What goes there where it is gone here; everything else in a Space may be its owner's."""
 ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
+POLL_SECONDS = 5.0
 READY = ("RUNNING", "SLEEPING")
 BROKEN = ("BUILD_ERROR", "RUNTIME_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "PAUSED", "STOPPED")
 
@@ -88,8 +89,6 @@ def compare(
     hardware: str = FREE,
     sleep_minutes: int = 15,
     private: bool = False,
-    token: str | None = None,
-    endpoint: str | None = None,
     root: Path = ROOT,
     offline: bool = False,
 ) -> Deployment:
@@ -108,10 +107,10 @@ def compare(
         raise HubError(f"a Space can go to sleep after 1 to 10,080 idle minutes, not {sleep_minutes}")
     wanted, there, creates, unreachable = needed_files(root, hardware), {}, True, None
     try:
-        token = login(token)
+        token = login()
         with exchange(f"Space {space_id}", token):
             try:
-                info = HfApi(endpoint=endpoint, token=token).space_info(space_id, files_metadata=True)
+                info = HfApi(token=token).space_info(space_id, files_metadata=True)
             except RepositoryNotFoundError:
                 pass
             else:
@@ -155,13 +154,7 @@ def requirements_for(hardware: str, text: str) -> str:
 
 
 def deploy(
-    deployment: Deployment,
-    *,
-    token: str | None = None,
-    endpoint: str | None = None,
-    wait_seconds: float = 1800.0,
-    poll_seconds: float = 5.0,
-    sleep: Callable[[float], None] = time.sleep,
+    deployment: Deployment, *, wait_seconds: float = 1800.0, sleep: Callable[[float], None] = time.sleep
 ) -> Iterator[Deployed]:
     """Make the Space, send what changed, ask for the hardware, wait until it runs.
 
@@ -169,8 +162,8 @@ def deploy(
     """
     from huggingface_hub import HfApi
 
-    token, space = login(token), deployment.space_id
-    api = HfApi(endpoint=endpoint, token=token)
+    token, space = login(), deployment.space_id
+    api = HfApi(token=token)
     address, idle = f"{api.endpoint}/spaces/{space}", deployment.sleep_seconds
     if deployment.creates is not False:
         with exchange(f"Space {space}", token):
@@ -218,8 +211,8 @@ def deploy(
         if runtime.stage != stage and not outdated:
             stage = runtime.stage
             yield Deployed("waiting", address, str(stage))
-        sleep(poll_seconds)
-        waited += poll_seconds
+        sleep(POLL_SECONDS)
+        waited += POLL_SECONDS
     if wait_seconds:
         raise HubError(
             f"the Space has not started within {wait_seconds / 60:.0f} minutes: look at {address}?logs=build"

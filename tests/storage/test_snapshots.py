@@ -26,7 +26,7 @@ def test_a_moment_comes_back_as_its_model_to_half_precision(tmp_path, name, whol
         for step, model in models.items():
             keep_snapshot(tmp_path, step, model.state_dict(), tied=config.tie_embeddings)
     found = find_snapshots(tmp_path, config)
-    assert found.steps == (0, 7, 300) and found.nearest(100) == 7 and found.nearest(10**6) == 300
+    assert found.steps == (0, 7, 300)
     for step, model in models.items():
         again = found.model(step)
         for key, tensor in model.state_dict().items():
