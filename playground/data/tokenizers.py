@@ -236,7 +236,7 @@ def train_bpe(text: str, vocab_size: int = 512) -> ByteTokenizer:
     trainable.train_from_iterator([text], trainer)
     vocabulary = trainable.get_vocab()
     learned = sorted((i, token) for token, i in vocabulary.items() if token not in alphabet)
-    tokens = [bytes([b]) for b in range(256)] + [_from_stand_ins(token) for _, token in learned]
+    tokens = [bytes([b]) for b in range(256)] + [stand_for(token) for _, token in learned]
     return byte_tokenizer(tokens)
 
 
@@ -336,8 +336,8 @@ def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
         return
 
 
-def _from_stand_ins(token: str) -> bytes:
-    """The bytes of a token as `tokenizers` writes it."""
+def stand_for(token: str) -> bytes:
+    """The bytes that a token of `tokenizers`, written in `byte_stand_ins`, stands for."""
     return bytes(_BYTE_OF[character] for character in token)
 
 

@@ -9,14 +9,16 @@ tokens are ordinary text.
 from __future__ import annotations
 
 import functools
+import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tokenizers import models
+from tokenizers import Regex, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer as Library
 
 from ..data.tokenizers import (
     MAX_TOKEN,
@@ -30,21 +32,19 @@ from ..data.tokenizers import (
     WordTokenizer,
     byte_stand_ins,
     byte_tokenizer,
+    stand_for,
 )
 from .errors import CheckpointError
 from .json_files import read_json
 
 _PRINTABLE = byte_stand_ins()
-_BYTE_OF = {character: byte for byte, character in _PRINTABLE.items()}
-_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-_OF_WORDS = {
-    "type": "Sequence",
-    "decoders": [
-        {"type": "WordPiece", "prefix": "\0", "cleanup": False},  # a space between any two
-        {"type": "Fuse"},
-        {"type": "Replace", "pattern": {"Regex": r" (?=[\n.,;:!?)\]}])|(?<=[\n(\[{]) "}, "content": ""},
-    ],
-}
+_OF_WORDS = decoders.Sequence(
+    [
+        decoders.WordPiece(prefix="\0", cleanup=False),  # a space between any two
+        decoders.Fuse(),
+        decoders.Replace(Regex(r" (?=[\n.,;:!?)\]}])|(?<=[\n(\[{]) "), ""),
+    ]
+)
 
 # ---- out -------------------------------------------------------------------------------------------------------------
 
@@ -52,29 +52,27 @@ _OF_WORDS = {
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, Any]:
     """The files that AutoTokenizer needs, by name, as plain values. Raises CheckpointError where there can be none."""
     if isinstance(tokenizer, CharTokenizer):
-        body = _by_table(tokenizer.characters, UNKNOWN_CHARACTER, r"[\s\S]", {"type": "Fuse"})
+        library = _by_table(tokenizer.characters, UNKNOWN_CHARACTER, r"[\s\S]", decoders.Fuse())
     elif isinstance(tokenizer, WordTokenizer):
         odd = next((word for word in tokenizer.words[1:] if not re.fullmatch(WORD_PATTERN, word)), None)
         if odd is not None:
             raise CheckpointError(f"{odd[:40]!r} is among the tokenizer's words, but is no word that it can read")
-        body = _by_table(tokenizer.words, UNKNOWN_WORD, _word_pattern(), _OF_WORDS)
+        library = _by_table(tokenizer.words, UNKNOWN_WORD, _word_pattern(), _OF_WORDS)
     elif isinstance(tokenizer, ByteTokenizer):
-        body = _byte_level(tokenizer)
+        library = _byte_level(tokenizer)
     else:
         raise CheckpointError(f"a tokenizer of kind {tokenizer.kind!r} has no counterpart in Transformers")
     # without an unk_token: AutoTokenizer would find that string in texts
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
-    return {"tokenizer.json": body, "tokenizer_config.json": settings}
+    return {"tokenizer.json": json.loads(library.to_str()), "tokenizer_config.json": settings}
 
 
-def _by_table(tokens, unknown: str, pattern: str, decoder: dict[str, Any]) -> dict[str, Any]:
+def _by_table(tokens: Iterable[str], unknown: str, pattern: str, decoder: decoders.Decoder) -> Library:
     """One id per piece that the pattern finds."""
-    split = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Removed", "invert": True}
-    return {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
-        "pre_tokenizer": split, "post_processor": None, "decoder": decoder,
-        "model": {"type": "WordLevel", "vocab": {token: i for i, token in enumerate(tokens)}, "unk_token": unknown},
-    }  # fmt: skip
+    library = Library(models.WordLevel({token: i for i, token in enumerate(tokens)}, unknown))
+    library.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
+    library.decoder = decoder
+    return library
 
 
 @functools.cache
@@ -91,27 +89,16 @@ def _ranges(kind: str) -> str:
     return "".join(rf"\x{{{first:X}}}-\x{{{end - 1:X}}}" for first, end in found)
 
 
-def _byte_level(tokenizer: ByteTokenizer) -> dict[str, Any]:
+def _byte_level(tokenizer: ByteTokenizer) -> Library:
     ranks = tokenizer.encoding._mergeable_ranks
     ordered = sorted(ranks, key=ranks.__getitem__)
-    vocab = {_written(token): ranks[token] for token in ordered}
-    merges = [
-        f"{_written(a)} {_written(b)}" for a, b in (_last_merge(token, ranks) for token in ordered if len(token) > 1)
-    ]
-    for special, number in tokenizer.encoding._special_tokens.items():
-        vocab.setdefault(special, number)
-    pattern = {
-        "type": "Split",
-        "pattern": {"Regex": PATTERNS[tokenizer.pattern]},
-        "behavior": "Isolated",
-        "invert": False,
-    }
-    return {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [pattern, _LEVEL]}, "post_processor": None,
-        "decoder": _LEVEL,
-        "model": {"type": "BPE", "vocab": vocab, "merges": merges, "ignore_merges": False},
-    }  # fmt: skip
+    vocab = {_written(token): ranks[token] for token in ordered} | tokenizer.encoding._special_tokens
+    merges = [tuple(map(_written, _last_merge(token, ranks))) for token in ordered if len(token) > 1]
+    library = Library(models.BPE(vocab, merges))
+    cut = pre_tokenizers.Split(Regex(PATTERNS[tokenizer.pattern]), "isolated")
+    library.pre_tokenizer = pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    library.decoder = decoders.ByteLevel(add_prefix_space=False, use_regex=False)
+    return library
 
 
 def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
@@ -221,35 +208,38 @@ def _from_byte_level(model: dict[str, Any], pattern: str, added: list[dict[str, 
     vocab = model["vocab"]
     if len({*special.values()}) < len(added) or any(vocab.get(text, i) != i for text, i in special.items()):
         raise ValueError("the added tokens' ids are not their own")
-    merges = [tuple(merge.split(" ") if isinstance(merge, str) else merge) for merge in model["merges"]]
-    if not all(len(merge) == 2 and all(isinstance(part, str) for part in merge) for merge in merges):
-        raise ValueError("a merge is of two tokens")
+    every = vocab | special
+    if sorted(every.values()) != list(range(len(every))):
+        raise ValueError("the tokenizer's ids have gaps")
+    by_merges = _parsed(model)
+    merges = json.loads(by_merges.to_str())["model"]["merges"]
     made = {a + b for a, b in merges}
     apart = set(special)
     if not model.get("ignore_merges"):
         # tokens that nothing merges into come of no text, just as special ones do here
         unmade = {token for token in vocab if len(token) > 1 and token not in made and token not in special}
-        special |= {_bytes(token).decode(): vocab[token] for token in unmade}
+        special |= {stand_for(token).decode(): vocab[token] for token in unmade}
         apart |= unmade
     ordered = sorted((token for token in vocab if token not in apart), key=vocab.__getitem__)
-    if sorted([*(vocab[token] for token in ordered), *special.values()]) != list(range(len(ordered) + len(special))):
-        raise ValueError("the tokenizer's ids have gaps")
     # tiktoken merges by rank, and any two tokens whose sum is one: the same where ids are in the order of the merges,
     # and where by the merges below each token becomes itself
     if [vocab[a + b] for a, b in merges] != sorted({vocab[a + b] for a, b in merges}):
         raise ValueError("the tokenizer's ids are not in the order of its merges, which is not supported")
-    tokenizer = byte_tokenizer([_bytes(token) for token in ordered], pattern, special)
-    if not all(part in vocab for merge in merges for part in merge):
-        raise ValueError("a merge is of something that is no token")
-    by_merges = models.BPE(vocab, merges)
+    tokenizer = byte_tokenizer([stand_for(token) for token in ordered], pattern, special)
     for token in ordered:
-        if len(by_merges.tokenize(token)) != 1:
+        if len(by_merges.model.tokenize(token)) != 1:
             raise ValueError(f"the merges never make the token {token[:60]!r}, which is not supported")
     return tokenizer
 
 
-def _bytes(token: str) -> bytes:
-    return bytes(_BYTE_OF[character] for character in token)
+def _parsed(model: dict[str, Any]) -> Library:
+    """The model alone, as its own library reads it."""
+    try:
+        return Library.from_str(
+            json.dumps({"version": "1.0", "model": model | {"type": "BPE", "ignore_merges": False}})
+        )
+    except Exception as problem:  # the library has no class of its own for what it refuses
+        raise ValueError(str(problem)[:200]) from problem
 
 
 _OF_BPE: dict[str, Callable[[Any], bool]] = {

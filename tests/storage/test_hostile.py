@@ -439,9 +439,9 @@ ODD = {
     ),
     "no history": ("ours", lambda f: (f / "history.json").unlink()),
     "settings that only training knows": ("gpt2", config(resid_pdrop=0.3, use_cache=False, dtype="bfloat16")),
-    "merges as pairs": (
+    "merges as texts": (
         "gpt2",
-        change_json("tokenizer.json", lambda v: v["model"].update(merges=[m.split() for m in v["model"]["merges"]])),
+        change_json("tokenizer.json", lambda v: v["model"].update(merges=[" ".join(m) for m in v["model"]["merges"]])),
     ),
     "what a published tokenizer says besides": (
         "gpt2",

@@ -145,7 +145,7 @@ def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):
     parity = export(one, tmp_path / "good", card=exported_card)
     assert parity.same_text and parity.texts == 200 and parity.other_texts == 0
     assert "reads and writes all of 200 texts as the model's own" in (tmp_path / "good" / "README.md").read_text()
-    monkeypatch.setattr(tokenizers_io, "_OF_WORDS", {"type": "Fuse"})
+    monkeypatch.setattr(tokenizers_io, "_OF_WORDS", decoders.Fuse())
     parity = export(one, tmp_path / "glued", card=exported_card)
     assert not parity.same_text and parity.other_texts > 50
     assert f"not {parity.other_texts} of 200 texts" in (tmp_path / "glued" / "README.md").read_text()
