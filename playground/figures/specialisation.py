@@ -95,7 +95,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
 def describe_information(
     layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float, reader_bits: float
 ) -> str:
-    """What is left of each measure above the strongest null, and what that says of attention and of the routers."""
+    """What is left of each measure above the hardest null, and what that says of attention and of the routers."""
     parts, clear, below = [], [], []
     for measure, name in MEASURE_NAMES.items():
         found = [layer[measure] for layer in told]
@@ -139,7 +139,7 @@ def describe_information(
 
 
 def _rest(left: Judgement) -> str:
-    """What is left above the strongest null, if anything is."""
+    """What is left above the hardest null, if anything is."""
     if not np.isfinite(left.margin):
         return "what is left cannot be told from so short a text"
     size = f"{signed(left.above, 3, plus=True)} ± {left.margin:.3f}"

@@ -8,7 +8,6 @@ people bet on the next letter).
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -223,10 +222,6 @@ class Game:
         choices = [each.right for each in self.rounds if each.right is not None]
         return trust(sum(choices), len(choices))
 
-    def choose(self, token: int) -> np.ndarray:
-        """The bet (V,) of a single token."""
-        return single(token, self.trust, self.vocab_size)
-
     def settle(self, bet: np.ndarray, others: Mapping[str, np.ndarray], chosen: int | None = None) -> Round:
         """Show the next token: what the visitor's bet (V,) and the others' (V,), as log2, have cost."""
         token = self.passage.ids[self.passage.places[len(self.rounds)][1]]
@@ -251,8 +246,3 @@ class Game:
         differences = self.bits(YOU) - self.bits(other)
         mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)
         return float(mean), float(margin)
-
-
-def typed_text(text: str) -> str:
-    """What a visitor typed for a token, with the signs by which white space is shown read as white space."""
-    return re.sub("[␣⏎⇥]", lambda sign: {"␣": " ", "⏎": "\n", "⇥": "\t"}[sign[0]], text)

@@ -26,8 +26,8 @@ from ..inspection.game import (
     exact_bets,
     model_bets,
     passage,
+    single,
     spread,
-    typed_text,
 )
 from ..storage import Checkpoint
 from ..words.corpus import corpus_warning
@@ -222,7 +222,7 @@ def _read(sent: Mapping, game: Game, tokenizer: Tokenizer) -> tuple[np.ndarray, 
     """The bet (V,), and the token where it is a choice of one."""
     if "choice" in sent:
         token = _token(sent["choice"], tokenizer)
-        return game.choose(token), token
+        return single(token, game.trust, game.vocab_size), token
     listed = sent.get("chips")
     if not isinstance(listed, list) or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in listed):
         raise ValueError(_NO_BET)
@@ -240,6 +240,11 @@ def _read(sent: Mapping, game: Game, tokenizer: Tokenizer) -> tuple[np.ndarray, 
             "always lies evenly on all tokens"
         )
     return spread(chips, game.vocab_size), None
+
+
+def typed_text(text: str) -> str:
+    """What a visitor typed for a token, with the signs by which white space is shown read as white space."""
+    return text.translate(str.maketrans("␣⏎⇥", " \n\t"))
 
 
 def _token(key: Any, tokenizer: Tokenizer) -> int:

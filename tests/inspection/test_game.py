@@ -24,7 +24,6 @@ from playground.inspection.game import (
     single,
     spread,
     trust,
-    typed_text,
 )
 from playground.model import Transformer
 from tests.model.configs import TINY
@@ -135,7 +134,3 @@ def test_the_visitor_is_compared_by_differences_on_the_same_tokens():
     assert game.over and game.forgotten == 0
     game.passage = Passage(game.passage.ids, tuple((max(i - 7, 0), i + 1) for i in range(12)))
     assert game.forgotten == 8, "a window of eight tokens does not reach back to the beginning"
-
-
-def test_the_signs_of_white_space_can_be_typed():
-    assert typed_text("␣cat⏎⇥") == " cat\n\t"
