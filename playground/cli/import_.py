@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..storage import Checkpoint, CheckpointError
 from ..storage.hub import HubError, pull
+from ..storage.json_files import finite
 from ..storage.opening import open_model
 from ..words.hub import explain
 from .checkpoints import new_folder, save
@@ -26,12 +27,21 @@ def run(options: argparse.Namespace) -> int:
     """Read it, write the checkpoint, and say what came."""
     out = new_folder(options.out)
     checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
+    return written(out, checkpoint, as_json=options.json)
+
+
+def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
+    """Write what came from elsewhere, and say what it is."""
     save(out, checkpoint)
-    family = checkpoint.about.get("imported_from")
-    if options.json:
-        print(json.dumps({"folder": str(out), "family": family, "parameters": checkpoint.config.n_parameters}))
+    about, loss, parameters = checkpoint.about, checkpoint.history.val_loss, checkpoint.config.n_parameters
+    if as_json:
+        facts = {"folder": str(out), "name": checkpoint.name, "parameters": parameters, "val_loss": loss}
+        origin = {"family": "imported_from", "repo_id": "pulled_from", "revision": "revision"}
+        print(json.dumps(finite(facts | {name: about.get(note) for name, note in origin.items()})))
         return 0
-    print(f"{checkpoint.name}: {family or 'a model of this project'}, {checkpoint.config.n_parameters:,} parameters.")
+    family = about.get("imported_from") or "a model of this project"
+    quality = f", validation loss {loss:.4f}" if loss is not None else ""
+    print(f"{checkpoint.name}: {family}, {parameters:,} parameters{quality}.")
     print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
     return 0
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from ..storage.hub import pull
-from .checkpoints import new_folder, save
+from .checkpoints import new_folder
+from .import_ import written
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,21 +20,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Pull, check, write, and say what came."""
     out = new_folder(options.out)
-    checkpoint = pull(options.repo, revision=options.revision)
-    save(out, checkpoint)
-    loss = checkpoint.history.val_loss
-    facts = {
-        "repo_id": options.repo,
-        "revision": checkpoint.about["revision"],
-        "folder": str(out),
-        "name": checkpoint.name,
-        "parameters": checkpoint.config.n_parameters,
-        "val_loss": loss,
-    }
-    if options.json:
-        print(json.dumps(facts))
-        return 0
-    quality = f", validation loss {loss:.4f}" if loss is not None else ""
-    print(f"{checkpoint.name}: {checkpoint.config.n_parameters:,} parameters{quality}.")
-    print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
-    return 0
+    return written(out, pull(options.repo, revision=options.revision), as_json=options.json)

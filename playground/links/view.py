@@ -44,40 +44,38 @@ class View:
         tab = str(query.get("tab", ""))
         if tab not in tabs:
             raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
-        model, dense = query.get("model") or None, query.get("dense") or None
-        if any(name is not None and not re.fullmatch(r"[\w.-]{1,80}", name) for name in (model, dense)):
+        given = {name: text for name, text in query.items() if text}
+        if any(not re.fullmatch(r"[\w.-]{1,80}", given[name]) for name in ("model", "dense") if name in given):
             raise LinkError("its model has no name that a model could have")
-        view, step, subject = (_word(name, query.get(name)) for name in ("view", "step", "subject"))
         prompt = query.get("prompt")
         if prompt is not None and len(prompt) > MAX_LETTERS:
             raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
-        cell = query.get("cell") or None
-        if cell is not None and len(cell.split(",")) != 2:
-            raise LinkError("its cell should be two numbers, like 7,3")
-        numbers = [_number("cell", part) for part in cell.split(",")] if cell else None
-        return cls(
-            tab,
-            model,
-            dense,
-            prompt,
-            _number("layer", query["layer"]) if query.get("layer") else None,
-            _number("head", query["head"]) if query.get("head") else None,
-            (numbers[0], numbers[1]) if numbers else None,
-            view,
-            step,
-            subject,
-            _edits(query["edits"]) if query.get("edits") else None,
-            _rules(query["rules"]) if query.get("rules") else (),
-        )
+        readers = {"layer": _number, "head": _number, "cell": _cell, "view": _word, "step": _word, "subject": _word,
+                   "edits": _edits, "rules": _rules}  # fmt: skip
+        read = {name: reader(name, given[name]) for name, reader in readers.items() if name in given}
+        return cls(tab, given.get("model"), given.get("dense"), prompt, **read)
 
 
-def _word(name: str, text: str | None) -> str | None:
-    if text and not re.fullmatch(r"[a-z_-]{1,30}", text):
+def _word(name: str, text: str) -> str:
+    if not re.fullmatch(r"[a-z_-]{1,30}", text):
         raise LinkError(f"its {name} has no name that a {name} could have")
-    return text or None
+    return text
 
 
-def _edits(text: str) -> tuple[str, ...]:
+def _number(name: str, text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text):
+        raise LinkError(f"its {name} should be a whole number, not “{cut(text)}”")
+    return int(text)
+
+
+def _cell(name: str, text: str) -> tuple[int, int]:
+    if len(text.split(",")) != 2:
+        raise LinkError("its cell should be two numbers, like 7,3")
+    query, key = text.split(",")
+    return _number(name, query), _number(name, key)
+
+
+def _edits(_: str, text: str) -> tuple[str, ...]:
     if len(text) > MAX_LETTERS:
         raise LinkError(f"its changes take {len(text):,} characters; a link holds at most {MAX_LETTERS:,}")
     try:
@@ -87,15 +85,9 @@ def _edits(text: str) -> tuple[str, ...]:
     return tuple(json.dumps(each, sort_keys=True) for each in listed)
 
 
-def _rules(text: str) -> tuple[tuple[str, float], ...]:
+def _rules(_: str, text: str) -> tuple[tuple[str, float], ...]:
     rules = [re.fullmatch(r"([a-z_]{1,30}):([0-9.e+-]{1,24})", each) for each in text[:MAX_LETTERS].split(",")]
     try:
         return tuple((rule[1], float(rule[2])) for rule in rules)
     except (TypeError, ValueError):
         raise LinkError("its rules of writing cannot be read") from None
-
-
-def _number(name: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", text):
-        raise LinkError(f"its {name} should be a whole number, not “{cut(text)}”")
-    return int(text)
