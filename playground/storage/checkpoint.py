@@ -60,12 +60,12 @@ class Checkpoint:
     @property
     def best(self) -> tuple[int, float] | None:
         """(step, validation loss) of kept weights that are better than the model's own; None where there are none."""
-        lowest, kept = self.history.best, self.snapshots.best if self.snapshots else None
-        if kept is None or lowest is None or kept >= self.history.last_step:
+        lowest, step = self.history.best, self.snapshots.best if self.snapshots else None
+        if step is None or lowest is None or step >= self.history.last_step:
             return None
         losses = dict(zip(self.history.evaluations["step"], self.history.evaluations["val_loss"]))
         # files hold six digits, and a run that was killed may have kept what it did not come to tell
-        return (kept, losses[kept]) if abs(losses.get(kept, math.inf) - lowest[1]) < 1e-4 else None
+        return (step, losses[step]) if abs(losses.get(step, math.inf) - lowest[1]) < 1e-4 else None
 
     def at(self, step: int | str) -> Checkpoint:
         """The same as it was after a step whose weights were kept, or after the "best"; its record ends there.
@@ -78,8 +78,8 @@ class Checkpoint:
         if step == last:
             return self
         if self.snapshots is None or step not in self.snapshots.steps:
-            kept = [f"{kept:,}" for kept in (*(self.snapshots.steps if self.snapshots else ()), last)]
-            raise CheckpointError(f"no weights were kept after step {step:,}: there are those of {', '.join(kept)}")
+            steps = [f"{at:,}" for at in (*(self.snapshots.steps if self.snapshots else ()), last)]
+            raise CheckpointError(f"no weights were kept after step {step:,}: there are those of {', '.join(steps)}")
         history = self.history.until(step)
         message = f"These are the weights of step {step:,} of {last:,}."
         history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}

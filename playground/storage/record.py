@@ -93,8 +93,8 @@ def _left(left: str | list) -> str | list:
 
 
 def _at_steps(columns: dict[str, list[float]]) -> dict[str, list[float]]:
-    kept = [i for i, step in enumerate(columns["step"]) if _is_step(step)]
-    return {name: [column[i] for i in kept] for name, column in columns.items()}
+    rows = [i for i, step in enumerate(columns["step"]) if _is_step(step)]
+    return {name: [column[i] for i in rows] for name, column in columns.items()}
 
 
 def _some(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

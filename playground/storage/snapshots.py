@@ -116,11 +116,11 @@ def keep_snapshot(folder: str | Path, step: int, state: dict[str, torch.Tensor],
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{step:08d}.safetensors"
     write_file(path, lambda partial: save_file(_half(state, tied), partial))
-    kept = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
-    while len(kept) > MOST:
+    steps = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
+    while len(steps) > MOST:
         # the gap between neighbours, seen from the start of the run: early moments lie densely on purpose
-        spare = min(range(1, len(kept) - 1), key=lambda i: (kept[i + 1] - kept[i - 1]) / (kept[i] + 1))
-        (folder / f"{kept.pop(spare):08d}.safetensors").unlink(missing_ok=True)
+        spare = min(range(1, len(steps) - 1), key=lambda i: (steps[i + 1] - steps[i - 1]) / (steps[i] + 1))
+        (folder / f"{steps.pop(spare):08d}.safetensors").unlink(missing_ok=True)
 
 
 def drop_after(folder: str | Path, step: int) -> None:
@@ -128,7 +128,7 @@ def drop_after(folder: str | Path, step: int) -> None:
     for path in (Path(folder) / FOLDER).glob("*.safetensors"):
         if path.stem.isdecimal() and int(path.stem) > step:
             path.unlink(missing_ok=True)
-    if any(kept > step for kept in _moments(Path(folder) / BEST)):
+    if any(best > step for best in _moments(Path(folder) / BEST)):
         drop_best(folder)
 
 
