@@ -61,7 +61,7 @@ def one(options: argparse.Namespace, changes: dict[str, float]) -> dict[str, flo
             found.setdefault("point", now)
             loss = event.val_loss
         elif isinstance(event, Laddered):
-            floor = event.ladder.floor
+            floor = event.baselines.floor
         elif isinstance(event, Sampled) and event.step:
             found.setdefault("sample", now)
             reads = readable(event.prompt + event.text)

@@ -115,14 +115,14 @@ def make(name: str) -> None:
     corpus = shipped.corpus()
     model = Transformer(shipped.model.replace(vocab_size=corpus.vocab_size), seed=1)
     config = shipped.training.replace(sample_prompt=shipped.prompt, seed=1)
-    ladder = corpus.ladder(model.config.context_length, config.eval_windows)
+    baselines = corpus.baselines(model.config.context_length, config.eval_windows)
     history, snapshots = History(), []
     for event in train(model, corpus, config):
         history.add(event)
         if isinstance(event, Snapshotted):
             snapshots.append((event.step, event.state))
         if isinstance(event, Evaluated):
-            print(f"{name} step {event.step}: {event.val_loss:.4f}. {how_good(ladder, event.val_loss)}", flush=True)
+            print(f"{name} step {event.step}: {event.val_loss:.4f}. {how_good(baselines, event.val_loss)}", flush=True)
         elif isinstance(event, Sampled):
             print(f"    {(event.prompt + event.text)!r}", flush=True)
         elif isinstance(event, Finished):
@@ -134,7 +134,7 @@ def make(name: str) -> None:
         "corpus": corpus.name,
         "language": corpus.language.name if corpus.language else None,
         "text_sha256": corpus.sha256,
-        "ladder": ladder.to_dict(),
+        "ladder": baselines.to_dict(),
         "training": config.to_dict(),
         "prompt": shipped.prompt,
         "recorded": True,

@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 
-from ..data import LANGUAGES, Ladder
+from ..data import LANGUAGES, Baselines
 from ..data.judging import Share
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.json_files import finite
@@ -32,8 +32,8 @@ def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
     checkpoint = open_model(options.folder)
     config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
-    ladder = about.get("ladder")
-    state = state_of(history, causal=config.causal, ladder=Ladder.from_dict(ladder) if ladder else None)
+    baselines = about.get("ladder")
+    state = state_of(history, causal=config.causal, baselines=Baselines.from_dict(baselines) if baselines else None)
     facts = {
         "name": checkpoint.name,
         "parameters": config.n_parameters,
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
         and {"step": history.best[0], "val_loss": history.best[1], "kept": checkpoint.best is not None},
         "state": {"kind": state.kind, "since": state.since, "words": states.in_words(state)},
         "changes": history.changes,
-        "ladder": ladder,
+        "ladder": baselines,
         "judged": history.judged,
         "config": config.to_dict(),
     }
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     )
     if history.val_loss is not None:
         print(f"Validation loss {history.val_loss:.4f} after {in_steps(history.last_step)}.", end=" ")
-        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(ladder, history))
+        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(baselines, history))
         print(states.in_words(state))
         share = [record for record in history.judged if record["of"]][-1:]
         if share and about.get("language") in LANGUAGES:
@@ -82,9 +82,9 @@ def run(options: argparse.Namespace) -> int:
 def _standing(values: dict | None, history: History) -> str:
     if not values:
         return ""
-    ladder, loss = Ladder.from_dict(values), history.val_loss
+    baselines, loss = Baselines.from_dict(values), history.val_loss
     left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
-    words = how_good(ladder, loss, excess_clauses(left).replace("*", ""))
+    words = how_good(baselines, loss, excess_clauses(left).replace("*", ""))
     if not math.isfinite(loss):
         return words
-    return f"{words} {size_of_loss(ladder, loss)}"
+    return f"{words} {size_of_loss(baselines, loss)}"

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from ..data import Corpus, Ladder
+from ..data import Baselines, Corpus
 from ..data.judging import Share
 from ..service.verdicts import verdict
 from ..storage.json_files import finite
@@ -29,9 +29,9 @@ def print_no_more() -> None:
 class Progress:
     """Prints events for people."""
 
-    def __init__(self, steps: int, corpus: Corpus, ladder: Ladder):
+    def __init__(self, steps: int, corpus: Corpus, baselines: Baselines):
         self.steps, self.corpus, self.live = steps, corpus, sys.stderr.isatty()
-        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in ladder.rungs())
+        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in baselines.losses())
         print(
             f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
         )

@@ -98,9 +98,9 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
 
     if not plan.resume:
         keep()
-    ladder = corpus.ladder(model.config.context_length, plan.config.eval_windows)
-    about["ladder"] = ladder.to_dict()
-    show = json_line if as_json else Progress(plan.config.steps, corpus, ladder).show
+    baselines = corpus.baselines(model.config.context_length, plan.config.eval_windows)
+    about["ladder"] = baselines.to_dict()
+    show = json_line if as_json else Progress(plan.config.steps, corpus, baselines).show
 
     def tell(event: TrainEvent) -> None:
         try:
@@ -121,7 +121,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
             history.add(last)
             tell(last)
         if event.event in ("evaluated", "finished"):
-            before, state = state, state_of(history, causal=model.config.causal, ladder=ladder)
+            before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
             if state.kind != UNMASKED and (worse or event.event == "finished"):
                 tell(Noticed(event.step, event.seconds, states.in_words(state)))

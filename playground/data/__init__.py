@@ -1,6 +1,6 @@
-"""Text in: tokenizers, synthetic languages with a known floor, and corpora with their ladder of reference losses."""
+"""Text in: tokenizers, synthetic languages with a known floor, and corpora with their baselines."""
 
-from .baselines import IGNORE, Ladder
+from .baselines import IGNORE, Baselines
 from .corpus import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, real_tokens
 from .errors import TextError
 from .intake import decode_upload, read_file, read_hub
@@ -10,8 +10,8 @@ from .tokenizers import Tokenizer, build_tokenizer, load_encoding, tokenizer_fro
 __all__ = [
     "IGNORE",
     "LANGUAGES",
+    "Baselines",
     "Corpus",
-    "Ladder",
     "Language",
     "TextError",
     "Tokenizer",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from .guessers import Guesser, uniform
+from .ngrams import NGram, uniform
 
 IGNORE = -100
 NOTHING_LEFT = 0.005
@@ -28,7 +28,7 @@ WRITTEN = {"character": 160, "word": 40, "token": 60}
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Baselines:
     """Mean losses in nats per token on the validation windows. Lower rungs need to know more."""
 
     uniform: float
@@ -57,7 +57,7 @@ class Ladder:
     chance: dict[str, float] = field(default_factory=dict)
     """By the rung's name, nats by which chance may put a loss on so few tokens beside it; see `_chance`."""
 
-    def rungs(self) -> list[tuple[str, float]]:
+    def losses(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
         known = [("uniform", self.uniform), ("unigram", self.unigram), ("bigram", self.bigram)]
         known += [(f"{self.order}-gram", self.ngram), ("floor", self.floor)]
@@ -94,7 +94,7 @@ class Ladder:
         """The rungs that lie below all before them, the floor apart: one that does not says nothing of who passes it,
         as a bigram of a text too short for it."""
         steps: list[tuple[str, float]] = []
-        for name, rung in self.rungs():
+        for name, rung in self.losses():
             if name != "floor" and (not steps or rung < steps[-1][1]):
                 steps.append((name, rung))
         return steps
@@ -104,45 +104,39 @@ class Ladder:
         return dict(vars(self))
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Ladder:
-        """A ladder from a record, of today or of before there were texts.
+    def from_dict(cls, values: Mapping[str, Any]) -> Baselines:
+        """Baselines from a record, of today or of before there were texts.
 
         Raises ValueError where a loss is no number, a text no text, or the floor not below what knows nothing.
         """
         try:
-            ladder = cls(**values)
+            made = cls(**values)
         except TypeError as problem:
-            raise ValueError(
-                "a ladder has rungs called uniform, unigram, bigram, and perhaps ngram and floor"
-            ) from problem
-        losses = [ladder.uniform, ladder.unigram, ladder.bigram, ladder.characters_per_token, ladder.order]
-        losses += [loss for loss in (ladder.floor, ladder.ngram) if loss is not None]
-        if not all(isinstance(x, (int, float)) and not isinstance(x, bool) and math.isfinite(x) for x in losses):
-            raise ValueError("the rungs of a ladder are losses in nats")
-        if ladder.floor is not None and not ladder.floor < ladder.uniform:
-            raise ValueError("a ladder's floor lies below the loss of guessing all tokens alike")
-        if ladder.unit not in WRITTEN or not 0 < ladder.characters_per_token < 1000 or not 2 <= ladder.order < 100:
-            raise ValueError("a ladder says what its tokens are")
-        names = [name for name, _ in ladder.rungs()]
-        if not isinstance(ladder.texts, dict) or not all(
-            name in names and isinstance(text, str) for name, text in ladder.texts.items()
+            raise ValueError("baselines are called uniform, unigram, bigram, and perhaps ngram and floor") from problem
+        losses = [made.uniform, made.unigram, made.bigram, made.characters_per_token, made.order]
+        losses += [loss for loss in (made.floor, made.ngram) if loss is not None]
+        if not all(type(x) in (int, float) and math.isfinite(x) for x in losses):
+            raise ValueError("baselines are losses in nats")
+        if made.floor is not None and not made.floor < made.uniform:
+            raise ValueError("the floor of baselines lies below the loss of guessing all tokens alike")
+        if made.unit not in WRITTEN or not 0 < made.characters_per_token < 1000 or not 2 <= made.order < 100:
+            raise ValueError("baselines say what their tokens are")
+        if type(made.tokens) is not int or made.tokens < 0 or (made.chance and not made.tokens):
+            raise ValueError("baselines say how many tokens judge")
+        names = {name for name, _ in made.losses()}
+        for what, fine in (
+            ("texts", lambda text: isinstance(text, str)),
+            ("at_best", lambda loss: isinstance(loss, float) and math.isfinite(loss)),
+            ("chance", lambda nats: isinstance(nats, float) and 0 <= nats < math.inf),
         ):
-            raise ValueError("the texts of a ladder belong to its rungs")
-        if not isinstance(ladder.at_best, dict) or not all(
-            name in names and isinstance(loss, float) and math.isfinite(loss) for name, loss in ladder.at_best.items()
-        ):
-            raise ValueError("the best losses of a ladder's guessers belong to its rungs")
-        if type(ladder.tokens) is not int or ladder.tokens < 0 or (ladder.chance and not ladder.tokens):
-            raise ValueError("a ladder says how many tokens judge")
-        if not isinstance(ladder.chance, dict) or not all(
-            name in names and isinstance(nats, float) and 0 <= nats < math.inf for name, nats in ladder.chance.items()
-        ):
-            raise ValueError("what chance may do beside a ladder's rungs belongs to its rungs")
-        return ladder
+            found = getattr(made, what)
+            if not isinstance(found, dict) or not found.keys() <= names or not all(map(fine, found.values())):
+                raise ValueError(f"the {what} of baselines go by their names")
+        return made
 
 
 def measure(
-    best: Guesser,
+    best: NGram,
     inputs: torch.Tensor,
     targets: torch.Tensor,
     floor: float | None,
@@ -150,9 +144,9 @@ def measure(
     unit: str = "token",
     characters_per_token: float = 1.0,
     occur: int | None = None,
-    write: Callable[[Guesser | None], str] = lambda guesser: "",
-) -> Ladder:
-    """The ladder of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
+    write: Callable[[NGram | None], str] = lambda guesser: "",
+) -> Baselines:
+    """Baselines of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
     `occur` is how many of the tokens are in the text at all. `write` makes a text of a guesser; None is the text's own
     generator.
@@ -172,7 +166,7 @@ def measure(
     texts = {name: write(guesser) for name, guesser in guessers.items()}
     if floor is not None:
         texts["floor"] = write(None)
-    return Ladder(
+    return Baselines(
         uniform=math.log(vocab_size),
         unigram=losses["unigram"],
         bigram=losses["bigram"],
@@ -193,7 +187,7 @@ def _chance(surprise: Mapping[str, np.ndarray]) -> dict[str, float]:
     the surprise (tokens,) of each guesser at the same tokens, from worst to best.
 
     How a model's surprise differs from the guesser's, token by token, is not known beforehand: it is taken to spread
-    like that of the guessers before and after it on the ladder. A model that guesses as well as it believes, g nats
+    like that of the guessers before and after it. A model that guesses as well as it believes, g nats
     below, has a spread of √(2g) at least (of small g; the variance of a log-likelihood ratio is twice its mean).
     """
     names, chance = list(surprise), {}

@@ -1,4 +1,4 @@
-"""Corpus: a text as tokens, split into training and validation, with its batches, its windows and its ladder.
+"""Corpus: a text as tokens, split into training and validation, with its batches, its windows and its baselines.
 
 B = batch, T = context length. There are two kinds: a stream (one long text, windows cut anywhere) and documents (each
 on its own, padded, the padding never counted).
@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from .baselines import IGNORE, WRITTEN, Ladder, measure
+from .baselines import IGNORE, WRITTEN, Baselines, measure
 from .errors import TextError
 from .excess_loss import Partition, partitions_of_text, words_of
-from .guessers import Guesser, counted, tuned
 from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
+from .ngrams import NGram, count_ngrams, tune_strengths
 from .overlap import SNIPPET, OtherKind, other_kind, overlap
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
@@ -119,10 +119,10 @@ class Corpus:
             chunks = chunks[torch.linspace(0, len(chunks) - 1, max_windows).long()]
         return _shifted(chunks)
 
-    def ladder(self, context_length: int, max_windows: int | None = None) -> Ladder:
+    def baselines(self, context_length: int, max_windows: int | None = None) -> Baselines:
         """Reference losses on the same validation windows that a model is scored on. Computed once, then kept."""
 
-        def compute() -> Ladder:
+        def compute() -> Baselines:
             inputs, targets = self.windows("val", context_length, max_windows)
             floor = None
             if self.exact_model() is not None:
@@ -220,17 +220,19 @@ class Corpus:
             losses[rows, :length], found[rows, :length] = exact.losses_and_kinds(windows, kinds)
         return Partition(names, found, losses)
 
-    def _guesser(self) -> Guesser:
+    def _guesser(self) -> NGram:
         """The n-gram that the training text supports. What was chosen is kept; the counts, which are many, are not."""
         train = self.train.numpy()
-        return counted(train, self.vocab_size, self._once.get("strengths", lambda: tuned(train, self.vocab_size)))
+        return count_ngrams(
+            train, self.vocab_size, self._once.get("strengths", lambda: tune_strengths(train, self.vocab_size))
+        )
 
     def _characters_per_token(self) -> float:
         shown = self.val[self.val >= 0][:20_000].tolist()
         return max(len(self.tokenizer.decode(shown)), 1) / len(shown)
 
-    def _written(self, guesser: Guesser | None) -> str:
-        """A text by one of the ladder's guessers, or (None) by the language itself. Unknown tokens are left out."""
+    def _written(self, guesser: NGram | None) -> str:
+        """A text by one of the baselines' guessers, or (None) by the language itself. Unknown tokens are left out."""
         n_tokens = WRITTEN[self.unit]
         if guesser is None:
             text = self.language.sample(round(n_tokens * self._characters_per_token()), seed=WRITING_SEED)

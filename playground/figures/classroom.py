@@ -1,4 +1,4 @@
-"""A class in pictures: everybody's validation curve on one ladder, and the spread of runs that differ in one thing."""
+"""A class in pictures: everybody's curve beside the same baselines, and the spread of runs that differ in one thing."""
 
 from __future__ import annotations
 

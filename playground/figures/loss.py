@@ -1,4 +1,4 @@
-"""The loss curve with its ladder: how far the model has come, and how far there is to go."""
+"""The loss curve with its baselines: how far the model has come, and how far there is to go."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def loss_curve(
     height: int = 360,
     sayings: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the ladder.
+    """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the baselines.
 
     Args:
-        run: the current run; None draws the empty axes with the ladder.
-        rungs: (name, nats per token) from worst to best, as `Ladder.rungs()` gives them.
+        run: the current run; None draws the empty axes with the baselines.
+        rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
         x: the column drawn along the bottom, `step` or `seconds`.
@@ -122,7 +122,7 @@ def _best_mark(best: tuple[int, float], end: float, log_y: bool) -> Figure:
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
-    """What else there is to say of the y axis. The ladder spreads it out; the first points have none yet."""
+    """What else there is to say of the y axis. The baselines spread it out; the first points have none yet."""
     if log_y:
         return {"type": "log", "dtick": "D2"}
     losses = run.evaluations["val_loss"] if run is not None and not rungs else []
@@ -136,7 +136,7 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
 
 
 def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), course: str = "") -> str:
-    """Where the validation loss stands on the ladder, and in what state the run is, which `course` says."""
+    """Where the validation loss stands among the baselines, and in what state the run is, which `course` says."""
     evaluations = [] if run is None else list(zip(run.evaluations["step"], run.evaluations["val_loss"]))
     measured = [(step, loss) for step, loss in evaluations if math.isfinite(loss)]
     if not measured:
@@ -174,7 +174,7 @@ def _bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
 
 
 def rung_line(name: str, value: float) -> Figure:
-    """A line of the ladder across the whole chart."""
+    """A baseline across the whole chart."""
     if name == "floor":
         return rule(y=value, color=palette.HIGHLIGHT, width=1.4, dash="solid", layer="below")
     return rule(y=value, color=palette.FAINT, layer="below")

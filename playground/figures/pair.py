@@ -1,4 +1,4 @@
-"""Two models' validation losses against the same axis, with the ladder; and the verdict as points about zero."""
+"""Two models' validation losses against the same axis, with the baselines; and the verdict as points about zero."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def pair_curves(
     """Validation curves of both models over a common axis.
 
     Args:
-        rungs: (name, nats per token) from worst to best, as `Ladder.rungs()` gives them.
+        rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         x: step, tokens, flops or seconds: what the curves' x values are.
         end: where the axis ends, so that a growing run only ever appends points.
         above_floor: draw losses minus each curve's floor on a log axis, which spreads out what happens at the end.

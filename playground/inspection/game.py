@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from ..data import Corpus
-from ..data.guessers import Guesser
 from ..data.languages import ExactModel
+from ..data.ngrams import NGram
 from ..model import Transformer
 from ..training.verdict import mean_interval
 
@@ -135,7 +135,7 @@ def model_bets(model: Transformer, window: Sequence[int]) -> np.ndarray:
     return bets
 
 
-def counted_bets(bigram: Guesser, window: Sequence[int]) -> np.ndarray:
+def counted_bets(bigram: NGram, window: Sequence[int]) -> np.ndarray:
     """log2 of the probabilities (V,) by counting what followed the last token."""
     return np.log2(bigram.next_token(window))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from ..data.baselines import Ladder
+from ..data.baselines import Baselines
 from ..engine import SamplingConfig, count_projections, generate
 from ..engine.sampling import probabilities
 from ..inspection import Look
@@ -143,16 +143,16 @@ def _view(scene: Scene, run: str) -> RunView:
     return scene.run(run)[0]
 
 
-def _ladder(scene: Scene, run: str) -> Ladder:
-    ladder = _view(scene, run).ladder
-    if ladder is None:
+def _baselines(scene: Scene, run: str) -> Baselines:
+    baselines = _view(scene, run).baselines
+    if baselines is None:
         raise NotYet("The ladder is not measured yet: wait a moment.")
-    return ladder
+    return baselines
 
 
 def _rung(name: str) -> Callable[[Scene, str], float]:
     def find(scene: Scene, run: str) -> float:
-        value = getattr(_ladder(scene, run), name)
+        value = getattr(_baselines(scene, run), name)
         if value is None:
             raise NotYet("This text's generator is not known, so nobody can tell its floor.")
         return value
@@ -201,12 +201,12 @@ def _right(scene: Scene, run: str) -> float:
 
 
 def _passed(scene: Scene, run: str) -> str:
-    return (_ladder(scene, run).passed(_loss(scene, run)) or "none").replace(" ", "-")
+    return (_baselines(scene, run).passed(_loss(scene, run)) or "none").replace(" ", "-")
 
 
 def _equally_likely(scene: Scene, run: str) -> str:
-    ladder = _ladder(scene, run)
-    return choices(ladder, _loss(scene, run))
+    baselines = _baselines(scene, run)
+    return choices(baselines, _loss(scene, run))
 
 
 _said = Kept(entries=300, megabytes=4)
@@ -536,7 +536,7 @@ FACTS: dict[str, Fact] = {
     "passed": Fact(_passed, about_run=True),
     "choices": Fact(_equally_likely, about_run=True),
     "tokens": Fact(lambda scene, run: round(math.exp(_rung("uniform")(scene, run))), about_run=True),
-    "unit": Fact(lambda scene, run: _ladder(scene, run).unit, about_run=True),
+    "unit": Fact(lambda scene, run: _baselines(scene, run).unit, about_run=True),
     "right": Fact(_right, digits=1, about_run=True),
     "answer": Fact(_answer, about_run=True),
     "word": Fact(_word, about_run=True),

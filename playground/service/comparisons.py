@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data import Ladder
+from ..data import Baselines
 from ..model import ModelConfig
 from ..model.twins import Twins, dense_twin, expert_twin
 from ..processes import threads_for
@@ -80,16 +80,16 @@ def run_comparison(
     corpus.check_context(twins.dense.context_length)
     yield Paired(twins, Prepared.of(corpus, twins.moe))
     plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
-    ladder = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
+    baselines = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
     with threads_for(twins.dense.numbers_in_step(spec.training.batch_size)):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
-            if isinstance(event, Told) and isinstance(event.event, Evaluated) and ladder.idle:
-                ladder.start()  # not before the first point is out, so that it is not held up
-            if ladder.ready:
-                yield ladder.take()
-    if ladder.started:
-        yield ladder.take()
+            if isinstance(event, Told) and isinstance(event.event, Evaluated) and baselines.idle:
+                baselines.start()  # not before the first point is out, so that it is not held up
+            if baselines.ready:
+                yield baselines.take()
+    if baselines.started:
+        yield baselines.take()
 
 
 # ---- the job ---------------------------------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ class ComparisonJob(Job):
         self._latest: dict[str, Stepped] = {}
         self._per_step = dict.fromkeys(SIDES, 0.0)  # seconds, for what is left
         self._started: Started | None = None
-        self._ladder: Ladder | None = None
+        self._baselines: Baselines | None = None
         self._verdict: Verdict | None = None
         self._notices: list[str] = []
 
@@ -172,7 +172,7 @@ class ComparisonJob(Job):
                 seeds=self.spec.seeds,
                 equal=self.spec.equal,
                 twins=paired.twins if paired else None,
-                ladder=self._ladder,
+                baselines=self._baselines,
                 verdict=self._verdict,
                 withheld=self._withheld(),
                 corpus=self.spec.source.title,
@@ -192,7 +192,7 @@ class ComparisonJob(Job):
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
             model_id=self.model_ids[side] if side in self.checkpoints else None,
             tokens_per_second=latest.tokens_per_second if latest else None,
-            ladder=self._ladder,
+            baselines=self._baselines,
             reasons=tuple(self._reasons[side]),
         )
 
@@ -299,10 +299,10 @@ class ComparisonJob(Job):
             elif isinstance(event, Judged):
                 self._verdict = event.verdict
             elif isinstance(event, Laddered):
-                self._ladder = event.ladder
+                self._baselines = event.baselines
                 self._notices += [event.warning] if event.warning else []
                 for checkpoint in self.checkpoints.values():
-                    checkpoint.about["ladder"] = event.ladder.to_dict()
+                    checkpoint.about["ladder"] = event.baselines.to_dict()
             elif event is _OVER:
                 self._state, self._message = "finished", self._ending()
             self._version += 1
@@ -341,7 +341,7 @@ class ComparisonJob(Job):
             "text_sha256": prepared.corpus_sha256,
             "prompt": self.spec.training.sample_prompt,
             "training": self.spec.training.replace(steps=self._steps[side]).to_dict(),
-            "ladder": self._ladder.to_dict() if self._ladder else None,
+            "ladder": self._baselines.to_dict() if self._baselines else None,
             "comparison": {"with": self.model_ids["moe" if side == "dense" else "dense"], "equal": self.spec.equal},
         }
         with self._lock:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..data import LANGUAGES, Tokenizer, visible
-from ..data.guessers import Guesser, counted, tuned
 from ..data.languages import ExactModel
+from ..data.ngrams import NGram, count_ngrams, tune_strengths
 from ..inspection.game import (
     BIGRAM,
     CHIPS,
@@ -48,7 +48,7 @@ class Table:
 
     unseen: Unseen
     """Without a training part."""
-    bigram: Guesser
+    bigram: NGram
     exact: ExactModel | None
     warning: str
 
@@ -172,7 +172,7 @@ def _laid(judged: Unseen, vocab_size: int) -> Table:
     if corpus.language is not None:
         train = np.array(corpus.tokenizer.encode(corpus.language.sample(LANGUAGE_CHARACTERS, seed=0)))
     train = train[-COUNTED:]
-    bigram = counted(train, vocab_size, tuned(train, vocab_size)[:1])
+    bigram = count_ngrams(train, vocab_size, tune_strengths(train, vocab_size)[:1])
     held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone()))
     return Table(held_out, bigram, corpus.exact_model(), corpus_warning(corpus))
 
@@ -202,7 +202,7 @@ def _texts(tokenizer: Tokenizer, game: Game) -> list[str]:
     return said
 
 
-def candidates(bigram: Guesser, tokenizer: Tokenizer, known: tuple[int, ...]) -> tuple[list[int], bool]:
+def candidates(bigram: NGram, tokenizer: Tokenizer, known: tuple[int, ...]) -> tuple[list[int], bool]:
     """Tokens to bet on in an order that tells nothing, and whether these are all there are."""
     texts = [tokenizer.token_text(token) for token in range(min(tokenizer.vocab_size, ALL_LISTED + 1))]
     if len(texts) <= ALL_LISTED:

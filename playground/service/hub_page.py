@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data import Ladder
+from ..data import Baselines
 from ..figures.loss import Run, loss_curve
 from ..figures.stills import png
 from ..storage import Checkpoint
@@ -18,14 +18,14 @@ PICTURE = "curve.png"
 
 def hub_page(checkpoint: Checkpoint, repo_id: str) -> dict[str, bytes]:
     """Name → content of README.md, and of the curve's picture where there is a curve. For `storage.hub.push`."""
-    ladder = checkpoint.about.get("ladder")
-    picture = curve_png(checkpoint.history, Ladder.from_dict(ladder).rungs() if ladder else ())
+    baselines = checkpoint.about.get("ladder")
+    picture = curve_png(checkpoint.history, Baselines.from_dict(baselines).losses() if baselines else ())
     card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)
     return {"README.md": card.encode(), **({PICTURE: picture} if picture else {})}
 
 
 def curve_png(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
-    """Validation and training loss in nats per token over steps, and the ladder's `rungs` (name, nats), as a PNG.
+    """Validation and training loss in nats per token over steps, and the baselines `rungs` (name, nats), as a PNG.
 
     None where the history holds fewer than two points to draw.
     """

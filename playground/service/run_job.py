@@ -54,7 +54,7 @@ class RunJob(Job):
     ):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
-        self._history, self._ladder, self._latest, self._learned = History(), None, None, None
+        self._history, self._baselines, self._latest, self._learned = History(), None, None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
         self._before: torch.Tensor | None = None
@@ -132,7 +132,7 @@ class RunJob(Job):
                 history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
-                ladder=self._ladder,
+                baselines=self._baselines,
                 config=prepared.config if prepared else None,
                 tokenizer=prepared.tokenizer if prepared else None,
                 corpus=self.spec.source.title,
@@ -221,11 +221,11 @@ class RunJob(Job):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
-                self._ladder, self._learned = event.ladder, event.learned
+                self._baselines, self._learned = event.baselines, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
                     self._notices.append(event.warning)
                 if self.checkpoint is not None:
-                    self.checkpoint.about["ladder"] = event.ladder.to_dict()
+                    self.checkpoint.about["ladder"] = event.baselines.to_dict()
                     self._remember_text(self.checkpoint.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
@@ -266,7 +266,7 @@ class RunJob(Job):
             "text_sha256": self._prepared.corpus_sha256,
             "prompt": self.spec.prompt,
             "training": self.spec.training.to_dict(),
-            "ladder": self._ladder.to_dict() if self._ladder else None,
+            "ladder": self._baselines.to_dict() if self._baselines else None,
         }
         tokenizer, history = self._prepared.tokenizer, self.view().history
         if history.best and history.best[0] == history.last_step:

@@ -16,8 +16,8 @@ import torch
 
 from ..data import (
     LANGUAGES,
+    Baselines,
     Corpus,
-    Ladder,
     TextError,
     Tokenizer,
     corpus_from_language,
@@ -135,7 +135,7 @@ class Predicted:
 class Laddered:
     """The reference losses are known."""
 
-    ladder: Ladder
+    baselines: Baselines
     warning: str = ""
     """Why losses on this text say little, where they do."""
     learned: LearnedText | None = None
@@ -177,11 +177,11 @@ def run_training(
     prompt = list(prepared.asked)
     if not resume:
         yield Predicted(0, predict(model, prompt))
-    ladder = Background(lambda: laddered(corpus, config.context_length, spec.training))
+    baselines = Background(lambda: laddered(corpus, config.context_length, spec.training))
     windows = spec.training.eval_windows
 
     def partitions() -> list[Partition]:
-        return corpus.partitions(config.context_length, windows) if ladder.taken else []
+        return corpus.partitions(config.context_length, windows) if baselines.taken else []
 
     # a model that learns elsewhere is here only when it has been sampled
     moments = Evaluated if trainer is train else Sampled
@@ -190,27 +190,27 @@ def run_training(
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
         for event in judged(events, model, corpus, windows, partitions, at=moments):
             yield event
-            if isinstance(event, Evaluated) and ladder.idle:
-                ladder.start()  # not before the first point is out, so that it is not held up
+            if isinstance(event, Evaluated) and baselines.idle:
+                baselines.start()  # not before the first point is out, so that it is not held up
             if isinstance(event, Sampled):
                 yield Predicted(event.step, predict(model, prompt))
-            if ladder.ready:
-                yield ladder.take()
+            if baselines.ready:
+                yield baselines.take()
             if isinstance(event, Finished):
                 finished = event
                 yield Predicted(event.step, predict(model, prompt))
         yield Learned(model)
-        if ladder.started:
-            yield ladder.take()
+        if baselines.started:
+            yield baselines.take()
         if finished is not None and finished.step:
             yield judged_in_the_end(finished, model, corpus, windows, partitions())
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
     """The reference losses on the windows that such a training is judged by."""
-    ladder = corpus.ladder(context_length, training.eval_windows)
-    corpus.partitions(context_length, training.eval_windows)  # which the training asks for when it has the ladder
-    return Laddered(ladder, corpus_warning(corpus), None if corpus.language else corpus.learned())
+    baselines = corpus.baselines(context_length, training.eval_windows)
+    corpus.partitions(context_length, training.eval_windows)  # which the training asks for when it has the baselines
+    return Laddered(baselines, corpus_warning(corpus), None if corpus.language else corpus.learned())
 
 
 def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:

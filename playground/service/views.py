@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ..data import LANGUAGES, Ladder, Tokenizer, corpus_from_language
+from ..data import LANGUAGES, Baselines, Tokenizer, corpus_from_language
 from ..data.judging import LearnedText
 from ..links import RunCard
 from ..model import ModelConfig
@@ -56,7 +56,7 @@ class RunView(View):
     history: History = field(default_factory=History)
     planned_steps: int | None = None
     latest: Stepped | None = None
-    ladder: Ladder | None = None
+    baselines: Baselines | None = None
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
     corpus: str = ""
@@ -98,7 +98,7 @@ class RunView(View):
     def standing(self) -> State:
         """What its losses say about it."""
         causal = self.config is None or self.config.causal
-        return state_of(self.history, causal=causal, ladder=self.ladder)
+        return state_of(self.history, causal=causal, baselines=self.baselines)
 
     @property
     def learned(self) -> bool:
@@ -113,7 +113,7 @@ class RunView(View):
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
         """The recorded run of a checkpoint."""
         about, history = checkpoint.about, checkpoint.history
-        ladder = about.get("ladder")
+        baselines = about.get("ladder")
         training = about.get("training") if isinstance(about.get("training"), dict) else {}
         return cls(
             id=model_id,
@@ -122,7 +122,7 @@ class RunView(View):
             message=(history.finished or {}).get("message", ""),
             history=history,
             planned_steps=training.get("steps") or history.last_step or None,
-            ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
+            baselines=Baselines.from_dict(baselines) if isinstance(baselines, dict) else None,
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
@@ -174,13 +174,13 @@ class SideView:
     """While training, the last that was measured."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
-    ladder: Ladder | None = None
+    baselines: Baselines | None = None
     """Of the windows that its own losses were recorded on."""
 
     @property
     def floor(self) -> float | None:
         """The least that those windows can cost; None where nobody knows it."""
-        return self.ladder.floor if self.ladder else None
+        return self.baselines.floor if self.baselines else None
 
     @property
     def val_losses(self) -> list[float]:
@@ -201,7 +201,7 @@ class PairView(View):
     twins: Twins | None = None
     alike: bool = True
     """Whether the losses of both were recorded on the same windows, so that they may be held against each other."""
-    ladder: Ladder | None = None
+    baselines: Baselines | None = None
     """Of those windows; None where they are not the same."""
     verdict: Verdict | None = None
     withheld: str = ""
@@ -232,9 +232,9 @@ def pair_of(
     sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
     windows = _windows(dense)
     alike = windows is not None and windows == _windows(moe)
-    ladder = (sides["moe"].ladder or sides["dense"].ladder) if alike else None
+    baselines = (sides["moe"].baselines or sides["dense"].baselines) if alike else None
     if alike:
-        sides = {side: replace(part, ladder=ladder) for side, part in sides.items()}
+        sides = {side: replace(part, baselines=baselines) for side, part in sides.items()}
     known = _verdicts.setdefault(moe.model, weakref.WeakKeyDictionary())
     if judged and dense.model not in known:
         known[dense.model] = _judged(dense, moe)
@@ -246,7 +246,7 @@ def pair_of(
         sides=sides,
         equal=_equal(dense.config, moe.config),
         alike=alike,
-        ladder=ladder,
+        baselines=baselines,
         verdict=verdict,
         withheld=withheld,
         corpus=str(moe.about.get("corpus") or ""),
@@ -272,7 +272,7 @@ def _training(checkpoint: Checkpoint) -> dict:
 
 
 def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
-    training, ladder = _training(checkpoint), checkpoint.about.get("ladder")
+    training, baselines = _training(checkpoint), checkpoint.about.get("ladder")
     windows = int(training.get("batch_size") or 1) * int(training.get("accumulation") or 1)
     return SideView(
         name=NAMES[kind],
@@ -283,7 +283,7 @@ def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
         tokens_per_step=windows * checkpoint.config.context_length,
         model_id=model_id,
         reasons=(str((checkpoint.history.finished or {}).get("reason") or "done"),),
-        ladder=Ladder.from_dict(ladder) if isinstance(ladder, dict) else None,
+        baselines=Baselines.from_dict(baselines) if isinstance(baselines, dict) else None,
     )
 
 

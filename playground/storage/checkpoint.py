@@ -3,7 +3,7 @@
 config.json         the ModelConfig, and a format number
 tokenizer.json      the tokenizer
 model.safetensors   the weights
-history.json        the run's curves and samples, its ladder, and how it was made
+history.json        the run's curves and samples, its baselines, and how it was made
 README.md           perhaps: a model card, written by whoever saves (words/card.py)
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
 best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
@@ -48,7 +48,7 @@ class Checkpoint:
     name: str = "model"
     """What to call it."""
     about: dict[str, Any] = field(default_factory=dict)
-    """How it was made: corpus, ladder, training settings, prompt. Plain values, any of them may be missing."""
+    """How it was made: corpus, baselines ("ladder"), training settings, prompt. Plain values, any may be missing."""
     snapshots: Snapshots | None = None
     """The weights at many moments of the run, where they were kept."""
 

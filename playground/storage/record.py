@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from ..data import Ladder
+from ..data import Baselines
 from ..data.excess_loss import is_excess
 from ..training.config import TrainConfig
 from ..training.history import History
@@ -61,10 +61,10 @@ def sanitised_history(history: History, *, own: bool = False) -> History:
 
 
 def sound_notes(about: Any) -> dict[str, Any]:
-    """What a record notes about its run, without a prompt or a ladder of another form than theirs."""
+    """What a record notes about its run, without a prompt or baselines of another form than theirs."""
     if not isinstance(about, dict):
         return {}
-    fine = {"prompt": lambda value: isinstance(value, str), "ladder": lambda value: _ladder(value) is not None}
+    fine = {"prompt": lambda value: isinstance(value, str), "ladder": lambda value: _baselines(value) is not None}
     return {key: value for key, value in about.items() if value is None or key not in fine or fine[key](value)}
 
 
@@ -74,7 +74,7 @@ def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
     notes = {key: single_line(about[key]) for key in texts if isinstance(about.get(key), str)}
     if isinstance(about.get("prompt"), str):
         notes["prompt"] = _text(about["prompt"])
-    for key, make in (("ladder", _ladder), ("training", _training)):
+    for key, make in (("ladder", _baselines), ("training", _training)):
         if isinstance(about.get(key), dict) and (value := make(about[key])) is not None:
             notes[key] = value
     return notes
@@ -117,12 +117,12 @@ def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
     return {name: [row[i] for row in rows] for i, name in enumerate(names)}
 
 
-def _ladder(values: Any) -> dict[str, Any] | None:
+def _baselines(values: Any) -> dict[str, Any] | None:
     try:
-        ladder = Ladder.from_dict(values)
+        baselines = Baselines.from_dict(values)
     except ValueError:
         return None
-    return ladder.to_dict() | {"texts": {name: _text(text[:MAX_GUESSED]) for name, text in ladder.texts.items()}}
+    return baselines.to_dict() | {"texts": {name: _text(text[:MAX_GUESSED]) for name, text in baselines.texts.items()}}
 
 
 def _training(values: dict[str, Any]) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ..data.baselines import NOTHING_LEFT, Ladder
+from ..data.baselines import NOTHING_LEFT, Baselines
 
 if TYPE_CHECKING:
     from .history import History
@@ -67,12 +67,12 @@ class State:
     """Why it is unclear: one of UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED."""
 
 
-def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = None) -> State:
+def state_of(history: History, *, causal: bool = True, baselines: Baselines | None = None) -> State:
     """What the evaluations so far say.
 
     Args:
         causal: whether the model has its mask.
-        ladder: of the text, where it is known; its floor is what no honest model gets below.
+        baselines: of the text, where they are known; their floor is what no honest model gets below.
     """
     rows = list(zip(*(history.evaluations[name] for name in ("step", "train_loss", "val_loss"))))
     best, ended = history.best, (history.finished or {}).get("reason")
@@ -82,7 +82,7 @@ def state_of(history: History, *, causal: bool = True, ladder: Ladder | None = N
     if best is None or not math.isfinite(rows[-1][2]) or ended == "diverged":
         return State(DIVERGED, best and best[0], **facts)
     steps, training, validation = zip(*(row for row in rows if math.isfinite(row[2])))
-    at, floor = steps.index(best[0]), ladder.floor if ladder is not None else None
+    at, floor = steps.index(best[0]), baselines.floor if baselines is not None else None
     facts |= {"training": (training[at], training[-1]), "left": None if floor is None else validation[-1] - floor}
     if jump := _jump(history, steps, training, validation):
         return State(DIVERGED, jump[0], **facts, peak=jump[1:])

@@ -304,9 +304,9 @@ async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
         if view.place is not None and view.place != place:
             yield {"event": "waiting", "place": view.place, "seconds": view.wait}
         place = view.place
-        if view.ladder is not None and not laddered:
+        if view.baselines is not None and not laddered:
             laddered = True
-            yield {"event": "ladder", **view.ladder.to_dict()}
+            yield {"event": "ladder", **view.baselines.to_dict()}
         if view.latest is not None and view.latest.step > step:
             step = view.latest.step
             yield {

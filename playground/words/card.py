@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from ..data import Ladder
+from ..data import Baselines
 from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
 from ..storage import Checkpoint
 from ..storage.hub import TAG
@@ -45,15 +45,15 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         lines.append(f"Its run went wrong: the validation loss is no number after {done}.")
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {done}.")
-        known = Ladder.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
-        lines += ["", in_words(state_of(history, causal=config.causal, ladder=known))]
-        ladder = dict(known.rungs()) if known else {}
-        if ladder:
+        known = Baselines.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
+        lines += ["", in_words(state_of(history, causal=config.causal, baselines=known))]
+        baselines = dict(known.losses()) if known else {}
+        if baselines:
             lines += ["", "| rung | nats per token |", "|---|---|"]
-            lines += [f"| {name} | {loss:.4f} |" for name, loss in ladder.items()]
+            lines += [f"| {name} | {loss:.4f} |" for name, loss in baselines.items()]
             lines.append(f"| **this model** | **{history.val_loss:.4f}** |")
-            if "floor" in ladder:
-                gap = history.val_loss - ladder["floor"]
+            if "floor" in baselines:
+                gap = history.val_loss - baselines["floor"]
                 side = "above" if gap >= 0 else "below"
                 lines += ["", f"That is {abs(gap):.4f} nats {side} the true generator's floor."]
     else:

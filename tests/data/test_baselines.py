@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import playground
-from playground.data import IGNORE, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.data.guessers import Guesser, counted, tuned, uniform
+from playground.data import IGNORE, Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data.ngrams import NGram, count_ngrams, tune_strengths, uniform
 
 TEXT = "a rose is a rose is a rose, said the rose to the other rose. " * 30
 
@@ -34,7 +34,7 @@ def test_guessers_agree_with_counting_by_hand():
     def trigram(a, b, c):
         return (threes[a, b, c] + 0.5 * bigram(b, c)) / (before_two[a, b] + 0.5)
 
-    guesser = counted(corpus.train.numpy(), V, [2.0, 0.5])
+    guesser = count_ngrams(corpus.train.numpy(), V, [2.0, 0.5])
     for n in (1, 2, 3):
         losses = guesser.shorter(n).losses(inputs, targets)
         for x, y, row in zip(inputs.tolist(), targets.tolist(), losses.tolist()):
@@ -54,32 +54,32 @@ def test_guessers_agree_with_counting_by_hand():
 
 @pytest.mark.parametrize("name", ["stories", "copy", "brackets", "addition", "dialects"])
 def test_no_rung_costs_more_than_the_one_before_and_the_floor_least(name):
-    ladder = corpus_from_language(name, n_characters=60_000, n_validation=8_000).ladder(48, 60)
-    losses = [loss for _, loss in ladder.rungs()]
-    assert losses == sorted(losses, reverse=True) and ladder.floor == losses[-1]
+    baselines = corpus_from_language(name, n_characters=60_000, n_validation=8_000).baselines(48, 60)
+    losses = [loss for _, loss in baselines.losses()]
+    assert losses == sorted(losses, reverse=True) and baselines.floor == losses[-1]
     assert losses[0] == math.log(corpus_from_language(name, n_characters=1000, n_validation=1000).vocab_size)
 
 
 def test_a_bigram_never_does_worse_than_frequencies_on_many_words():
     """With a fixed weight for the shorter context it did: on words most contexts were seen once."""
     words = [f"w{int(i)}" for i in np.random.default_rng(0).zipf(1.3, 30_000) if i < 3000]
-    ladder = corpus_from_text(" ".join(words), "word").ladder(32, 60)
-    assert ladder.bigram <= ladder.unigram + 0.01
+    baselines = corpus_from_text(" ".join(words), "word").baselines(32, 60)
+    assert baselines.bigram <= baselines.unigram + 0.01
 
 
 def test_how_far_to_look_back_is_not_chosen_on_the_judging_text():
     corpus = corpus_from_language("copy", n_characters=30_000, n_validation=4_000)
-    strengths = tuned(corpus.train.numpy(), corpus.vocab_size)
-    assert corpus.ladder(32).order == 1 + len(strengths) >= 3
+    strengths = tune_strengths(corpus.train.numpy(), corpus.vocab_size)
+    assert corpus.baselines(32).order == 1 + len(strengths) >= 3
     noise = np.random.default_rng(1).integers(0, 9, 40_000)
-    assert len(tuned(noise, 9)) == 1  # nothing to gain from looking back
+    assert len(tune_strengths(noise, 9)) == 1  # nothing to gain from looking back
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_guessers_write_as_they_guess(n):
     train = corpus_from_language("stories", n_characters=60_000, n_validation=2_000).train.numpy()
     V = train.max() + 1
-    guesser = counted(train, V, [0.1, 0.1]).shorter(n)
+    guesser = count_ngrams(train, V, [0.1, 0.1]).shorter(n)
     written = np.array(guesser.write(6000, seed=3))
     assert written.tolist() == guesser.write(6000, seed=3) != guesser.write(6000, seed=4)
     # what it wrote is as surprising to itself as its own probabilities are on average, wherever it may stand
@@ -97,66 +97,70 @@ def test_guessers_write_as_they_guess(n):
 
 def test_every_rung_has_a_text():
     corpus = corpus_from_language("stories", n_characters=60_000, n_validation=4_000)
-    ladder = corpus.ladder(48, 40)
-    assert [name for name, _ in ladder.rungs()] == ["uniform", "unigram", "bigram", "5-gram", "floor"]
-    assert list(ladder.texts) == [name for name, _ in ladder.rungs()] and len(set(ladder.texts.values())) == 5
-    assert all(len(text) == 160 and "�" not in text for text in ladder.texts.values())
-    assert ladder.at_best["uniform"] == pytest.approx(math.log(40)) and ladder.uniform == pytest.approx(math.log(41))
-    sentences = corpus_from_sentences().ladder(16)
+    baselines = corpus.baselines(48, 40)
+    assert [name for name, _ in baselines.losses()] == ["uniform", "unigram", "bigram", "5-gram", "floor"]
+    assert list(baselines.texts) == [name for name, _ in baselines.losses()] and len(set(baselines.texts.values())) == 5
+    assert all(len(text) == 160 and "�" not in text for text in baselines.texts.values())
+    assert baselines.at_best["uniform"] == pytest.approx(math.log(40)) and baselines.uniform == pytest.approx(
+        math.log(41)
+    )
+    sentences = corpus_from_sentences().baselines(16)
     assert all(sentences.texts.values()) and sentences.unit == "word"
 
 
 def test_a_loss_passes_the_baselines_that_it_clearly_beats():
-    ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
+    baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
     for loss, name in ((4.1, None), (3.5, "uniform"), (2.5, "unigram"), (1.7, "bigram"), (1.04, "4-gram")):
-        assert ladder.passed(loss) == name and ladder.named(loss) == (name or "uniform")
+        assert baselines.passed(loss) == name and baselines.named(loss) == (name or "uniform")
     for close in (1.505, 1.5, 1.495):
-        assert ladder.passed(close) == "bigram"
+        assert baselines.passed(close) == "bigram"
 
 
 def test_who_only_knows_what_occurs_has_passed_nothing():
     """“so it knows that some characters come more often” was said of ten digits that come alike: an eleventh token, for
     what is unknown, never comes."""
     digits = torch.randperm(20_000, generator=torch.Generator().manual_seed(0)) % 10
-    ladder = corpus_from_text("".join(map(str, digits.tolist()))).ladder(32)
-    assert ladder.uniform == pytest.approx(math.log(11)) and ladder.at_best["uniform"] == pytest.approx(math.log(10))
-    assert ladder.passed(2.3143) is None and ladder.passed(2.1) == "bigram"
+    baselines = corpus_from_text("".join(map(str, digits.tolist()))).baselines(32)
+    assert baselines.uniform == pytest.approx(math.log(11)) and baselines.at_best["uniform"] == pytest.approx(
+        math.log(10)
+    )
+    assert baselines.passed(2.3143) is None and baselines.passed(2.1) == "bigram"
 
 
 def test_few_tokens_tell_little_and_how_little_is_computed():
     """“Worse than guessing all characters alike (3.3673)” was said of 3.4201 on 29 characters."""
-    few, many = (corpus_from_text((TEXT + "then it stood apart in the rain. ")[-n:]).ladder(16) for n in (300, 1800))
+    few, many = (corpus_from_text((TEXT + "then it stood apart in the rain. ")[-n:]).baselines(16) for n in (300, 1800))
     assert few.tokens == 29 and many.tokens == 179 and few.clearly("uniform") > 2 * many.clearly("uniform")
     for loss in (few.uniform + 0.05, few.uniform - 0.2):
         assert few.passed(loss) is None
-    words = corpus_from_sentences().ladder(16)
+    words = corpus_from_sentences().baselines(16)
     assert words.passed(words.bigram - 0.17) == "uniform" and words.passed(words.bigram - 1) == "bigram"
     # of two hundred short texts by one who knows no more than the frequencies, few are said to show that he does
     rng, wrong = np.random.default_rng(0), 0
     for _ in range(200):
         drawn = rng.choice(6, 300, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
-        ladder = corpus_from_text("".join("abcdef"[i] for i in drawn)).ladder(8)
+        baselines = corpus_from_text("".join("abcdef"[i] for i in drawn)).baselines(8)
         known = -np.log(np.array([0.3, 0.2, 0.2, 0.1, 0.1, 0.1]))[drawn[271:]].mean()
-        wrong += ladder.passed(float(known)) not in (None, "uniform")
+        wrong += baselines.passed(float(known)) not in (None, "uniform")
     assert wrong <= 10
-    assert Ladder.from_dict(few.to_dict()) == few
+    assert Baselines.from_dict(few.to_dict()) == few
     for false in ({"tokens": -1}, {"tokens": True}, {"chance": {"uniform": -0.1}}, {"chance": {"7-gram": 0.1}}):
-        with pytest.raises(ValueError, match="ladder"):
-            Ladder.from_dict(few.to_dict() | false)
+        with pytest.raises(ValueError, match="baselines"):
+            Baselines.from_dict(few.to_dict() | false)
 
 
 def test_how_much_is_learned_counts_from_the_bigram_to_the_floor_where_both_are_known():
-    ladder = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
-    assert ladder.learned(2.0) == 0.0 and ladder.learned(1.25) == 0.75 and ladder.learned(0.99) == 1.0
-    assert ladder.learned(2.7) == 0.0  # more than a bigram loses: nothing of it
-    assert Ladder(4.0, 3.0, 2.0).learned(1.5) is None and ladder.learned(math.nan) is None
-    assert Ladder(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
+    baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
+    assert baselines.learned(2.0) == 0.0 and baselines.learned(1.25) == 0.75 and baselines.learned(0.99) == 1.0
+    assert baselines.learned(2.7) == 0.0  # more than a bigram loses: nothing of it
+    assert Baselines(4.0, 3.0, 2.0).learned(1.5) is None and baselines.learned(math.nan) is None
+    assert Baselines(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
 
 
 def test_a_text_whose_bigram_is_worse_than_its_unigram_is_not_said_to_be_passed():
-    ladder = Ladder(uniform=4.0, unigram=2.0, bigram=2.2)
-    assert ladder.passed(2.1) == "uniform" and ladder.passed(1.9) == "unigram"  # which may know no pairs
-    assert ladder.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
+    baselines = Baselines(uniform=4.0, unigram=2.0, bigram=2.2)
+    assert baselines.passed(2.1) == "uniform" and baselines.passed(1.9) == "unigram"  # which may know no pairs
+    assert baselines.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
 
 
 @pytest.mark.parametrize(("kind", "length"), [("word", 600), ("word", 2000), ("bpe", 2000), ("char", 1000)])
@@ -165,39 +169,41 @@ def test_who_goes_by_frequencies_alone_is_not_said_to_use_more(kind, length):
     text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
     corpus = corpus_from_text(text[:length], kind)
     context = max((len(corpus.val) - 1) // 8 * 8, 8)
-    ladder, (_, targets) = corpus.ladder(context), corpus.windows("val", context)
+    baselines, (_, targets) = corpus.baselines(context), corpus.windows("val", context)
     counts, judged = np.bincount(corpus.train.numpy(), minlength=corpus.vocab_size), targets[targets >= 0].numpy()
     smoothed = [(counts + a) / (counts + a).sum() for a in (0.1, 0.3, 1, 3, 10, 100)]
     best = min(float(-np.log(each[judged]).mean()) for each in smoothed)
-    assert ladder.passed(best) in (None, "uniform"), ladder.rungs()
+    assert baselines.passed(best) in (None, "uniform"), baselines.losses()
 
 
 def test_a_loss_in_bits_per_character_compares_across_tokenizers():
-    ladder = Ladder(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
-    assert ladder.bits_per_character(5 * math.log(2)) == pytest.approx(1.0)
+    baselines = Baselines(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
+    assert baselines.bits_per_character(5 * math.log(2)) == pytest.approx(1.0)
     words, letters = (
         corpus_from_language("stories", n_characters=40_000, n_validation=8_000, unit=u) for u in ("word", "char")
     )
-    by_word, by_letter = words.ladder(64), letters.ladder(300)
-    assert letters.ladder(64).characters_per_token == 1.0 and 3 < by_word.characters_per_token < 5
+    by_word, by_letter = words.baselines(64), letters.baselines(300)
+    assert letters.baselines(64).characters_per_token == 1.0 and 3 < by_word.characters_per_token < 5
     # one language has one entropy, however it is cut; windows that begin in the middle cost each a little more
-    rates = [ladder.bits_per_character(ladder.floor) for ladder in (by_word, by_letter)]
+    rates = [baselines.bits_per_character(baselines.floor) for baselines in (by_word, by_letter)]
     assert rates[0] == pytest.approx(rates[1], rel=0.25)
 
 
 def test_ladders_come_back_from_records_and_false_ones_are_refused():
-    ladder = Ladder(4.0, 3.0, 2.0, 1.0, 1.5, 4, "word", 5.0, {"4-gram": "a text", "floor": "another"})
-    assert Ladder.from_dict(ladder.to_dict()) == ladder
-    assert Ladder.from_dict({"uniform": 4.0, "unigram": 3.0, "bigram": 2.0, "floor": None}) == Ladder(4.0, 3.0, 2.0)
-    fine = ladder.to_dict()
+    baselines = Baselines(4.0, 3.0, 2.0, 1.0, 1.5, 4, "word", 5.0, {"4-gram": "a text", "floor": "another"})
+    assert Baselines.from_dict(baselines.to_dict()) == baselines
+    assert Baselines.from_dict({"uniform": 4.0, "unigram": 3.0, "bigram": 2.0, "floor": None}) == Baselines(
+        4.0, 3.0, 2.0
+    )
+    fine = baselines.to_dict()
     for changed in (
         {"uniform": "x"}, {"bigram": math.nan}, {"bigram": True}, {"floor": 5.0}, {"unit": "<b>"}, {"order": 10**9},
         {"characters_per_token": 0.0}, {"texts": {"5-gram": "x"}}, {"texts": {"floor": 3}}, {"texts": None}, {"x": 1},
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="ladder"):
-            Ladder.from_dict(fine | changed)
+        with pytest.raises(ValueError, match="baselines"):
+            Baselines.from_dict(fine | changed)
 
 
 def test_uniform_is_uniform():
     assert uniform(4).losses(np.array([[0, 1]]), np.array([[3, -1]])).tolist() == [[pytest.approx(math.log(4)), 0.0]]
-    assert isinstance(uniform(4), Guesser) and set(uniform(3).write(200, seed=0)) == {0, 1, 2}
+    assert isinstance(uniform(4), NGram) and set(uniform(3).write(200, seed=0)) == {0, 1, 2}

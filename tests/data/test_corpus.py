@@ -187,9 +187,9 @@ def test_threads_that_ask_together_get_one_answer_computed_once(monkeypatch):
 
     def ask(_):
         ready.wait()
-        return corpus.ladder(16)
+        return corpus.baselines(16)
 
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(ask, range(8)))
     assert len(calls) == 1 and all(answer is answers[0] for answer in answers)
-    assert pickle.loads(pickle.dumps(corpus)).ladder(16) == answers[0]  # a lock does not keep it here
+    assert pickle.loads(pickle.dumps(corpus)).baselines(16) == answers[0]  # a lock does not keep it here

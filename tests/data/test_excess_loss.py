@@ -30,13 +30,13 @@ from playground.data.languages.made import addition, copy, stories
 @pytest.mark.parametrize("unit", ["char", "word"])
 def test_the_parts_add_up_to_what_is_above_the_floor(name, unit):
     corpus = corpus_from_language(name, n_characters=20_000, n_validation=3_000, unit=unit)
-    ladder, (partition,) = corpus.ladder(24, 40), corpus.partitions(24, 40)
+    baselines, (partition,) = corpus.baselines(24, 40), corpus.partitions(24, 40)
     _, targets = corpus.windows("val", 24, 40)
     assert ((partition.part >= 0) == (targets.numpy() >= 0)).all()
     losses = np.random.default_rng(0).random(partition.part.shape) + 1.0
     found = excess_loss(losses, partition)
     counted = partition.part >= 0
-    assert found.nats == pytest.approx(losses[counted].mean() - ladder.floor)
+    assert found.nats == pytest.approx(losses[counted].mean() - baselines.floor)
     assert sum(part.nats for part in found.parts) == pytest.approx(found.nats)
     assert sum(part.share_of_tokens for part in found.parts) == pytest.approx(1.0)
     perfect = excess_loss(partition.unavoidable, partition)

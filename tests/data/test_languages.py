@@ -90,8 +90,8 @@ def test_every_language_is_possible_under_its_own_exact_model(name, unit):
         probability, belief = exact.read(belief, token)
         assert probability == pytest.approx(following[token])
         assert belief.weights.sum() == pytest.approx(1.0)
-    ladder = corpus.ladder(32, 40)
-    assert ladder.uniform >= ladder.unigram >= ladder.bigram >= ladder.floor > 0
+    baselines = corpus.baselines(32, 40)
+    assert baselines.uniform >= baselines.unigram >= baselines.bigram >= baselines.floor > 0
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

@@ -44,14 +44,14 @@ def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
     assert view.state == "finished" and view.message == "All 30 steps are done."
     assert view.history.steps["step"] == list(range(1, 31))
     assert view.history.evaluations["step"] == [0, 10, 20, 30]
-    assert view.ladder.uniform > view.ladder.bigram and view.ladder.floor is None
+    assert view.baselines.uniform > view.baselines.bigram and view.baselines.floor is None
     checkpoint = jobs.registry.get(view.id, ANNA)
-    assert checkpoint.history.last_step == 30 and checkpoint.about["ladder"] == view.ladder.to_dict()
+    assert checkpoint.history.last_step == 30 and checkpoint.about["ladder"] == view.baselines.to_dict()
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode("the cat")) == "the cat"
     assert math.isclose(float(view.before.sum()), 1.0, rel_tol=1e-5)
     assert not view.before.equal(view.now)
     again = RunView.of_checkpoint(view.id, checkpoint)
-    assert again.ladder == view.ladder and again.planned_steps == 30
+    assert again.baselines == view.baselines and again.planned_steps == 30
 
 
 def test_the_runner_yields_plain_events_with_the_first_point_before_the_ladder(tmp_path):

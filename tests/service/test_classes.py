@@ -275,7 +275,7 @@ def test_a_students_run_is_on_the_board_and_a_strangers_is_not(classes, board):
     report = student.latest.report
     assert (report.state, report.step, report.loss) == ("finished", 30, pytest.approx(job.view().history.val_loss))
     assert [step for step, _ in report.curve] == [0, 10, 20, 30] and report.said.startswith("the ")
-    assert dict(report.rungs)["uniform"] == pytest.approx(job.view().ladder.uniform, abs=1e-6)
+    assert dict(report.rungs)["uniform"] == pytest.approx(job.view().baselines.uniform, abs=1e-6)
     config = job.view().config
     assert report.flops == 30 * 4 * config.context_length * config.flops_per_token(training=True)
     assert not on_disk(classes, job.id)

@@ -51,12 +51,12 @@ def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finish
     jobs, _, view = finished
     assert view.state == "finished" and view.message == "Both pairs are trained: Dense 12, MoE 12 steps each."
     assert view.verdict.seeds == 2 and view.withheld == "" and view.share_done == 1.0
-    assert view.ladder.uniform > view.ladder.bigram
+    assert view.baselines.uniform > view.baselines.bigram
     for side, experts in (("dense", 0), ("moe", 4)):
         part = view.sides[side]
         checkpoint = jobs.registry.get(part.model_id, ANNA)
         assert checkpoint.config.n_experts == experts and checkpoint.history.last_step == 12
-        assert checkpoint.about["ladder"] == view.ladder.to_dict()
+        assert checkpoint.about["ladder"] == view.baselines.to_dict()
         assert checkpoint.snapshots.steps[-1] == 12  # for pictures over training
         assert [h.last_step for h in part.histories] == [12, 12]
     assert [entry.has_experts for entry in jobs.registry.models(ANNA)] == [True, False]

@@ -183,7 +183,7 @@ def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp
     job = jobs.start(ANNA, small_spec())
     until(lambda: job.settled)
     view = job.view()
-    assert view.state == "finished" and view.history.steps["step"] == list(range(1, 31)) and view.ladder is not None
+    assert view.state == "finished" and view.history.steps["step"] == list(range(1, 31)) and view.baselines is not None
     jobs.resume(ANNA, job.id, more_steps=10)
     until(lambda: job.settled)
     assert job.view().history.steps["step"] == list(range(1, 41))

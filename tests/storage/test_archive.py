@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from playground.data import Ladder
+from playground.data import Baselines
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, write_checkpoint
@@ -35,8 +35,8 @@ def made(name: str = "Run 1 · My <b>text</b>", model: Transformer | None = None
     history.add(Evaluated(2, 2.0, train_loss=1.5, val_loss=1.6))
     history.add(Sampled(2, 2.0, prompt="ab", text="cde"))
     history.add(Finished(2, 2.0, reason="done", message="All 2 steps are done.", val_loss=1.6))
-    ladder = Ladder(1.8, 1.7, 1.6, texts={"bigram": "abab"}).to_dict()
-    about = {"corpus": "Your text", "prompt": "ab", "ladder": ladder, "training": TrainConfig(steps=2).to_dict()}
+    baselines = Baselines(1.8, 1.7, 1.6, texts={"bigram": "abab"}).to_dict()
+    about = {"corpus": "Your text", "prompt": "ab", "ladder": baselines, "training": TrainConfig(steps=2).to_dict()}
     return Checkpoint(model or Transformer(CONFIG, seed=1), CharTokenizer("abcde"), history, name, about)
 
 

@@ -184,4 +184,4 @@ def test_the_stories_model_really_is_that_good():
     corpus = corpus_from_language("stories", seed=77, n_characters=1_000, n_validation=20_000)
     context = checkpoint.config.context_length
     loss = evaluate(checkpoint.model, *corpus.windows("val", context, 100))
-    assert loss - corpus.ladder(context, 100).floor <= 0.05
+    assert loss - corpus.baselines(context, 100).floor <= 0.05

@@ -38,7 +38,7 @@ def checkpoint(tmp_path_factory):
         history.add(event)
     about = {
         "corpus": 'lamps: "a test"',
-        "ladder": corpus.ladder(16, 4).to_dict(),
+        "ladder": corpus.baselines(16, 4).to_dict(),
         "source": {"text": "/home/anna/private/diary.txt"},
     }
     folder = tmp_path_factory.mktemp("hub") / "lamps"

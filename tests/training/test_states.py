@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import playground
-from playground.data import Ladder, corpus_from_language, corpus_from_text
+from playground.data import Baselines, corpus_from_language, corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import RECIPES, History, TrainConfig, train
 from playground.training.states import (
@@ -29,7 +29,7 @@ from playground.training.states import (
 )
 
 FALLING = [4.0, 2.5, 1.8, 1.4, 1.2, 1.1, 1.03, 0.99]
-LADDER = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.9)
+LADDER = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.9)
 
 
 def made_up(validation, training=None, *, finished=None, steps=()) -> History:
@@ -68,7 +68,7 @@ def spiral(n: int = 18) -> list[float]:
     ],
 )
 def test_a_made_up_history_of_each_kind(history, kind, since):
-    state = state_of(history, ladder=LADDER if kind == BELOW else None)
+    state = state_of(history, baselines=LADDER if kind == BELOW else None)
     assert (state.why or state.kind, state.since) == (kind, since), state
     assert (state.kind == UNCLEAR) == bool(state.why)
 
@@ -92,9 +92,9 @@ def test_a_jump_is_forgiven_once_the_loss_has_fallen_further_than_it_had_risen()
 
 
 def test_without_a_mask_only_a_divergence_matters_more():
-    assert state_of(made_up(FALLING), causal=False, ladder=LADDER).kind == UNMASKED
-    assert state_of(made_up([*FALLING, 0.5, 0.1, 0.02]), causal=False, ladder=LADDER).kind == UNMASKED
-    assert state_of(made_up([4.0, 30.0, 12.0]), causal=False, ladder=LADDER).kind == DIVERGED
+    assert state_of(made_up(FALLING), causal=False, baselines=LADDER).kind == UNMASKED
+    assert state_of(made_up([*FALLING, 0.5, 0.1, 0.02]), causal=False, baselines=LADDER).kind == UNMASKED
+    assert state_of(made_up([4.0, 30.0, 12.0]), causal=False, baselines=LADDER).kind == DIVERGED
 
 
 def test_learning_is_never_said_of_a_run_that_is_above_its_best():
@@ -154,8 +154,8 @@ def state_after(corpus, training, **changes):
     history = History()
     for event in train(Transformer(shape), corpus, training.replace(**PLACE)):
         history.add(event)
-    ladder = corpus.ladder(shape.context_length, training.eval_windows)
-    return state_of(history, causal=shape.causal, ladder=ladder), history
+    baselines = corpus.baselines(shape.context_length, training.eval_windows)
+    return state_of(history, causal=shape.causal, baselines=baselines), history
 
 
 @pytest.fixture(scope="module")

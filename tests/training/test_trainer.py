@@ -283,7 +283,7 @@ def test_without_the_mask_training_falls_below_the_floor():
     config = PRESETS["tiny"].config.replace(vocab_size=corpus.vocab_size, context_length=32, causal=False)
     training = TrainConfig(steps=150, batch_size=16, eval_every=0, eval_windows=20)
     last = list(train(Transformer(config), corpus, training))[-1]
-    assert last.val_loss < corpus.ladder(32, 20).floor - 0.1
+    assert last.val_loss < corpus.baselines(32, 20).floor - 0.1
 
 
 def test_a_mixture_trains_and_reports_its_load():

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from playground.data import Ladder
+from playground.data import Baselines
 from playground.figures.wire import numbers_of
 from playground.links import letters, text_hash
 from playground.model import Transformer
@@ -146,9 +146,9 @@ def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finish
 def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_difference(finished):
     jobs, _, view = finished
     dense, moe = (jobs.registry.get(view.sides[side].model_id, ANNA) for side in ("dense", "moe"))
-    ladder = Ladder(uniform=3.0, unigram=2.5, bigram=2.0, floor=0.5).to_dict()
-    one = dataclasses.replace(dense, about={**dense.about, "text_sha256": "x", "ladder": {**ladder, "floor": 0.3}})
-    two = dataclasses.replace(moe, about={**moe.about, "ladder": ladder})
+    baselines = Baselines(uniform=3.0, unigram=2.5, bigram=2.0, floor=0.5).to_dict()
+    one = dataclasses.replace(dense, about={**dense.about, "text_sha256": "x", "ladder": {**baselines, "floor": 0.3}})
+    two = dataclasses.replace(moe, about={**moe.about, "ladder": baselines})
     pair = _fresh(one, two)
     gaps = [f"{one.history.val_loss - 0.3:.4f}", f"{two.history.val_loss - 0.5:.4f}"]
     figure, words = pair_picture.curves(pair, y="gap")
@@ -160,10 +160,10 @@ def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_
     assert f"<td>{gaps[0]}</td><td>{gaps[1]}</td>" in html and html.count("not comparable") == 3
     assert "One of the two texts has no known floor" in pair_picture.curves(_fresh(one, moe), y="gap")[1]
     # of the same text, cut alike, both stand against the one floor
-    alike = _fresh(dataclasses.replace(dense, about={**dense.about, "ladder": ladder}), two)
-    assert alike.ladder.floor == 0.5 and pair_table(alike).count("not comparable") == 1
+    alike = _fresh(dataclasses.replace(dense, about={**dense.about, "ladder": baselines}), two)
+    assert alike.baselines.floor == 0.5 and pair_table(alike).count("not comparable") == 1
     assert "above the floor" in pair_picture.curves(alike)[1]
-    below = dataclasses.replace(two, about={**moe.about, "ladder": {**ladder, "uniform": 99.0, "floor": 90.0}})
+    below = dataclasses.replace(two, about={**moe.about, "ladder": {**baselines, "uniform": 99.0, "floor": 90.0}})
     assert ", −8" in pair_picture.curves(_fresh(below, below))[1], "a minus sign, no hyphen"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import Ladder
+from playground.data import Baselines
 from playground.data.tokenizers import CharTokenizer
 from playground.figures import palette
 from playground.figures.loss import Run, loss_curve
@@ -39,7 +39,7 @@ def view(text: str = "Run 1 · Tiny stories") -> RunView:
     probabilities = torch.tensor([0.5, 0.3, 0.1, 0.05, 0.05])
     return RunView(
         id="a-run", name=text, state="finished", message=text, history=history, planned_steps=20,
-        ladder=Ladder(1.6, 1.5, 1.4, 0.1), config=ModelConfig(vocab_size=5), tokenizer=CharTokenizer("<&ab"),
+        baselines=Baselines(1.6, 1.5, 1.4, 0.1), config=ModelConfig(vocab_size=5), tokenizer=CharTokenizer("<&ab"),
         corpus=text, prompt=text, now=probabilities, before=probabilities.flip(0),
         settings={"text": text, "n_layers": 4}, device="cpu, float32",
     )  # fmt: skip

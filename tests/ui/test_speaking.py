@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from playground.data import Ladder, corpus_from_language
+from playground.data import Baselines, corpus_from_language
 from playground.data.judging import LearnedText
 from playground.engine import SamplingConfig
 from playground.model import ModelConfig
@@ -16,7 +16,7 @@ from playground.ui.tabs.train import speaking, watch
 from playground.words.baselines import each_baseline
 
 CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
-LADDER = CORPUS.ladder(24, 20)
+LADDER = CORPUS.baselines(24, 20)
 
 
 def view_of(loss=1.3, judged=(), **more):
@@ -25,15 +25,16 @@ def view_of(loss=1.3, judged=(), **more):
     for event in judged:
         history.add(event)
     return RunView(
-        id="a", name="a run", state="finished", history=history, planned_steps=50, ladder=LADDER, language="addition",
-        config=ModelConfig(vocab_size=CORPUS.vocab_size, context_length=24), tokenizer=CORPUS.tokenizer, **more,
+        id="a", name="a run", state="finished", history=history, planned_steps=50, baselines=LADDER,
+        language="addition", config=ModelConfig(vocab_size=CORPUS.vocab_size, context_length=24),
+        tokenizer=CORPUS.tokenizer, **more,
     )  # fmt: skip
 
 
 def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     panel = speaking.panel(view_of())
     opened = re.findall(r'<details name="rungs" data-rung="([^"]+)">(.*?)</details>', panel, re.DOTALL)
-    assert [name for name, _ in opened] == [name for name, _ in LADDER.rungs()]
+    assert [name for name, _ in opened] == [name for name, _ in LADDER.losses()]
     for (_, body), rung in zip(opened, each_baseline(LADDER)):
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
@@ -44,8 +45,8 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
 
 
 def test_texts_and_names_of_strangers_are_escaped():
-    ladder = Ladder(4.0, 3.0, 2.0, texts={"bigram": "<script>alert(1)</script>"})
-    assert "<script>" not in speaking.panel(RunView(id="b", name="b", state="recorded", ladder=ladder))
+    baselines = Baselines(4.0, 3.0, 2.0, texts={"bigram": "<script>alert(1)</script>"})
+    assert "<script>" not in speaking.panel(RunView(id="b", name="b", state="recorded", baselines=baselines))
     assert speaking.marked("<b>x</b>", Verdict("", ((3, 4, '"><i>'),))) == (
         '&lt;b&gt;<mark class="fault" title="&quot;&gt;&lt;i&gt;">x</mark>&lt;/b&gt;'
     )
@@ -66,16 +67,16 @@ def test_what_is_left_names_its_step_where_the_loss_is_of_another():
 def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
     for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
-        view = replace(view_of(loss), ladder=Ladder(uniform=3.3, unigram=2.87, bigram=2.99))
+        view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
         titles = {title: value for title, value, _ in watch.cards(view)}
         side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
         assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
         figure, words = watch.curve(view)
         assert f"{gap} nats {side.lower()} the {name} line" in words and "bigram" in str(figure)
         assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
-    digits = replace(view_of(3.9), ladder=Ladder(uniform=3.6, unigram=9.1, bigram=9.3))
+    digits = replace(view_of(3.9), baselines=Baselines(uniform=3.6, unigram=9.1, bigram=9.3))
     assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
-    few = replace(view_of(3.1), ladder=Ladder(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
+    few = replace(view_of(3.1), baselines=Baselines(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
     assert ("Below uniform", "0.2000", "too little to tell: 29 tokens judge") in watch.cards(few)
     assert "cannot be told from the 29" in speaking.standing_line(few)
 
@@ -129,8 +130,8 @@ def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
     assert "the beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
     stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
     config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
-    long = dict(language="stories", tokenizer=stories.tokenizer, ladder=stories.ladder(128, 4))
-    short_sighted = replace(view_of(long["ladder"].floor), config=config, **long)
+    long = dict(language="stories", tokenizer=stories.tokenizer, baselines=stories.baselines(128, 4))
+    short_sighted = replace(view_of(long["baselines"].floor), config=config, **long)
     line = speaking.standing_line(short_sighted)
     assert "A story is about 19" in line and "the beginning is out of sight" in line
     whole = replace(short_sighted, config=config.replace(context_length=256))

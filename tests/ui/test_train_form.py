@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import playground
-from playground.data import LANGUAGES, Ladder, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import LANGUAGES, Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig
@@ -550,7 +550,7 @@ def test_a_table_of_runs_and_a_curve_tell_of_the_best_and_of_unlike_contexts():
     columns = {"step": [0, 50, 100], "train_loss": [4.0, 1.0, 0.5], "val_loss": [4.0, 1.2, 1.5], "seconds": [0, 1, 2]}
     views = [
         RunView(str(c), f"Run {c}", "finished", history=History(evaluations=columns),
-                ladder=Ladder(4.0, 3.0, 2.0, floor=1.0 - c / 1000), config=ModelConfig(10, context_length=c))
+                baselines=Baselines(4.0, 3.0, 2.0, floor=1.0 - c / 1000), config=ModelConfig(10, context_length=c))
         for c in (64, 128)
     ]  # fmt: skip
     assert "1.5000 (best 1.2000 at step 50)" in runs_table(views[:1], "64")

@@ -4,18 +4,18 @@ import math
 
 import pytest
 
-from playground.data import Ladder, corpus_from_text
+from playground.data import Baselines, corpus_from_text
 from playground.words.baselines import choices, each_baseline, how_good, size_of_loss
 
-LADDER = Ladder(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
-UNKNOWN = Ladder(uniform=4.0, unigram=3.0, bigram=2.0)
+LADDER = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
+UNKNOWN = Baselines(uniform=4.0, unigram=3.0, bigram=2.0)
 FEW = {"tokens": 119, "chance": {"unigram": 0.24, "uniform": 0.1}, "unit": "word"}
-NEAR = Ladder(uniform=6.0, unigram=5.53, bigram=5.2, **FEW, at_best={"unigram": 5.3})
-LITTLE = Ladder(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09})
+NEAR = Baselines(uniform=6.0, unigram=5.53, bigram=5.2, **FEW, at_best={"unigram": 5.3})
+LITTLE = Baselines(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09})
 
 
 @pytest.mark.parametrize(
-    ("ladder", "loss", "said"),
+    ("baselines", "loss", "said"),
     [
         (LADDER, 1.04, "0.0400 nats above the floor"),
         (LADDER, 1.04, "gained 96.0 %"),
@@ -35,8 +35,8 @@ LITTLE = Ladder(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unig
         (LITTLE, 0.0036, "; the unigram (0.0300) leaves too little to tell more."),
     ],
 )
-def test_a_loss_is_said_to_be_as_good_as_it_is(ladder, loss, said):
-    assert said in how_good(ladder, loss)
+def test_a_loss_is_said_to_be_as_good_as_it_is(baselines, loss, said):
+    assert said in how_good(baselines, loss)
 
 
 def test_what_is_left_is_said_only_of_a_loss_that_came_anywhere():
@@ -49,7 +49,7 @@ def test_each_baseline_says_what_it_knows():
     said = [baseline.sentence for baseline in each_baseline(LADDER)]
     assert said[0].startswith("Guesses all 55 tokens of the vocabulary alike: as unsure as between 54.6 equally likely")
     assert "last 3 characters" in said[3] and "chance" in said[4]
-    alone = corpus_from_text("a" * 3000).ladder(32)
+    alone = corpus_from_text("a" * 3000).baselines(32)
     assert how_good(alone, 0.0004).startswith("There is but one character in this text: nothing to guess.")
     assert "though 1 character occurs" in each_baseline(alone)[0].sentence
 
@@ -57,6 +57,6 @@ def test_each_baseline_says_what_it_knows():
 def test_a_loss_is_told_in_choices_and_in_bits():
     assert choices(LADDER, math.log(7)) == "as unsure as between 7.00 equally likely characters"
     assert size_of_loss(LADDER, math.log(2)).endswith("; 1.00 bits per character.")
-    unknown_words = Ladder(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
+    unknown_words = Baselines(4.0, 3.0, 2.0, unit="word", characters_per_token=5.0)
     assert size_of_loss(unknown_words, 1.0) == "As unsure as between 2.72 equally likely words."
     assert choices(LADDER, 26.0) == "more surprised than one who finds all 55 tokens equally likely"

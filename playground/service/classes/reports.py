@@ -28,7 +28,7 @@ class Report:
     loss: float | None
     """The last validation loss in nats per token; None before there is one, or where it is no number."""
     rungs: tuple[tuple[str, float], ...]
-    """The ladder, once it is known."""
+    """The baselines, once they are known."""
     curve: tuple[tuple[int, float], ...]
     """(step, validation loss)."""
     said: str
@@ -97,7 +97,7 @@ def report(job: RunJob) -> tuple[str, Report] | None:
         planned=training.steps,
         state="training" if not over else "finished" if history.last_step >= training.steps else "cut",
         loss=loss if loss is not None and math.isfinite(loss) else None,
-        rungs=tuple((name, round(value, 6)) for name, value in view.ladder.rungs()) if view.ladder else (),
+        rungs=tuple((name, round(value, 6)) for name, value in view.baselines.losses()) if view.baselines else (),
         curve=_thinned(evaluations),
         said=_beginning(sample["prompt"] + sample["text"]) if sample else "",
         flops=float(

@@ -81,8 +81,8 @@ def build(frame: Frame) -> None:
         step = found.steps[index]
         then = look_at(look.checkpoint, step, look.ids)
         history, about = look.checkpoint.history, look.checkpoint.about
-        ladder = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
-        rungs = [(name, ladder[name]) for name in ("bigram", "floor") if isinstance(ladder.get(name), float)]
+        baselines = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
+        rungs = [(name, baselines[name]) for name in ("bigram", "floor") if isinstance(baselines.get(name), float)]
         figure = timeline(
             history.evaluations, found.steps, found.losses, found.scores[wanted], HABIT_NAMES[wanted],
             moment=step, chosen=place.owner, rungs=rungs, recorded=bool(about.get("recorded")),

@@ -26,7 +26,7 @@ SAME_TIME = 1.1
 
 def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dict[str, Any], str]:
     """The figure of both curves and its sentence."""
-    rungs = view.ladder.rungs() if view and view.ladder else []
+    rungs = view.baselines.losses() if view and view.baselines else []
     drawn = [
         Curve(
             f"{NAMES[side]}, seed no. {i + 1}" if i else NAMES[side],
@@ -92,7 +92,7 @@ def verdict(view: PairView | None) -> str:
         parts.append(theme.notice(words, kind))
         if not view.active and (still := _still_learning(view)):
             parts.append(theme.notice(still, "warning"))
-        if view.ladder is not None and view.ladder.floor is not None and view.verdict.is_clear:
+        if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
             parts.append(quiet(_beside_the_gap(view)))
     if view.withheld:
         parts.append(theme.notice(view.withheld, "warning"))
@@ -126,7 +126,7 @@ def _still_learning(view: PairView) -> str:
 
 def _beside_the_gap(view: PairView) -> str:
     losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # of another pair that is under way, not yet
-    gap = sum(losses) / len(losses) - view.ladder.floor if losses else math.nan
+    gap = sum(losses) / len(losses) - view.baselines.floor if losses else math.nan
     if not gap > 0:
         return ""
     share = 100 * abs(view.verdict.difference) / gap

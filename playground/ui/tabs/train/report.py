@@ -61,7 +61,7 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     """
     title = html.escape(view.name)
     sections = [
-        _section("How it learned", *_picture(*watch.curve(view)), _ladder(view)),
+        _section("How it learned", *_picture(*watch.curve(view)), _baselines(view)),
         _section("What it wrote", watch.samples(view)) if view.history.samples else "",
         _pictured("What comes next", watch.predictions(view), _after(view)),
         _pictured("Where the parameters are", watch.parameter_chart(view.config), watch.parameter_table(view.config)),
@@ -103,10 +103,10 @@ def _after(view: RunView) -> str:
     return f"<p class='note'>After {after}.</p>"
 
 
-def _ladder(view: RunView) -> str:
-    if view.ladder is None:
+def _baselines(view: RunView) -> str:
+    if view.baselines is None:
         return ""
-    rows = [(name, f"{value:.4f}") for name, value in view.ladder.rungs()]
+    rows = [(name, f"{value:.4f}") for name, value in view.baselines.losses()]
     if view.history.val_loss is not None:
         of_step = ""
         if view.used is not None:

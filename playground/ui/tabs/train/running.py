@@ -190,7 +190,7 @@ class Running(Following):
         # component → (what it depends on, how to make it)
         parts = {
             r["status"]: ((view.version, view.name, key), lambda: above + watch.status(view)),
-            r["rungs"]: ((view.ladder, view.learned_text is None), lambda: speaking.panel(view)),
+            r["rungs"]: ((view.baselines, view.learned_text is None), lambda: speaking.panel(view)),
             r["skill"]: (len(history.judged), lambda: show(*speaking.skill_chart(view))),
             r["samples"]: ((state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)),
             r["question"]: (view.prompt, lambda: watch.question(view)),

@@ -45,7 +45,7 @@ def _table(
 ) -> str:
     rows = []
     for view in reversed(views):
-        value, floor = view.history.val_loss, view.ladder.floor if view.ladder else None
+        value, floor = view.history.val_loss, view.baselines.floor if view.baselines else None
         live = {"waiting": "in line", "failed": "failed"}.get(view.state, "live" if view.active else "")
         marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
         known = {

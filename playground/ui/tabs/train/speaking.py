@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Ladder, Tokenizer
+from ....data import LANGUAGES, Baselines, Tokenizer
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share, judge
 from ....figures import skill
@@ -35,12 +35,12 @@ NATS = (
 
 def panel(view: RunView | None) -> str:
     """The rungs, each to be opened for what its guesser knows and writes, and what a nat is."""
-    if view is None or view.ladder is None:
+    if view is None or view.baselines is None:
         return ""
-    ladder = view.ladder
-    rungs = "".join(_rung(view, rung) for rung in each_baseline(ladder))
-    example = f"{ladder.uniform:.2f} of the vocabulary's {math.exp(ladder.uniform):,.0f}"
-    explained = NATS.format(unit=ladder.unit, example=example)
+    baselines = view.baselines
+    rungs = "".join(_rung(view, rung) for rung in each_baseline(baselines))
+    example = f"{baselines.uniform:.2f} of the vocabulary's {math.exp(baselines.uniform):,.0f}"
+    explained = NATS.format(unit=baselines.unit, example=example)
     return (
         f'<div class="rungs" role="group" aria-label="The rungs of the ladder"><p class="quiet-line">'
         f"The lines in the picture are guessers. Open one: what does it know, and how does it write?</p>{rungs}"
@@ -63,26 +63,26 @@ def standing_line(view: RunView) -> str:
     """Which rungs were passed and what is left, as a line; empty where that is not known."""
     history = view.of_model
     value = history.val_loss
-    if view.ladder is None or value is None or (view.config is not None and not view.config.causal):
+    if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
         return ""
     told = next((record for record in reversed(history.judged) if record["left"]), None)
     clauses, at = (excess_clauses(told["left"]), told["step"]) if told else ("", 0)
     if told and at != history.evaluations["step"][-1]:
         clauses = f"at step {at:,}, {clauses}"
-    said = how_good(view.ladder, value, clauses)
+    said = how_good(view.baselines, value, clauses)
     if view.active or view.used is not None:  # the run has come further
         said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
     if math.isfinite(value):
-        if view.ladder.floor is not None:
+        if view.baselines.floor is not None:
             words += html.escape(_too_short(view))
-        words += f' <span class="quiet">{size_of_loss(view.ladder, value)}</span>'
+        words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
     return f'<p class="standing">{words}</p>'
 
 
-def gap_words(gap: float, ladder: Ladder) -> str:
+def gap_words(gap: float, baselines: Baselines) -> str:
     """How good a gap to the floor is, in a few words."""
-    learned = ladder.learned(ladder.floor + gap)
+    learned = baselines.learned(baselines.floor + gap)
     if not math.isfinite(gap):
         return "the loss is not a number"
     if gap < -NOTHING_LEFT:

@@ -40,7 +40,7 @@ def facts(view: RunView | None) -> dict[str, Any]:
 
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
     """The loss figure of a run, other runs beside it, and its sentence."""
-    rungs = view.ladder.rungs() if view and view.ladder else []
+    rungs = view.baselines.losses() if view and view.baselines else []
     run = _as_run(view) if view else None
     figure = loss.loss_curve(
         run,
@@ -48,13 +48,13 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
         [_as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
         log_y=_floor_is_low(view),
-        sayings={rung.name: rung.sentence for rung in each_baseline(view.ladder)} if rungs else None,
+        sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
-        rungs = [rung for rung in rungs if rung[0] in (view.ladder.named(value), "floor")]
+        rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
     words = loss.describe_loss(run, rungs, states.says(view.standing) if view else "")
     return figure, words + (_apart(view, beside) if view else "")
 
@@ -65,7 +65,7 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     contexts = sorted({v.config.context_length for v in runs})
     if len(contexts) < 2:
         return ""
-    floors = {v.config.context_length: v.ladder.floor for v in runs if v.ladder and v.ladder.floor is not None}
+    floors = {v.config.context_length: v.baselines.floor for v in runs if v.baselines and v.baselines.floor is not None}
     said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
     words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
     words += f", so their floors are not the same ({said})" if len(floors) > 1 else ""
@@ -74,8 +74,8 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
 
 def _floor_is_low(view: RunView | None) -> bool:
     """Whether the floor lies so far down the ladder that on an even axis the way to it would be a flat line."""
-    ladder = view.ladder if view else None
-    return ladder is not None and ladder.floor is not None and 0 < 8 * ladder.floor < ladder.uniform
+    baselines = view.baselines if view else None
+    return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
 
 
 def _as_run(view: RunView) -> loss.Run:
@@ -164,7 +164,7 @@ def use_label(view: RunView) -> str:
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
-    history, ladder = view.history, view.ladder
+    history, baselines = view.history, view.baselines
     value, train, at = (view.of_model.evaluations[name][-1] for name in ("val_loss", "train_loss", "step"))
     cards = []
     if view.active and view.latest is not None:
@@ -177,17 +177,17 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
             f"at step {at:,.0f}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
         )
     )
-    if ladder is not None and ladder.floor is not None:
-        gap = value - ladder.floor
+    if baselines is not None and baselines.floor is not None:
+        gap = value - baselines.floor
         what = "Above the floor" if gap >= 0 else "Below the floor"
-        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, ladder)))
-    elif ladder is not None:
-        named = ladder.named(value)
-        gap = dict(ladder.rungs())[named] - value
+        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, baselines)))
+    elif baselines is not None:
+        named = baselines.named(value)
+        gap = dict(baselines.losses())[named] - value
         what = f"{'Below' if gap >= 0 else 'Above'} {named}"
         note = "ordinary text has no known floor"
-        if ladder.tokens and abs(gap) <= ladder.clearly(named):
-            note = f"too little to tell: {ladder.tokens:,} {ladder.unit}s judge"
+        if baselines.tokens and abs(gap) <= baselines.clearly(named):
+            note = f"too little to tell: {baselines.tokens:,} {baselines.unit}s judge"
         cards.append((what, loss_text(abs(gap)), note))
     elif view.active:
         cards.append(("Above the floor", "…", "the ladder is being measured"))

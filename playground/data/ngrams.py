@@ -70,16 +70,16 @@ class _Order:
         return np.where(self.codes[at] == wanted, at, -1)
 
 
-class Guesser:
+class NGram:
     """Next-token probabilities from the last n − 1 tokens; `unigram` (V,) and one order per token looked back at."""
 
     def __init__(self, unigram: np.ndarray, orders: tuple[_Order, ...] = ()):
         self.unigram, self.orders = unigram, orders
         self.n = 1 + len(orders)
 
-    def shorter(self, n: int) -> Guesser:
+    def shorter(self, n: int) -> NGram:
         """The one of n tokens within this one."""
-        return Guesser(self.unigram, self.orders[: n - 1])
+        return NGram(self.unigram, self.orders[: n - 1])
 
     def losses(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Surprise in nats (N, T) at the targets (N, T), of which those below 0 give 0, each after the inputs up to it.
@@ -146,12 +146,12 @@ class Guesser:
         return written
 
 
-def uniform(vocab_size: int) -> Guesser:
+def uniform(vocab_size: int) -> NGram:
     """Every token equally likely."""
-    return Guesser(np.full(vocab_size, 1.0 / vocab_size))
+    return NGram(np.full(vocab_size, 1.0 / vocab_size))
 
 
-def tuned(tokens: np.ndarray, vocab_size: int) -> list[float]:
+def tune_strengths(tokens: np.ndarray, vocab_size: int) -> list[float]:
     """Of the n-gram that a text (tokens,) supports, at least a bigram: m for each token it looks back at.
 
     Tokens below 0 separate documents.
@@ -162,7 +162,7 @@ def tuned(tokens: np.ndarray, vocab_size: int) -> list[float]:
     return [order.strength for order in _tuned(tokens[:cut], tokens[cut:][:TUNED_ON], vocab_size).orders]
 
 
-def counted(tokens: np.ndarray, vocab_size: int, strengths: list[float]) -> Guesser:
+def count_ngrams(tokens: np.ndarray, vocab_size: int, strengths: list[float]) -> NGram:
     """The n-gram of a text (tokens,) with these strengths, one for each token it looks back at."""
     guesser, contexts = _unigram(tokens, vocab_size), tokens
     for strength in strengths:
@@ -170,15 +170,13 @@ def counted(tokens: np.ndarray, vocab_size: int, strengths: list[float]) -> Gues
     return guesser
 
 
-def _unigram(tokens: np.ndarray, vocab_size: int) -> Guesser:
+def _unigram(tokens: np.ndarray, vocab_size: int) -> NGram:
     """How often each token occurs, with one added to each count."""
     counts = np.bincount(tokens[tokens >= 0], minlength=vocab_size) + 1.0
-    return Guesser(counts / counts.sum())
+    return NGram(counts / counts.sum())
 
 
-def _lengthened(
-    guesser: Guesser, contexts: np.ndarray, tokens: np.ndarray, strength: float
-) -> tuple[Guesser, np.ndarray]:
+def _lengthened(guesser: NGram, contexts: np.ndarray, tokens: np.ndarray, strength: float) -> tuple[NGram, np.ndarray]:
     """The guesser that looks back one token more, and the contexts (tokens,) of a text that the next one would need."""
     vocab_size, last = len(guesser.unigram), guesser.orders[-1] if guesser.orders else None
     pairs = (contexts[:-1] >= 0) & (tokens[1:] >= 0)
@@ -186,17 +184,17 @@ def _lengthened(
     codes, counts = np.unique(before * vocab_size + tokens[1:][pairs], return_counts=True)
     seen = np.bincount(before, minlength=len(last.codes) if last else vocab_size)
     order = _Order(vocab_size, codes, counts, seen, strength)
-    return Guesser(guesser.unigram, (*guesser.orders, order)), order.longer(contexts, tokens)
+    return NGram(guesser.unigram, (*guesser.orders, order)), order.longer(contexts, tokens)
 
 
-def _tuned(tokens: np.ndarray, tail: np.ndarray, vocab_size: int) -> Guesser:
+def _tuned(tokens: np.ndarray, tail: np.ndarray, vocab_size: int) -> NGram:
     """As many orders as help to guess the tail, each with the strength that helps most."""
     guesser, contexts, reached = _unigram(tokens, vocab_size), tokens, np.inf
     judged = tail[None, :-1], np.where(tail[:-1] >= 0, tail[1:], -1)[None]
     while guesser.n < LONGEST:
         longer, contexts = _lengthened(guesser, contexts, tokens, 1.0)
         *orders, newest = longer.orders
-        tried = [Guesser(guesser.unigram, (*orders, replace(newest, strength=m))) for m in _STRENGTHS]
+        tried = [NGram(guesser.unigram, (*orders, replace(newest, strength=m))) for m in _STRENGTHS]
         losses = [each.losses(*judged).sum() for each in tried]
         best = int(np.argmin(losses))
         if guesser.n > 1 and losses[best] > reached - WORTH * max((judged[1] >= 0).sum(), 1):
