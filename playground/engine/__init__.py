@@ -11,7 +11,7 @@ stream.py           a request's tokens with their texts, for page, endpoints and
 
 from ..model.kernels.packed import PRECISIONS
 from .batch import ContinuousBatch, shared_batch, writers_with
-from .generate import count_projections, generate, with_and_without_cache
+from .generate import count_projections, generate
 from .inference_model import InferenceModel
 from .request import DecodeStep, Request
 from .sampling import SAMPLING_PRESETS, ExplainedToken, SamplingConfig, explain
@@ -34,6 +34,5 @@ __all__ = [
     "generate",
     "shared_batch",
     "stream",
-    "with_and_without_cache",
     "writers_with",
 ]

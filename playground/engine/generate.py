@@ -31,8 +31,8 @@ def generate(
 
 
 def steps_of(model: Transformer, request: Request, precision: str = "fp32") -> Iterator[DecodeStep]:
-    """Write one request by itself. A `ContinuousBatch` of one would write the same, a tenth slower for a small model:
-    its rows may differ in length, and it is locked."""
+    """Write one request by itself. A `ContinuousBatch` of one writes the same tokens at 0.7 of the speed (0.8 million
+    parameters, one thread): it locks, changes threads, and masks rows that might differ in length."""
     return _steps(inference_model(model, precision), request)
 
 
@@ -49,15 +49,6 @@ def _steps(model: InferenceModel, request: Request) -> Iterator[DecodeStep]:
                 logits = model.decode_one(torch.tensor(request.newest, device=model.device), cache)
             step = request.step(*choose([request], [logits]))
         yield step
-
-
-def with_and_without_cache(
-    model: Transformer, prompt: Sequence[int], max_new_tokens: int, sampling: SamplingConfig | None = None
-) -> Iterator[tuple[DecodeStep, DecodeStep]]:
-    """The same text decoded twice: pairs of steps, cached and uncached, in turn, so that a busy machine slows both."""
-    cached = generate(model, prompt, max_new_tokens, sampling)
-    uncached = generate(model, prompt, max_new_tokens, sampling, use_cache=False)
-    return zip(cached, uncached)
 
 
 def count_projections(prompt: int, new_tokens: int) -> tuple[int, int]:

@@ -64,13 +64,12 @@ class Request:
     """A text to be written, and how far it has come.
 
     A prompt longer than the context is cropped to its last T tokens. Each of `n_samples` texts has random numbers of
-    its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. Once the context
-    is full, `when_full="slide"` drops the oldest `slide_by` tokens and goes on; "stop" ends the text.
+    its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. A model without a
+    causal mask has no cache.
 
-    Sliding computes the cache anew from the tokens that remain: even where positions are relative, a cached key of a
-    deeper layer still depends on the tokens that fell out, and positions that are added would all be off by one. So the
-    tokens always equal those of `use_cache=False`; `slide_by` larger than 1 makes it rarer. A model without a causal
-    mask has no cache.
+    Once the context is full, its oldest `slide_by` tokens fall out, and the cache is computed anew from the others:
+    even where positions are relative, a cached key of a deeper layer still depends on the tokens that fell out, and
+    positions that are added would all be off by one. So the tokens always equal those of `use_cache=False`.
 
     Raises ValueError where prompt or numbers make no sense.
     """
@@ -86,10 +85,9 @@ class Request:
         tokenizer: Tokenizer | None = None,
         stop: Sequence[str] = (),
         use_cache: bool = True,
-        when_full: str = "slide",
         slide_by: int = 1,
     ):
-        _check(config, prompt, max_new_tokens, n_samples, when_full, slide_by)
+        _check(config, prompt, max_new_tokens, n_samples, slide_by)
         stop = tuple(filter(None, stop))
         if stop and tokenizer is None:
             raise ValueError("stop strings need the tokenizer, to see the text")
@@ -104,7 +102,7 @@ class Request:
         self.over = False
 
         self._context_length, self._max_new_tokens = config.context_length, max_new_tokens
-        self._stops_when_full, self._slide_by = when_full == "stop", slide_by
+        self._slide_by = slide_by
         self._streams = streams(self.sampling.seed, n_samples)
         self._stop = [StopFinder(tokenizer, stop) for _ in range(n_samples)] if stop else []
         self._stopped = [False] * n_samples
@@ -170,8 +168,7 @@ class Request:
             stopped=tuple(self._stopped),
         )
         self._index += 1
-        ends = self._index == self._max_new_tokens or (self.full and self._stops_when_full)
-        self.over = ends or all(self._stopped)
+        self.over = self._index == self._max_new_tokens or all(self._stopped)
         return step
 
 
@@ -197,7 +194,7 @@ def choose(requests: Sequence[Request], logits: Sequence[torch.Tensor]) -> list[
     return choices
 
 
-def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, slide_by) -> None:
+def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, slide_by) -> None:
     if not len(prompt):
         raise ValueError("the prompt is empty: type at least one character")
     if min(prompt) < 0 or max(prompt) >= config.vocab_size:
@@ -205,7 +202,5 @@ def _check(config: ModelConfig, prompt, max_new_tokens, n_samples, when_full, sl
     for name, value in (("max_new_tokens", max_new_tokens), ("n_samples", n_samples), ("slide_by", slide_by)):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
-    if when_full not in ("slide", "stop"):
-        raise ValueError(f"when_full is {when_full!r}; choose slide or stop")
     if slide_by > config.context_length:
         raise ValueError(f"slide_by {slide_by} is more than the context of {config.context_length}")

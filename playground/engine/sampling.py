@@ -124,6 +124,10 @@ def keep_min_p(scores: torch.Tensor, p: float) -> torch.Tensor:
     return scores.masked_fill(scores < edge, -math.inf)
 
 
+CUT_OFFS = (("top-k", keep_top_k, "top_k"), ("top-p", keep_top_p, "top_p"), ("min-p", keep_min_p, "min_p"))
+"""In order: each rule's name, the function, and the field of the config that it takes."""
+
+
 def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: SamplingConfig) -> torch.Tensor:
     """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T).
 
@@ -133,9 +137,8 @@ def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: Sa
     if config.greedy:
         return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=-1, keepdim=True), 1.0)
     scores = temper(scores, config.temperature)
-    scores = keep_top_k(scores, config.top_k)
-    scores = keep_top_p(scores, config.top_p)
-    scores = keep_min_p(scores, config.min_p)
+    for _, keep, setting in CUT_OFFS:
+        scores = keep(scores, getattr(config, setting))
     return scores.softmax(dim=-1)
 
 
@@ -202,21 +205,11 @@ def explain(
     temperature = 1.0 if config.greedy else config.temperature
     tempered = temper(scores, temperature)
     final = probabilities(raw, history[None], config)[0]
-    removed: dict[int, str] = {}
-    if config.greedy:
-        removed = {t: "greedy" for t in range(len(final)) if final[t] == 0}
-    else:
-        stages = (
-            ("top-k", lambda s: keep_top_k(s, config.top_k)),
-            ("top-p", lambda s: keep_top_p(s, config.top_p)),
-            ("min-p", lambda s: keep_min_p(s, config.min_p)),
-        )
-        current = tempered
-        for name, rule in stages:
-            following = rule(current)
-            gone = (torch.isinf(following) & ~torch.isinf(current))[0].nonzero().flatten().tolist()
-            removed |= dict.fromkeys(gone, name)
-            current = following
+    removed = {t: "greedy" for t in range(len(final)) if config.greedy and final[t] == 0}
+    left = tempered
+    for name, keep, setting in () if config.greedy else CUT_OFFS:
+        before, left = left, keep(left, getattr(config, setting))
+        removed |= dict.fromkeys((left.isinf() & ~before.isinf())[0].nonzero().flatten().tolist(), name)
     raw_p, tempered_p = raw.softmax(-1)[0], tempered.softmax(-1)[0]
     shown = tempered[0].topk(min(rows, len(final))).indices.tolist()
     shown += [t for t in always if t not in shown]

@@ -35,7 +35,7 @@ def asked(number: int) -> tuple[list[int], int, SamplingConfig, dict]:
         SamplingConfig(greedy=True),
         SamplingConfig(seed=number, top_p=0.9, repetition_penalty=1.3),
     )[number % 4]
-    more = ({}, {"n_samples": 3}, {"slide_by": 4}, {"when_full": "stop"}, {"use_cache": False})[number % 5]
+    more = ({}, {"n_samples": 3}, {"slide_by": 4}, {"slide_by": 2, "n_samples": 2}, {"use_cache": False})[number % 5]
     return [number % 29, 5, 7, 11][: 1 + number % 4] * (1 + number % 4), 8 + number % 13, rules, more
 
 

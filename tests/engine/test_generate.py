@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.engine import InferenceModel, SamplingConfig, count_projections, generate, with_and_without_cache
+from playground.engine import InferenceModel, SamplingConfig, count_projections, generate
 from playground.model import PRESETS, Transformer
 from tests.model.configs import CAUSAL, TINY
 
@@ -39,7 +39,7 @@ def test_golden_counts_of_projections(new_tokens):
     golden = {3: (54, 24), 500: (381_750, 1_515)}[new_tokens]
     assert count_projections(5, new_tokens) == golden
     model = Transformer(PRESETS["s5"].config.replace(context_length=512, d_model=8, n_layers=1))
-    cached, plain = list(with_and_without_cache(model, PROMPT, new_tokens))[-1]
+    cached, plain = (list(generate(model, PROMPT, new_tokens, use_cache=use))[-1] for use in (True, False))
     # the golden count reads the last token, too, for which no pass is made before somebody wants another one
     assert (plain.projections, cached.projections + 3) == golden
 
@@ -119,12 +119,6 @@ def test_stop_strings_end_a_sample_even_across_tokens():
     assert stopped[-1].stopped == (True,) and len(stopped) <= 13
 
 
-def test_a_full_context_can_stop_the_text():
-    steps = list(generate(Transformer(TINY), PROMPT, 40, when_full="stop"))
-    assert steps[-1].length == TINY.context_length + 1  # the last token needs no place of its own to be chosen
-    assert not any(s.rebuilt for s in steps)
-
-
 def test_a_long_prompt_is_cropped_to_the_context():
     model, long = Transformer(TINY, seed=1), [i % 11 for i in range(40)]
     (step,) = generate(model, long, 1)
@@ -159,5 +153,3 @@ def test_bad_input_is_refused_before_the_first_step(arguments, sentence):
         generate(Transformer(TINY), *arguments)
     with pytest.raises(ValueError, match="stop strings need the tokenizer"):
         generate(Transformer(TINY), PROMPT, 5, stop=["x"])
-    with pytest.raises(ValueError, match="choose slide or stop"):
-        generate(Transformer(TINY), PROMPT, 5, when_full="wrap")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.engine import SAMPLING_PRESETS, SamplingConfig, count_projections, generate, with_and_without_cache
+from playground.engine import SAMPLING_PRESETS, SamplingConfig, count_projections, generate
 from playground.engine.sampling import probabilities
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PAGES, PUBLIC
@@ -235,7 +235,7 @@ def test_the_arithmetic_is_right():
         assert number in text
     assert "with the cache, three vectors fewer" in text
     room, T = CONFIG.context_length - len(PROMPT), CONFIG.context_length
-    cached, plain = zip(*with_and_without_cache(CHECKPOINT.model, PROMPT, room + 4))
+    cached, plain = (list(generate(CHECKPOINT.model, PROMPT, room + 4, use_cache=use)) for use in (True, False))
     counted = plain[room - 1].projections, cached[room - 1].projections + 3
     assert counted == count_projections(len(PROMPT), room)
     for steps in (cached, plain):

@@ -7,7 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from ....engine import count_projections, with_and_without_cache
+from ....engine import count_projections, generate
 from ....figures.kv_cache import (
     cache_growth,
     describe_cache_growth,
@@ -63,7 +63,8 @@ def build(page: Page, desk: Desk) -> None:
             length, context = min(TOKENS, page.limits.new_tokens), model.config.context_length
             lengths, cached_ms, plain_ms, nbytes, same, largest = [], [], [], [], True, 0.0
             feed = Feed()
-            for cached, plain in with_and_without_cache(model, ids, length, sampling):
+            both = (generate(model, ids, length, sampling, use_cache=use_cache) for use_cache in (True, False))
+            for cached, plain in zip(*both):  # in turn, so that a busy machine slows both
                 same = same and cached.tokens == plain.tokens
                 largest = max(largest, (cached.logits - plain.logits).abs().max().item())
                 lengths.append(cached.length)
