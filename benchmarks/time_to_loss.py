@@ -18,6 +18,8 @@ from playground.training import RECIPES, Evaluated, Stepped, train
 from . import peers
 
 TARGET = 1.886
+FEWEST = 10
+"""Steps of a half of the peer: the first ones are slower."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace) -> None:
     model = Transformer(PRESETS["fast"].config.replace(vocab_size=corpus.vocab_size))
     assert model.config.n_parameters <= 850_000
     half = options.peer_steps // 2
+    if half < FEWEST:
+        raise SystemExit(f"--peer-steps {options.peer_steps} are too few: give at least {2 * FEWEST}")
     _, first = peers.nanogpt(options.nanogpt, corpus, half)
     began = time.perf_counter()
     trained = scored = loss = 0.0
