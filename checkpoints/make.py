@@ -24,6 +24,7 @@ from playground.training import RECIPES, Evaluated, Finished, History, Sampled, 
 from playground.training.skills import judged_in_the_end  # noqa: E402
 from playground.words.baselines import how_good  # noqa: E402
 from playground.words.card import model_card  # noqa: E402
+from playground.words.training import message  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def make(name: str) -> None:
             windows = config.eval_windows
             parts = corpus.partitions(model.config.context_length, windows)
             history.add(judged_in_the_end(event, model, corpus, windows, parts))
-            print(event.message, f"{event.seconds:.0f} s")
+            print(message(event), f"{event.seconds:.0f} s")
     about = {
         "corpus": corpus.name,
         "language": corpus.language.name if corpus.language else None,

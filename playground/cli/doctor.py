@@ -18,6 +18,7 @@ import torch
 
 from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision, processor_name
 from ..training.proof import fault
+from ..words.training import device_fault
 from . import speed
 
 LIBRARIES = (
@@ -143,7 +144,8 @@ def _proof(device: torch.device) -> str:
         properties = torch.cuda.get_device_properties(device)
         what = f"{properties.name}, {properties.total_memory * 1e-9:.0f} GB: "
     both = "fp32" if precision == torch.float32 else f"fp32 and {_short(precision)}"
-    return what + (fault(device, precision) or f"trains and decodes two tiny models as it should, in {both}")
+    problem = fault(device, precision)
+    return what + (device_fault(problem) if problem else f"trains and decodes two tiny models as it should, in {both}")
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -12,13 +12,13 @@ from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.json_files import finite
 from ..storage.opening import open_model
 from ..training import History
-from ..training.events import changed_in_words, in_steps
 from ..training.states import DIVERGED, UNMASKED, state_of
 from ..words import states
 from ..words.baselines import how_good, size_of_loss
 from ..words.card import shape_in_words, share_of_gpt2
 from ..words.excess_loss import excess_clauses
 from ..words.judging import right_of
+from ..words.training import in_steps, settings_changed
 from .checkpoints import tell_best
 
 
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{right_of(LANGUAGES[about['language']], found).capitalize()}.")
     tell_best(checkpoint)
     for change in history.changes:
-        print(changed_in_words(change["step"], change["settings"]))
+        print(settings_changed(change["step"], change["settings"]))
     return 0
 
 

@@ -6,19 +6,30 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ..data import Baselines, Corpus
 from ..data.judging import Share
 from ..service.verdicts import verdict
 from ..storage.json_files import finite
-from ..training import Judged, Sampled, TrainEvent
+from ..training import Sampled, SkillMeasured, TrainEvent
 from ..words.excess_loss import excess_clauses
 from ..words.judging import right_of
+from ..words.training import as_dict, message
+
+
+@dataclass(frozen=True)
+class Remark(TrainEvent):
+    """A sentence of the shell's own among a run's events."""
+
+    event: ClassVar[str] = "noticed"
+    message: str
 
 
 def json_line(event: TrainEvent) -> None:
     """Print an event for programs."""
-    print(json.dumps(finite(event.to_dict())), flush=True)
+    print(json.dumps(finite(as_dict(event))), flush=True)
 
 
 def print_no_more() -> None:
@@ -60,7 +71,7 @@ class Progress:
             return "  | " + (event.prompt + event.text).replace("\n", "\n  | ") + self._verdict(event)
         if event.event == "judged":
             return f"  {self._judged(event)}"
-        return event.message
+        return event.message if isinstance(event, Remark) else message(event)
 
     def _verdict(self, event: Sampled) -> str:
         corpus = self.corpus
@@ -68,7 +79,7 @@ class Progress:
         found = verdict(event.text, event.prompt, language=name, tokenizer=corpus.tokenizer, learned=learned)
         return f"\n  {found.words}" if found else ""
 
-    def _judged(self, event: Judged) -> str:
+    def _judged(self, event: SkillMeasured) -> str:
         words = [excess_clauses(event.left).replace("*", "")]
         if event.of:
             words.insert(0, right_of(self.corpus.language, Share(event.right, event.of)))

@@ -13,17 +13,18 @@ from ..model import PRESETS
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
-from ..training import History, Noticed, TrainEvent, train, workers
+from ..training import History, TrainEvent, train, workers
 from ..training.autosave import FILE
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from ..words import states
 from ..words.baselines import NO_MASK
 from ..words.corpus import corpus_warning
+from ..words.training import message
 from . import remote
 from .checkpoints import save, tell_best
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
-from .progress import Progress, json_line, print_no_more
+from .progress import Progress, Remark, json_line, print_no_more
 
 EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
 MORE = {
@@ -110,7 +111,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
 
     for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else NO_MASK):
         if sentence:
-            tell(Noticed(history.last_step, 0.0, sentence))
+            tell(Remark(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows
     partitions = corpus.partitions(model.config.context_length, windows)
     state = None
@@ -124,7 +125,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
             before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
             if state.kind != UNMASKED and (worse or event.event == "finished"):
-                tell(Noticed(event.step, event.seconds, states.in_words(state)))
+                tell(Remark(event.step, event.seconds, states.in_words(state)))
         tell(event)
         if event.event == "evaluated" and history.best and history.best[0] == event.step:
             drop_best(out)
@@ -143,5 +144,5 @@ def _follow(events: Iterator[TrainEvent], out: Path) -> int:
     """Train as one of several processes, in silence; the first one tells and saves."""
     for event in events:
         if event.event == "finished" and event.reason == "lost" and os.environ["LOCAL_RANK"] == "1":
-            print(f"{event.message} If it was the first process: --resume --out {out} goes on.", file=sys.stderr)
+            print(f"{message(event)} If it was the first process: --resume --out {out} goes on.", file=sys.stderr)
     return EXIT_CODES.get(event.reason, 0)

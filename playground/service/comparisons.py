@@ -23,6 +23,7 @@ from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
 from ..training.comparison import SIDES, Calibrated, Judged, Plan, Told, Trained, common_step, compare
 from ..training.verdict import Verdict
+from ..words.training import message
 from .job import Job
 from .limits import Limits
 from .models import Registry, new_id
@@ -322,7 +323,7 @@ class ComparisonJob(Job):
             if event.time_left:
                 self._per_step[told.side] = event.time_left / (self._steps[told.side] - event.step)
         elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):
-            self._notices.append(f"{NAMES[told.side]}: {event.message}")
+            self._notices.append(f"{NAMES[told.side]}: {message(event)}")
 
     def _ending(self) -> str:
         steps = [f"{NAMES[s]} {self._histories[s][0].last_step:,}" for s in SIDES if self._histories[s]]

@@ -18,8 +18,8 @@ from ..training import (
     Evaluated,
     Finished,
     History,
-    Judged,
     Noticed,
+    SkillMeasured,
     Snapshotted,
     Started,
     Stepped,
@@ -27,6 +27,7 @@ from ..training import (
     TrainEvent,
 )
 from ..training.states import LITTLE
+from ..words.training import message
 from . import verdicts
 from .job import Job
 from .limits import Limits
@@ -229,7 +230,7 @@ class RunJob(Job):
                     self._remember_text(self.checkpoint.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
-                if isinstance(event, Judged) and self._state == "finished" and self.checkpoint is not None:
+                if isinstance(event, SkillMeasured) and self._state == "finished" and self.checkpoint is not None:
                     self.checkpoint.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
@@ -238,9 +239,9 @@ class RunJob(Job):
                 elif isinstance(event, Stepped):
                     self._latest = event
                 elif isinstance(event, Noticed):
-                    self._notices.append(event.message)
+                    self._notices.append(message(event))
                 elif isinstance(event, Finished):
-                    self._message = event.message
+                    self._message = message(event)
             self._version += 1
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)

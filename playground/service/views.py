@@ -18,6 +18,7 @@ from ..training.comparison import SIDES
 from ..training.losses import window_losses
 from ..training.states import State, state_of
 from ..training.verdict import Verdict, judge
+from ..words.training import ended
 from .job import ACTIVE
 from .verdicts import learned_by
 
@@ -119,7 +120,7 @@ class RunView(View):
             id=model_id,
             name=checkpoint.name,
             state="recorded",
-            message=(history.finished or {}).get("message", ""),
+            message=ended(history.finished or {}),
             history=history,
             planned_steps=training.get("steps") or history.last_step or None,
             baselines=Baselines.from_dict(baselines) if isinstance(baselines, dict) else None,

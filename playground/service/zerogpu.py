@@ -26,8 +26,20 @@ from ..atomic_files import write_file
 from ..data import Corpus
 from ..devices import on_zerogpu
 from ..model import ModelConfig, Transformer
-from ..training import BestKept, Changed, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, TrainEvent, train
+from ..training import (
+    BestKept,
+    Noticed,
+    Sampled,
+    Saved,
+    SettingsChanged,
+    Started,
+    Stepped,
+    TrainConfig,
+    TrainEvent,
+    train,
+)
 from ..training.autosave import FILE
+from ..training.events import NO_GPU, NOT_COMPILED
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +47,6 @@ REQUESTED_SECONDS = 25  # what a slice asks for; quotas and places in the queue 
 SLICE_SECONDS = 15.0  # after these it ends with the next state that is sent
 STATE_SECONDS = 1.0  # how often the state is sent: so much can be lost to a press of Stop
 DEVICE = "cuda"
-NO_GPU = "There is no GPU for this run at the moment: it goes on on the Space's own processor."
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,7 @@ class _Sliced:
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """All of the run."""
         if self.config.compile:
-            yield Noticed(0, 0.0, "torch.compile cannot be used on ZeroGPU, so training runs without it.")
+            yield Noticed(0, 0.0, NOT_COMPILED, {"error": "ZeroGPU"})
         while True:
             parcels = on_gpu(pickle.dumps(self._next_slice()))
             try:
@@ -171,7 +182,7 @@ class _Sliced:
                         yield from self._here(lambda: True)  # the trainer's own ending, after the state we have
                         return
             except _NoGpu:
-                yield Noticed(self.step, 0.0, NO_GPU)
+                yield Noticed(self.step, 0.0, NO_GPU, {})
                 yield from self._here(should_stop)
                 return
             finally:
@@ -208,7 +219,7 @@ class _Sliced:
 
     def _show(self, event: TrainEvent) -> Iterator[TrainEvent]:
         """The event, unless a later slice or the processor repeats what has been shown."""
-        beginning = isinstance(event, (Started, Changed)) or event.step == 0
+        beginning = isinstance(event, (Started, SettingsChanged)) or event.step == 0
         if beginning and type(event) in self.shown:
             return
         if beginning:

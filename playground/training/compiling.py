@@ -22,4 +22,4 @@ def compiled(model: Transformer, ids: torch.Tensor, mask: torch.Tensor | None) -
         return forward, None
     except Exception as problem:  # a missing C++ compiler shows itself in many ways
         first_line = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
-        return model, f"torch.compile does not work on this machine ({first_line}), so training runs without it."
+        return model, first_line

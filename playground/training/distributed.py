@@ -176,7 +176,7 @@ def workers(device: str, *, timeout: timedelta = TIMEOUT) -> Iterator[Alone]:
             )
         torch.cuda.set_device(local)
         if problem := fault(torch.device("cuda", local), torch.float32):
-            raise ValueError(f"process {rank} cannot use its GPU, so none should: add --set device=cpu. {problem}")
+            raise ValueError(f"process {rank} cannot use its GPU, so none should: add --set device=cpu ({problem})")
         os.environ.setdefault("TORCH_NCCL_BLOCKING_WAIT", "1")  # a lost process becomes an error, not an abort
     backend = "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo"
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -40,17 +39,12 @@ class Started(TrainEvent):
 
 
 @dataclass(frozen=True)
-class Changed(TrainEvent):
+class SettingsChanged(TrainEvent):
     """A run that was saved goes on with other settings."""
 
     event: ClassVar[str] = "changed"
     settings: dict[str, tuple[Any, Any]]
     """Name → (before, from here on)."""
-
-    @property
-    def message(self) -> str:
-        """The same in a sentence."""
-        return changed_in_words(self.step, self.settings)
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ class Sampled(TrainEvent):
 
 
 @dataclass(frozen=True)
-class Judged(TrainEvent):
+class SkillMeasured(TrainEvent):
     """What the model writes was judged by its language's grammar, and its losses by what is left to learn."""
 
     event: ClassVar[str] = "judged"
@@ -155,12 +149,20 @@ class Saved(TrainEvent):
     path: str
 
 
+DEVICE_FAULT, PROCESSES, NOT_COMPILED, NO_GPU = "device fault", "processes", "not compiled", "no gpu"
+OTHER_MACHINE = "other machine"
+
+
 @dataclass(frozen=True)
 class Noticed(TrainEvent):
-    """Something a person should know, in a sentence."""
+    """Something a person should know."""
 
     event: ClassVar[str] = "noticed"
-    message: str
+    kind: str
+    """DEVICE_FAULT, PROCESSES, NOT_COMPILED, NO_GPU or OTHER_MACHINE."""
+    facts: dict[str, Any]
+    """By kind: the fields of a `proof.Fault`; `processes`; `error`; nothing; `before`, `now` (see `Run.machine`) and
+    `settings` (name → before, now)."""
 
 
 @dataclass(frozen=True)
@@ -170,40 +172,10 @@ class Finished(TrainEvent):
     event: ClassVar[str] = "finished"
     reason: str
     """done, stopped, time, risen (validation, for too long), diverged, or lost (another process of several)."""
-    message: str
+    steps: int
+    """Planned in all."""
+    processes: int
     val_loss: float | None
     """Of the model's weights, where they were evaluated, else the last one."""
     weights_step: int | None = None
     """Where a divergence spoiled the weights: the step of the last good ones, which the model holds again."""
-
-
-def ended_in_words(reason: str, step: int, steps: int, processes: int) -> str:
-    """How a run of so many planned steps ended after `step` of them."""
-    done, kept = f"after {step:,} of {in_steps(steps)}", "what was learned is kept"
-    return {
-        "done": "The one step is done." if step == 1 else f"All {step:,} steps are done.",
-        "stopped": f"Stopped {done}; {kept}.",
-        "time": f"Time is up {done}; {kept}.",
-        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept, too.",
-        "diverged": (
-            f"The loss stopped being a number after {in_steps(step)}. The last good weights are back: "
-            "try a lower learning rate, a longer warm-up or gradient clipping."
-        ),
-        "lost": f"One of the {processes} processes of this run was lost {done}; {kept}.",
-    }[reason]
-
-
-def in_steps(n: int) -> str:
-    """As "1 step" or "1,000 steps"."""
-    return f"{n:,} step{'s' * (n != 1)}"
-
-
-def changed_in_words(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
-    """At which step which settings were changed: name → (before, after)."""
-    words = [f"{name} from {_said(before)} to {_said(after)}" for name, (before, after) in settings.items()]
-    return f"Changed after step {step:,}: {', '.join(words)}."
-
-
-def _said(value: Any) -> str:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return "none" if value is None else f"{value:,}" if whole else repr(value)

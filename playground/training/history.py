@@ -8,7 +8,17 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .events import Changed, Evaluated, Finished, GradientsMeasured, Judged, LoadMeasured, Sampled, Stepped, TrainEvent
+from .events import (
+    Evaluated,
+    Finished,
+    GradientsMeasured,
+    LoadMeasured,
+    Sampled,
+    SettingsChanged,
+    SkillMeasured,
+    Stepped,
+    TrainEvent,
+)
 
 _COLUMNS = {
     "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
@@ -48,9 +58,9 @@ class History:
             self.gradients.append({"step": event.step, "norms": event.norms})
         elif isinstance(event, LoadMeasured):
             self.load.append({"step": event.step, "load": event.load})
-        elif isinstance(event, Judged):
+        elif isinstance(event, SkillMeasured):
             self.judged.append({"step": event.step, "right": event.right, "of": event.of, "left": event.left})
-        elif isinstance(event, Changed):
+        elif isinstance(event, SettingsChanged):
             settings = {name: list(values) for name, values in event.settings.items()}
             self.changes.append({"step": event.step, "settings": settings})
         elif isinstance(event, Finished):

@@ -23,7 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
@@ -37,17 +37,19 @@ from .compiling import compiled
 from .config import TrainConfig
 from .distributed import ALONE, Alone, WorkerLost, facts
 from .events import (
+    DEVICE_FAULT,
+    NOT_COMPILED,
+    PROCESSES,
     BestKept,
-    Changed,
     Evaluated,
     Finished,
     GradientsMeasured,
     LoadMeasured,
     Noticed,
+    SettingsChanged,
     Started,
     Stepped,
     TrainEvent,
-    ended_in_words,
 )
 from .history import History
 from .lock import owned
@@ -147,7 +149,7 @@ class Run:
             )
         self.model, self.corpus, self.config, self.workers = model, corpus, config, workers
         self.should_stop = should_stop
-        self.device, distrust = device_for(config, model.config)
+        self.device, fault = device_for(config, model.config)
         self.dtype = pick_precision(config.precision, self.device)
         self.optimizers = make_optimizers(model, config)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
@@ -161,7 +163,7 @@ class Run:
         self.step, self.history = 0, History()
         self.forward: Callable = model
         self.seconds_before, self.began = 0.0, time.perf_counter()
-        self.notices = [distrust] if distrust else []
+        self.notices = [(DEVICE_FAULT, asdict(fault))] if fault else []  # kinds and facts of Noticed
         self.changes: dict[str, tuple] = {}  # settings that are not those it was saved with: name → (before, now)
         self.good: Weights | None = None  # the last that computed numbers, to go back to where a step spoils them
         self.best: Weights | None = None  # of the lowest validation loss
@@ -213,15 +215,15 @@ class Run:
             self.good = self.weights(None)
         if self.workers.size > 1:
             self.workers.check_alike(facts(self.model, self.corpus, config, self.step))
-            self.notices.append(f"{self.workers.size} processes share each batch.")
+            self.notices.append((PROCESSES, {"processes": self.workers.size}))
         if config.compile:
             (aside,), _ = self._batches(torch.Generator().manual_seed(0), 1)  # the batches to come stay what they are
-            self.forward, notice = compiled(self.model, aside.inputs, aside.mask)
-            self.notices += [notice] if notice else []
-        for notice in self.notices:
-            yield self.record(Noticed(self.step, self.seconds, notice))
+            self.forward, error = compiled(self.model, aside.inputs, aside.mask)
+            self.notices += [(NOT_COMPILED, {"error": error})] if error else []
+        for kind, noticed in self.notices:
+            yield self.record(Noticed(self.step, self.seconds, kind, noticed))
         if self.changes:
-            yield self.record(Changed(self.step, self.seconds, self.changes))
+            yield self.record(SettingsChanged(self.step, self.seconds, self.changes))
         started = Started(
             self.step,
             self.seconds,
@@ -265,9 +267,15 @@ class Run:
             reason = "lost"
         if reason == "interrupted":
             reason = self.reason_to_hurry() or "stopped"
-        message = ended_in_words(reason, self.step, self.config.steps, self.workers.size)
-        end = {"reason": reason, "message": message, "val_loss": known.get(made, self.history.val_loss)}
-        finished = Finished(self.step, self.seconds, **end, weights_step=restored)
+        finished = Finished(
+            self.step,
+            self.seconds,
+            reason=reason,
+            steps=self.config.steps,
+            processes=self.workers.size,
+            val_loss=known.get(made, self.history.val_loss),
+            weights_step=restored,
+        )
         yield from self._observe(observers, finished)
         yield self.record(finished)
 

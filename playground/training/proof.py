@@ -9,6 +9,7 @@ where they fail or differ.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 import torch
@@ -33,8 +34,27 @@ _MIXTURE = _DENSE.replace(
 _MODELS = {"a dense model": _DENSE, "a mixture of experts": _MIXTURE}
 
 
-def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, str | None]:
-    """Where to train this model, and a sentence if that is not where `config.device` points.
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a device: it fails, or one part of training computes something else."""
+
+    device: str
+    model: str
+    """Of which model: a dense one, or a mixture of experts."""
+    precision: str
+    part: str = ""
+    """What is computed wrongly; empty where it failed."""
+    off: float = 0.0
+    """Length of the difference, in lengths of what is right."""
+    error: str = ""
+    """How it failed, in its own words."""
+
+    def __str__(self) -> str:
+        return f"{self.device}, {self.precision}: {self.error or f'{self.part} of {self.model} is {self.off:.1%} off'}"
+
+
+def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, Fault | None]:
+    """Where to train this model, and what is wrong with the device if that is not where `config.device` points.
 
     Raises ValueError for a device or precision that this machine does not have.
     """
@@ -44,20 +64,19 @@ def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, s
         return device, None
     problem = fault(device, pick_precision(config.precision, device))
     if problem and config.precision == "fp16":
-        raise ValueError(f"{problem} fp16 training needs a GPU that works: choose fp32 or bf16 on the processor")
-    return (torch.device("cpu"), f"{problem} Training runs on the processor instead.") if problem else (device, None)
+        raise ValueError(f"fp16 training needs a GPU that works ({problem}): choose fp32 or bf16 on the processor")
+    return (torch.device("cpu"), problem) if problem else (device, None)
 
 
-def fault(device: torch.device, dtype: torch.dtype) -> str | None:
-    """What is wrong with a device whose matrix products run in `dtype`, in a sentence; None if nothing is."""
+def fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
+    """What is wrong with a device whose matrix products run in `dtype`; None if nothing is."""
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", torch.cuda.current_device())
     return _fault(device, torch.float32) or _fault(device, dtype)
 
 
 @cache
-def _fault(device: torch.device, dtype: torch.dtype) -> str | None:
-    name = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The processor"}.get(device.type, f"The device {device}")
+def _fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
     precision = str(dtype).removeprefix("torch.")
     for kind, config in _MODELS.items():
         right = _right(config)
@@ -66,10 +85,10 @@ def _fault(device: torch.device, dtype: torch.dtype) -> str | None:
                 tolerance = STEP_TOLERANCE if part == "the optimizer's steps" else TOLERANCE[dtype]
                 off = _distance(got, right[part])
                 if not off <= tolerance:
-                    return f"{name} computes {part} of {kind} in {precision} wrongly ({100 * off:.1f} % off)."
+                    return Fault(str(device), kind, precision, part, off)
         except Exception as problem:  # a missing kernel, a broken driver, no memory: each in its own words
             first_line = (str(problem).strip().splitlines() or [""])[0] or type(problem).__name__
-            return f"{name} cannot train {kind} in {precision} ({first_line})."
+            return Fault(str(device), kind, precision, error=first_line)
     return None
 
 

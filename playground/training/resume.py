@@ -20,7 +20,7 @@ from ..data.corpus import Corpus
 from ..model import ModelConfig
 from . import autosave
 from .config import FREELY, NEVER, NOTICED, ON_RESUME, TrainConfig
-from .events import changed_in_words
+from .events import OTHER_MACHINE
 from .history import History
 
 if TYPE_CHECKING:
@@ -147,9 +147,7 @@ def restore(run: Run, saved: SavedRun) -> None:
     run.changes = saved.changes(run.model.config, run.config, run.corpus)
     spoken = {name: values for name, values in run.changes.items() if ON_RESUME[name][0] == NOTICED}
     if saved.machine != run.machine or spoken:
-        moved = f"It was trained with {saved.machine} and goes on with {run.machine}. " * (saved.machine != run.machine)
-        said = f"{changed_in_words(saved.step, spoken)} " if spoken else ""
-        run.notices.append(f"{moved}{said}The last digits of its losses are no longer those of an unbroken run.")
+        run.notices.append((OTHER_MACHINE, {"before": saved.machine, "now": run.machine, "settings": spoken}))
     run.model.load_state_dict(saved.weights)
     for i, optimizer in enumerate(run.optimizers):
         state = saved._optimizer_state(i)

@@ -18,7 +18,7 @@ from ..data.excess_loss import Partition, excess_loss
 from ..data.judging import ParsedText, Share, judge
 from ..engine import SamplingConfig, generate
 from ..model import Transformer
-from .events import Evaluated, Judged, TrainEvent
+from .events import Evaluated, SkillMeasured, TrainEvent
 from .losses import token_losses
 
 MOST_TIME = 0.03
@@ -41,7 +41,7 @@ def judged(
     partitions: Callable[[], Sequence[Partition]],
     at: type[TrainEvent] = Evaluated,
 ) -> Iterator[TrainEvent]:
-    """The same events, and after some of kind `at`, when the model rests, a Judged.
+    """The same events, and after some of kind `at`, when the model rests, a SkillMeasured.
 
     `partitions` says how the loss on the validation windows (at most `context_windows`) may be shared out: of the
     corpus, as soon as somebody has worked that out (and made its grammar), before that none and nothing is judged.
@@ -66,7 +66,7 @@ def judged(
             if what == "share" and not share.of:  # it ran out of time: wait until there is twice as much
                 last[what] *= 2
         if excess or share.of:
-            yield Judged(event.step, event.seconds, share.right, share.of, excess)
+            yield SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
 def judged_in_the_end(
@@ -75,11 +75,11 @@ def judged_in_the_end(
     corpus: Corpus,
     context_windows: int | None,
     partitions: Sequence[Partition],
-) -> Judged:
+) -> SkillMeasured:
     """The finished model judged more thoroughly, after the event that says that it is finished."""
     share = share_right(model, corpus, AT_THE_END, seed=event.step)
     excess = excess_records(model, corpus, context_windows, partitions)
-    return Judged(event.step, event.seconds, share.right, share.of, excess)
+    return SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:

@@ -10,8 +10,8 @@ from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
 from ..storage import Checkpoint
 from ..storage.hub import TAG
 from ..storage.transformers_export import Parity
-from ..training.events import in_steps
 from ..training.states import state_of
+from ..words.training import in_steps
 from .states import in_words
 
 

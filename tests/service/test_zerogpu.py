@@ -15,8 +15,9 @@ from playground.service import zerogpu
 from playground.service.board import Board
 from playground.service.models import Registry
 from playground.service.runs import Predicted, run_training
-from playground.service.zerogpu import NO_GPU, run_in_slices, train_in_slices
-from playground.training import Changed, Finished, Noticed, Sampled, Saved, Started, Stepped, TrainConfig, train
+from playground.service.zerogpu import run_in_slices, train_in_slices
+from playground.training import Finished, Noticed, Sampled, Saved, SettingsChanged, Started, Stepped, TrainConfig, train
+from playground.training.events import NO_GPU, NOT_COMPILED
 from tests.standins.zerogpu import Lender
 from tests.ui.runs import ANNA, MODEL, TEXT, small_limits, small_spec, until
 
@@ -139,7 +140,7 @@ def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
     with pytest.raises(ValueError, match="batch_size was 4, is now 8"):
         list(train_in_slices(model, corpus, CONFIG.replace(batch_size=8), folder=tmp_path, resume=True))
     events = list(train_in_slices(model, corpus, CONFIG, folder=tmp_path, resume=True))
-    changed = [event for event in events if isinstance(event, Changed)]
+    changed = [event for event in events if isinstance(event, SettingsChanged)]
     assert lender.slices > 2 and [event.settings["steps"] for event in changed] == [(8, 24)], "once, not in every slice"
 
 
@@ -150,7 +151,7 @@ def test_without_a_gpu_the_run_goes_on_on_the_processor(in_one_piece, lender, sl
     events = list(train_in_slices(model, corpus, CONFIG))
     expected, whole = in_one_piece
     assert lender.slices == slices
-    assert [event.message for event in events if isinstance(event, Noticed)] == [NO_GPU]
+    assert [event.kind for event in events if isinstance(event, Noticed)] == [NO_GPU]
     assert_same_story(told(events), expected)
     assert_same_model(model, whole)
 
@@ -166,7 +167,7 @@ def test_a_worker_that_dies_loses_nothing_that_was_shown(in_one_piece, lender, m
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
     expected, whole = in_one_piece
-    assert lender.slices == 1 and NO_GPU in [event.message for event in events if isinstance(event, Noticed)]
+    assert lender.slices == 1 and NO_GPU in [event.kind for event in events if isinstance(event, Noticed)]
     assert_same_story(told(events), expected)
     assert_same_model(model, whole)
 
@@ -195,7 +196,7 @@ def test_events_are_announced_once_across_slices(lender):
     events = list(train_in_slices(model, corpus, CONFIG.replace(compile=True)))
     assert sum(isinstance(event, Started) for event in events) == 1
     assert [event.step for event in events if isinstance(event, Sampled)] == [0, 8, 16, 24]
-    assert "torch.compile cannot be used" in next(e.message for e in events if isinstance(e, Noticed))
+    assert next(e.kind for e in events if isinstance(e, Noticed)) == NOT_COMPILED
 
 
 def test_where_gpus_are_lent_nobody_takes_one_unasked(monkeypatch):

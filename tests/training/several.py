@@ -79,14 +79,15 @@ def refused(together: Alone) -> list[str]:
     return said
 
 
-def hung(folder: Path, together: Alone) -> str:
-    """What the first process says when the second has joined and then does nothing."""
-    message = ""
+def hung(folder: Path, together: Alone) -> list:
+    """How the run of the first process ends when the second has joined and then does nothing."""
+    end = []
     if together.first:
-        message = list(train(Transformer(TINY), STREAM, TRAINING, workers=together))[-1].message
+        finished = list(train(Transformer(TINY), STREAM, TRAINING, workers=together))[-1]
+        end = [finished.reason, finished.processes, finished.step]
         (folder / "over").touch()
     wait_for(folder / "over")
-    return message
+    return end
 
 
 def wait_for(file: Path) -> None:

@@ -1,4 +1,6 @@
-"""A device is used only where it computes what the processor computes; where not, a sentence says what is wrong."""
+"""A device is used only where it computes what the processor computes; where not, it is known what is wrong."""
+
+import math
 
 import pytest
 import torch
@@ -7,7 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from playground.data import corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import Noticed, Started, TrainConfig, distributed, proof, train
-from playground.training.proof import device_for, fault
+from playground.training.events import DEVICE_FAULT
+from playground.training.proof import Fault, device_for, fault
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 TRAINING = TrainConfig(steps=2, batch_size=2, eval_every=0, eval_windows=2)
@@ -65,32 +68,33 @@ def test_the_processor_proves_itself_in_every_precision(dtype, declared, monkeyp
 )
 def test_a_kernel_that_is_five_percent_wrong_is_found(kernel, where):
     with WrongKernel(kernel) as wrong:
-        sentence = fault(CPU, torch.float32)
+        found = fault(CPU, torch.float32)
     assert wrong.calls
-    assert sentence.startswith("The processor computes ") and where in sentence and "in float32 wrongly" in sentence
+    assert f"{found.part} of {found.model}".endswith(where) and found.off > 0.01 and not found.error
+    assert (found.device, found.precision) == ("cpu", "float32")
 
 
 def test_numbers_that_are_none_are_wrong():
     with WrongKernel("gelu", factor=float("nan")):
-        assert "wrongly (nan % off)" in fault(CPU, torch.float32)
+        assert math.isnan(fault(CPU, torch.float32).off)
 
 
-def test_a_device_that_fails_is_a_sentence_in_its_own_words(monkeypatch):
-    assert "The device meta cannot train a dense model in float32 (" in fault(META, torch.float32)
+def test_a_device_that_fails_is_quoted(monkeypatch):
+    assert fault(META, torch.float32).error
 
     def no_kernel(*_, **__):
         raise RuntimeError("no kernel image for this device\nmore lines")
 
     monkeypatch.setattr(proof, "generate", no_kernel)
-    assert fault(CPU, torch.bfloat16) == (
-        "The processor cannot train a dense model in float32 (no kernel image for this device)."
+    assert fault(CPU, torch.bfloat16) == Fault(
+        "cpu", "a dense model", "float32", error="no kernel image for this device"
     )
 
 
 def test_a_device_is_asked_once(monkeypatch):
     fault(META, torch.float32)
     monkeypatch.setattr(proof, "_answers", lambda *_: pytest.fail("asked again"))
-    assert "meta" in fault(META, torch.float32)
+    assert fault(META, torch.float32).device == "meta"
 
 
 def test_nothing_of_torchs_own_randomness_is_used():
@@ -105,7 +109,7 @@ def test_a_run_on_a_device_without_proof_says_so_and_trains_on_the_processor(mon
     corpus = corpus_from_text("a stitch in time saves nine. " * 20)
     model = Transformer(ModelConfig(corpus.vocab_size, context_length=8, n_layers=1, d_model=16, n_heads=2))
     events = list(train(model, corpus, TRAINING))
-    assert isinstance(events[0], Noticed) and events[0].message.endswith("Training runs on the processor instead.")
+    assert isinstance(events[0], Noticed) and events[0].kind == DEVICE_FAULT and events[0].facts["device"] == "meta"
     assert isinstance(events[1], Started) and events[1].device == "cpu"
     assert events[-1].reason == "done"
 
@@ -140,4 +144,4 @@ def test_several_processes_do_not_begin_where_one_cannot_use_its_gpu(monkeypatch
         distributed.workers("auto"),
     ):
         pass
-    assert str(refused.value).endswith("Wrong: cuda:1.")
+    assert str(refused.value).endswith("(Wrong: cuda:1.)")

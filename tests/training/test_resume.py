@@ -17,10 +17,11 @@ from safetensors.torch import load_file, save_file
 
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.training import Changed, Finished, Noticed, Saved, Stepped, TrainConfig, train
+from playground.training import Finished, Noticed, Saved, SettingsChanged, Stepped, TrainConfig, train
 from playground.training.autosave import FILE
 from playground.training.config import FREELY, NEVER, NOTICED, ON_RESUME
 from playground.training.distributed import Alone
+from playground.training.events import OTHER_MACHINE
 from playground.training.lock import LOCK
 from playground.training.resume import SavedRun
 
@@ -131,16 +132,15 @@ def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypa
             train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True)
         return
     events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
-    changed = [event for event in events if isinstance(event, Changed)]
+    changed = [event for event in events if isinstance(event, SettingsChanged)]
     if kind == FREELY:
         assert not changed
         return
     assert [(event.step, event.settings) for event in changed] == [(5, {field.name: (before, value)})]
-    assert f"after step 5: {field.name} from " in changed[0].message
     saved = SavedRun.of(tmp_path)
     assert saved.history.changes == [{"step": 5, "settings": {field.name: [before, value]}}]
     assert getattr(saved.training, field.name) == value
-    noticed = [event for event in events if isinstance(event, Noticed) and "last digits" in event.message]
+    noticed = [event for event in events if isinstance(event, Noticed) and event.kind == OTHER_MACHINE]
     assert bool(noticed) == (kind == NOTICED)
 
 
@@ -240,7 +240,7 @@ def test_nothing_is_moved_or_loaded_before_the_first_event_is_asked_for(tmp_path
 def test_another_number_of_threads_or_processes_is_said_aloud(tmp_path):
     def notices(**settings):
         events = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=True, **settings)
-        return [event.message for event in events if isinstance(event, Noticed)]
+        return [event.facts for event in events if isinstance(event, Noticed) and event.kind == OTHER_MACHINE]
 
     def fresh():
         (tmp_path / FILE).unlink(missing_ok=True)
@@ -260,10 +260,11 @@ def test_another_number_of_threads_or_processes_is_said_aloud(tmp_path):
         fresh()
         torch.set_num_threads(2)
         (said,) = notices()
-        assert "threads: 1 " in said and "threads: 2" in said
+        assert said["before"].endswith("threads: 1") and said["now"].endswith("threads: 2")
         torch.set_num_threads(1)
         fresh()
-        assert any("processes: 2" in said for said in notices(workers=Two()))
+        (said,) = notices(workers=Two())
+        assert "processes: 1" in said["before"] and "processes: 2" in said["now"]
     finally:
         torch.set_num_threads(threads)
 
@@ -275,9 +276,9 @@ def test_another_machine_is_said_aloud(tmp_path, monkeypatch):
     monkeypatch.setattr("playground.training.loop.pick_precision", lambda *_: other)
     config = CONFIG.replace(precision="auto", device="auto")
     events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
-    (said,) = [event.message for event in events if isinstance(event, Noticed)]
-    assert said.startswith(f"It was trained with {now} and goes on with")
-    assert not any(isinstance(event, Changed) for event in events)
+    (said,) = [event for event in events if isinstance(event, Noticed)]
+    assert said.kind == OTHER_MACHINE and said.facts["before"] == now != said.facts["now"]
+    assert not any(isinstance(event, SettingsChanged) for event in events)
 
 
 # ---- changed on purpose ----------------------------------------------------------------------------------------------
@@ -287,7 +288,7 @@ def test_a_finished_run_is_trained_on(tmp_path):
     list(train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path))
     events = list(train(Transformer(SHAPE), CORPUS, CONFIG.replace(steps=20), folder=tmp_path, resume=True))
     assert [event.step for event in events if isinstance(event, Stepped)] == list(range(13, 21))
-    assert events[-1].message == "All 20 steps are done."
+    assert (events[-1].reason, events[-1].steps) == ("done", 20)
 
 
 def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):

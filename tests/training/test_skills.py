@@ -9,7 +9,7 @@ from playground.data.excess_loss import is_excess
 from playground.data.judging import Share
 from playground.data.languages import ExactModel
 from playground.model import ModelConfig, Transformer
-from playground.training import Evaluated, Finished, History, Judged, TrainConfig, skills, train
+from playground.training import Evaluated, Finished, History, SkillMeasured, TrainConfig, skills, train
 from playground.training.skills import MOST_TIME, excess_records, judged, judged_in_the_end, share_right
 
 TINY = dict(n_layers=1, d_model=16, n_heads=2, d_ff=16, context_length=24)
@@ -86,7 +86,7 @@ def test_judging_takes_a_thirtieth_of_the_time_at_most(monkeypatch):
     monkeypatch.setattr(skills, "share_right", slow)
     monkeypatch.setattr(skills, "excess_records", lambda *arguments: [])
     events = [Evaluated(step, 2.0 * step, train_loss=1.0, val_loss=1.0) for step in range(101)]
-    found = [e for e in judged(iter(events), None, None, None, lambda: [None]) if isinstance(e, Judged)]
+    found = [e for e in judged(iter(events), None, None, None, lambda: [None]) if isinstance(e, SkillMeasured)]
     times = [2.0 * event.step for event in found]
     assert 3 <= len(found) <= 4
     assert all((i + 1) * 1.0 <= MOST_TIME * seconds for i, seconds in enumerate(times) if i)

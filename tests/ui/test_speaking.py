@@ -9,7 +9,7 @@ from playground.engine import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView, sample_temperature
-from playground.training import Evaluated, History, Judged, Stepped
+from playground.training import Evaluated, History, SkillMeasured, Stepped
 from playground.ui.tabs.generate.tokens import finished
 from playground.ui.tabs.generate.written import Written
 from playground.ui.tabs.train import speaking, watch
@@ -56,10 +56,10 @@ def test_texts_and_names_of_strangers_are_escaped():
 
 def test_what_is_left_names_its_step_where_the_loss_is_of_another():
     told = "what is left is mostly *the last digit of a sum* (70 %)"
-    now = speaking.standing_line(view_of(judged=[Judged(50, 5.0, right=1, of=16, left=told)]))
+    now = speaking.standing_line(view_of(judged=[SkillMeasured(50, 5.0, right=1, of=16, left=told)]))
     assert "What is left is mostly <em>the last digit of a sum</em> (70 %)." in now
     assert "equally likely characters" in now and "bits per character" in now
-    before = speaking.standing_line(view_of(judged=[Judged(40, 5.0, right=1, of=16, left=told)]))
+    before = speaking.standing_line(view_of(judged=[SkillMeasured(40, 5.0, right=1, of=16, left=told)]))
     assert "At step 40, what is left is mostly" in before
     assert speaking.standing_line(view_of()) and "is left" not in speaking.standing_line(view_of())
 
@@ -87,21 +87,24 @@ def test_how_much_is_learned_is_no_percentage_above_the_bigram():
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
-    view = view_of(judged=[Judged(10, 1.0, right=0, of=16, left=""), Judged(50, 5.0, right=15, of=16, left="")])
+    view = view_of(
+        judged=[SkillMeasured(10, 1.0, right=0, of=16, left=""), SkillMeasured(50, 5.0, right=15, of=16, left="")]
+    )
     name, value, note = speaking.skill_card(view)
     assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
     figure, words = speaking.skill_chart(view)
     assert "appeared between steps 10 and 50:" in words and figure["data"][0]["error_y"]["array"]
     shares = [
-        Judged(step, 1.0, right=right, of=16, left="") for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
+        SkillMeasured(step, 1.0, right=right, of=16, left="")
+        for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
     ]
     assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
-    _, unsure = speaking.skill_chart(view_of(judged=[Judged(50, 5.0, right=9, of=16, left="")]))
+    _, unsure = speaking.skill_chart(view_of(judged=[SkillMeasured(50, 5.0, right=9, of=16, left="")]))
     assert "cannot be told" in unsure
-    _, early = speaking.skill_chart(view_of(judged=[Judged(30, 5.0, right=0, of=16, left="")]))
+    _, early = speaking.skill_chart(view_of(judged=[SkillMeasured(30, 5.0, right=0, of=16, left="")]))
     assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
     assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
-    stories = replace(view_of(judged=[Judged(50, 0.2, right=0, of=16, left="")]), language="stories")
+    stories = replace(view_of(judged=[SkillMeasured(50, 0.2, right=0, of=16, left="")]), language="stories")
     tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
     assert (
         "A story counts where none of its tokens, about 19"
@@ -112,7 +115,7 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
 
 def test_how_many_were_written_how_is_said_beside_what_became_of_them():
     """“7 of 32 copied right … in truth 11 to 39 %” stood above “12 of 15 (55 to 93 %)” of the same step."""
-    judged = [Judged(step, 1.0, right, of, "") for step, right, of in ((50, 3, 16), (100, 4, 16), (100, 7, 32))]
+    judged = [SkillMeasured(step, 1.0, right, of, "") for step, right, of in ((50, 3, 16), (100, 4, 16), (100, 7, 32))]
     view = view_of(judged=judged, sample_temperature=0.8)
     note = speaking.skill_card(view)[2]
     assert "at temperature 1 after a line break, at step 100; 95 % interval 11 to 39 %" in note and "truth" not in note

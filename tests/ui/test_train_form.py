@@ -23,7 +23,6 @@ from playground.service.run_job import settings_of
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import RECIPES, Evaluated, History, Sampled, Stepped, TrainConfig
-from playground.training.events import ended_in_words, in_steps
 from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
@@ -34,6 +33,7 @@ from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text
+from playground.words.training import ended, in_steps
 
 STORIES = Source("stories")
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
@@ -299,8 +299,8 @@ def test_a_text_of_ones_own_says_what_it_holds():
 
 def test_one_of_a_kind_is_said_to_be_one():
     assert "70 characters, 1 different one, in 1 line and about 1 word." in contents_of("a" * 70)
-    assert ended_in_words("done", 1, 1, 1) == "The one step is done."
-    assert ended_in_words("stopped", 0, 1, 1).startswith("Stopped after 0 of 1 step;")
+    assert ended({"reason": "done", "step": 1, "steps": 1}) == "The one step is done."
+    assert ended({"reason": "stopped", "step": 0, "steps": 1}).startswith("Stopped after 0 of 1 step;")
     assert in_steps(1) == "1 step" and in_steps(0) == "0 steps" and in_steps(1000) == "1,000 steps"
 
 

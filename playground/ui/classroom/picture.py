@@ -13,8 +13,8 @@ from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS, Run
 from ...service.classes.speedrun import Entry
-from ...training.events import in_steps
 from ...words.baselines import to_the_floor
+from ...words.training import in_steps
 from .. import theme
 from ..chart import show
 from ..forms import run as form

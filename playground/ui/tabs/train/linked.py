@@ -16,8 +16,8 @@ from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
-from ....training.events import in_steps
 from ....words.links import repetition_in_words
+from ....words.training import in_steps
 from ... import theme
 from ...forms import run as form
 from ...forms import texts

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....figures.stills import colours_css, still
 from ....service.views import RunView
-from ....training.events import in_steps
+from ....words.training import in_steps
 from ... import theme
 from ...forms.run import setting_name, setting_shown
 from . import watch

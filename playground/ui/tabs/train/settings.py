@@ -13,8 +13,8 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
 from ....training import RECIPES
-from ....training.events import in_steps
 from ....words.card import share_of_gpt2
+from ....words.training import in_steps
 from ... import theme
 from ...chart import show
 from ...forms import run as form

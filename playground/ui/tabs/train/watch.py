@@ -14,11 +14,11 @@ from ....data import visible
 from ....figures import candidates, embeddings, gradients, loss, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
-from ....training.events import in_steps
 from ....words import states
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.numbers import bytes_text
+from ....words.training import in_steps
 from ... import theme
 from ...followers import in_line
 from ...page import sentence

@@ -1,0 +1,88 @@
+"""What a training run reports, in sentences: how it ended, which settings changed, and what it notices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..training import Finished, Noticed, SettingsChanged, TrainEvent
+from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE, PROCESSES
+from ..training.proof import Fault
+
+
+def in_steps(n: int) -> str:
+    """As "1 step" or "1,000 steps"."""
+    return f"{n:,} step{'s' * (n != 1)}"
+
+
+def message(event: TrainEvent) -> str:
+    """An event in a sentence, where it has one; else empty."""
+    if isinstance(event, Finished):
+        return ended(event.to_dict())
+    if isinstance(event, SettingsChanged):
+        return settings_changed(event.step, event.settings)
+    return notice(event) if isinstance(event, Noticed) else ""
+
+
+def as_dict(event: TrainEvent) -> dict[str, Any]:
+    """Plain values for JSON, with the sentence."""
+    words = message(event)
+    return event.to_dict() | ({"message": words} if words else {})
+
+
+def ended(finished: Mapping[str, Any]) -> str:
+    """How a run ended, from what its history keeps of it. Older versions kept the sentence itself."""
+    step, steps, restored = (finished.get(name) for name in ("step", "steps", "weights_step"))
+    if not isinstance(step, int) or not isinstance(steps, int):
+        return str(finished.get("message") or "")
+    done, kept = f"after {step:,} of {in_steps(steps)}", "what was learned is kept"
+    back = "Try" if restored is None else f"The weights of step {restored:,} are back: try"
+    return {
+        "done": "The one step is done." if step == 1 else f"All {step:,} steps are done.",
+        "stopped": f"Stopped {done}; {kept}.",
+        "time": f"Time is up {done}; {kept}.",
+        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept, too.",
+        "diverged": (
+            f"The loss stopped being a number after {in_steps(step)}. {back} a lower learning rate, a longer warm-up "
+            "or gradient clipping."
+        ),
+        "lost": f"One of the {finished.get('processes')} processes of this run was lost {done}; {kept}.",
+    }.get(str(finished.get("reason")), "")
+
+
+def settings_changed(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
+    """At which step which settings were changed: name → (before, after)."""
+    words = [f"{name} from {_value(before)} to {_value(after)}" for name, (before, after) in settings.items()]
+    return f"Changed after step {step:,}: {', '.join(words)}."
+
+
+def notice(event: Noticed) -> str:
+    """What a person should know."""
+    facts = event.facts
+    if event.kind == DEVICE_FAULT:
+        return f"{device_fault(Fault(**facts))} Training runs on the processor instead."
+    if event.kind == PROCESSES:
+        return f"{facts['processes']} processes share each batch."
+    if event.kind == NOT_COMPILED:
+        return f"torch.compile does not work on this machine ({facts['error']}), so training runs without it."
+    if event.kind == NO_GPU:
+        return "There is no GPU for this run at the moment: it goes on on the Space's own processor."
+    assert event.kind == OTHER_MACHINE, event.kind
+    before, now, settings = facts["before"], facts["now"], facts["settings"]
+    moved = f"It was trained with {before} and goes on with {now}. " * (before != now)
+    changed = f"{settings_changed(event.step, settings)} " if settings else ""
+    return f"{moved}{changed}The last digits of its losses are no longer those of an unbroken run."
+
+
+def device_fault(fault: Fault) -> str:
+    """What is wrong with a device."""
+    names = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The processor"}
+    name = names.get(fault.device.split(":")[0], f"The device {fault.device}")
+    if fault.error:
+        return f"{name} cannot train {fault.model} in {fault.precision} ({fault.error})."
+    return f"{name} computes {fault.part} of {fault.model} in {fault.precision} wrongly ({100 * fault.off:.1f} % off)."
+
+
+def _value(value: Any) -> str:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return "none" if value is None else f"{value:,}" if whole else repr(value)
