@@ -3,8 +3,8 @@
 from .baselines import IGNORE, Baselines
 from .corpus import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, real_tokens
 from .errors import TextError
-from .intake import decode_upload, read_file, read_hub
 from .languages import LANGUAGES, Language
+from .text_files import decode_upload, read_file, read_hub
 from .tokenizers import Tokenizer, build_tokenizer, load_encoding, tokenizer_from_dict, visible
 
 __all__ = [

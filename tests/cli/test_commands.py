@@ -15,7 +15,7 @@ import torch
 import playground
 from playground.cli import main
 from playground.data import corpus_from_text
-from playground.data.intake import MAX_BYTES
+from playground.data.text_files import MAX_BYTES
 from playground.storage import load
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
