@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
 def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
     """0.8 million parameters, from 16 to 256 tokens."""
     configs = {
-        name: PRESETS[name].config.replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")
+        name: PRESETS[name].replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")
     }
     runs = {f"ours, {name} shape": ours(Transformer(config), prompt, total) for name, config in configs.items()}
     peer = transformers_gpt2(configs["nanogpt-cpu"], prompt, total)
@@ -49,7 +49,7 @@ def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
 
 def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
     """GPT-2 small's shape, and how near it comes to reading each weight once per token."""
-    config = PRESETS["gpt2-small"].config
+    config = PRESETS["gpt2-small"]
     model = Transformer(config)
     read_once = sum(p.numel() for n, p in model.named_parameters() if n != "position_embedding.weight")
     numbers = torch.empty(read_once).uniform_()  # as many bytes as the weights that a token's way touches
@@ -87,7 +87,7 @@ def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
 
 def lengths(rounds: int, early: int = 64, late: int = 1000) -> None:
     """Whether a token far down the text costs more than an early one."""
-    config = PRESETS["nanogpt-cpu"].config.replace(vocab_size=65, context_length=1024)
+    config = PRESETS["nanogpt-cpu"].replace(vocab_size=65, context_length=1024)
     model, found = Transformer(config), {early: [], late: []}
     for _ in range(rounds):
         times = {s.length: s.seconds for s in generate(model, [1] * 16, late + 8 - 16, SamplingConfig())}
@@ -121,7 +121,7 @@ def compare(runs: dict, peer, rounds: int, new_tokens: int) -> None:
 
 def streams(rounds: int, tokens: int = 100) -> None:
     """How tokens per second grow with the number of those who write with one small model at once."""
-    model = Transformer(PRESETS["nanogpt-cpu"].config.replace(vocab_size=65, context_length=257))
+    model = Transformer(PRESETS["nanogpt-cpu"].replace(vocab_size=65, context_length=257))
     batch, counts, found = ContinuousBatch(model), (1, 4, 16, 46), {}
     for turn in range(rounds + 1):
         for n in counts:

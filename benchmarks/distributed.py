@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     for _ in range(options.rounds):
         for name, (processes, threads) in WAYS.items():
             ms[name].append(measured(options, processes, threads))
-    config = PRESETS[options.preset].config
+    config = PRESETS[options.preset]
     tokens = options.batch * config.context_length
     first = ms[next(iter(WAYS))]
     print(f"\n{options.preset}: {config.n_parameters:,} parameters, {tokens:,} tokens a step, {options.optimizer}\n")
@@ -65,7 +65,7 @@ def measured(options: argparse.Namespace, processes: int, threads: int) -> float
 def one_process(preset: str, batch: str, optimizer: str, steps: str) -> None:
     """Train as torchrun, or nobody, asks; the first process prints its median milliseconds per step."""
     corpus = corpus_from_language("stories", n_characters=100_000, n_validation=10_000)
-    model = Transformer(PRESETS[preset].config.replace(vocab_size=corpus.vocab_size))
+    model = Transformer(PRESETS[preset].replace(vocab_size=corpus.vocab_size))
     warm = 5
     config = RECIPES[preset].replace(
         steps=int(steps) + warm, batch_size=int(batch), optimizer=optimizer, eval_every=0, eval_windows=8, device="cpu"

@@ -17,7 +17,7 @@ from tests.ui.inspecting import Inspecting, weight
 LETTERS = "abcdefghijklmnopqrstuvwxyz .,"
 SHAPES = {
     "4 layers × 4 heads, d = 128": ModelConfig(vocab_size=30, context_length=64, n_layers=4, d_model=128, n_heads=4),
-    "GPT-2 small": PRESETS["gpt2-small"].config,
+    "GPT-2 small": PRESETS["gpt2-small"],
 }
 TARGETS = {
     "4 layers × 4 heads, d = 128": "150 ms, 400 KB, 50 ms",

@@ -94,7 +94,7 @@ def _row(thousand: int, tokenizer: str, corpus: Corpus, options: argparse.Namesp
 def course(corpus: Corpus, size: str, steps: int, options: argparse.Namespace, within: float = math.inf) -> Course:
     """Train so, and note the loss along the way; no longer than `within` or the bound that is asked for."""
     chosen = for_own_text(len(corpus.train) + len(corpus.val), corpus.vocab_size)
-    shape = PRESETS[size].config.replace(vocab_size=corpus.vocab_size, context_length=chosen.context_length)
+    shape = PRESETS[size].replace(vocab_size=corpus.vocab_size, context_length=chosen.context_length)
     model, warmup = Transformer(shape), min(recipe_for(size).warmup_steps, steps // 5)
     training = chosen.training.replace(
         steps=steps, warmup_steps=warmup, eval_every=max(steps // 12, 1), eval_windows=options.windows, patience=0,

@@ -147,7 +147,7 @@ def _wait(device: torch.device) -> None:
 def throughput_ratios(device: str, rounds: int, steps: int) -> dict[str, float]:
     """Tokens per second of the mixture over its twin's, for twins of equal active parameters and of equal width."""
     corpus = corpus_from_language("stories", n_characters=200_000, n_validation=20_000)
-    base = PRESETS["small"].config.replace(vocab_size=corpus.vocab_size, context_length=64)
+    base = PRESETS["small"].replace(vocab_size=corpus.vocab_size, context_length=64)
     mixture = base.replace(n_experts=E, experts_per_token=K)
     twins = {
         "equal active parameters": dense_twin(mixture).dense,

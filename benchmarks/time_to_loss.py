@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
     config = RECIPES["fast"].replace(eval_every=0, eval_windows=None)
     if options.steps:
         config = config.replace(steps=options.steps)
-    model = Transformer(PRESETS["fast"].config.replace(vocab_size=corpus.vocab_size))
+    model = Transformer(PRESETS["fast"].replace(vocab_size=corpus.vocab_size))
     assert model.config.n_parameters <= 850_000
     half = options.peer_steps // 2
     if half < FEWEST:

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
 
 def endless(corpus: Corpus, preset: str, optimizer: str, compile_: bool) -> Iterator:
     """A training run that goes on for as long as somebody asks for events."""
-    model = Transformer(PRESETS[preset].config.replace(vocab_size=corpus.vocab_size, context_length=64))
+    model = Transformer(PRESETS[preset].replace(vocab_size=corpus.vocab_size, context_length=64))
     assert (model.config.n_layers, model.config.d_model, model.config.n_heads) == (4, 128, 4)
     config = RECIPES["nanogpt-cpu"].replace(
         steps=10**6, optimizer=optimizer, eval_every=0, compile=compile_, eval_windows=8

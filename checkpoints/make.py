@@ -45,7 +45,7 @@ def _dialects() -> Corpus:
 
 
 # Squared ReLU was the presets' activation when these were made.
-_SMALL = PRESETS["small"].config.replace(activation="relu2")
+_SMALL = PRESETS["small"].replace(activation="relu2")
 
 # A pair with equally many active parameters: two experts of 128 and a router of 8 rows cost what 260 hidden units do.
 _DIALECTS = _SMALL.replace(context_length=64, d_model=64)
@@ -76,7 +76,7 @@ SHIPPED: dict[str, Shipped] = {
     "sentences": Shipped(
         "Twenty sentences",
         corpus_from_sentences,
-        PRESETS["s5"].config,
+        PRESETS["s5"],
         RECIPES["s5"].replace(sample_every=30, sample_tokens=7, sample_temperature=0.5),
         "the cat",
     ),

@@ -25,7 +25,7 @@ def card(**changes) -> RunCard:
     """A run such as a visitor makes."""
     made = {
         "text": "stories",
-        "model": PRESETS["small"].config,
+        "model": PRESETS["small"],
         "training": RECIPES["small"].replace(
             steps=300, seed=7, eval_windows=128, sample_prompt="Mia lived by the “sea”"
         ),
@@ -70,7 +70,7 @@ def record_of(made: RunCard) -> dict:
     losses=st.lists(st.tuples(st.integers(0, 10**6), st.floats(0, 50), st.floats(0, 50)), max_size=6),
 )  # fmt: skip
 def test_a_card_says_the_same_after_the_journey_and_fits_a_url(preset, model, training, losses):
-    config = PRESETS[preset].config.replace(**{**model, "experts_per_token": 2, "moe_every": 1})
+    config = PRESETS[preset].replace(**{**model, "experts_per_token": 2, "moe_every": 1})
     trained = TrainConfig().replace(**training)
     made = card(model=config, training=trained, losses=tuple((s, round(a, 4), round(b, 4)) for s, a, b in losses))
     written = made.to_letters()
@@ -93,15 +93,15 @@ def test_equal_settings_make_equal_letters_whether_a_page_sent_whole_numbers_or_
 
 
 def test_the_nearest_preset_is_the_base_and_only_differences_travel():
-    record = record_of(card(model=PRESETS["tiny"].config.replace(n_layers=3), training=RECIPES["tiny"]))
+    record = record_of(card(model=PRESETS["tiny"].replace(n_layers=3), training=RECIPES["tiny"]))
     assert record["base"] == "tiny" and record["model"] == {"n_layers": 3} and "training" not in record
 
 
 def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monkeypatch):
     written = card().to_letters()
-    changed = PRESETS["small"].config.replace(d_model=256)
-    monkeypatch.setitem(cards.PRESETS, "small", type(PRESETS["small"])("small", "Small", changed, ""))
-    with pytest.raises(LinkError, match="settings of Small have changed"):
+    changed = PRESETS["small"].replace(d_model=256)
+    monkeypatch.setitem(cards.PRESETS, "small", changed)
+    with pytest.raises(LinkError, match="settings of preset .small. have changed"):
         RunCard.from_letters(written)
 
 

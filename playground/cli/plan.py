@@ -48,7 +48,7 @@ def fresh(options: argparse.Namespace) -> PlannedRun:
     preset = PRESET if options.preset is None else options.preset
     source, seed = _source(options) or {"text": None, "language": "stories"}, options.seed or 0
     corpus = _corpus(source, options.tokenizer, options.vocab_size, seed)
-    shape = PRESETS[preset].config.replace(**{"vocab_size": corpus.vocab_size, **model_changes})
+    shape = PRESETS[preset].replace(**{"vocab_size": corpus.vocab_size, **model_changes})
     about = {
         "corpus": corpus.name,
         "source": source,
@@ -78,7 +78,7 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     model_changes, training_changes = parse_settings(options.set)
     if options.vocab_size is not None and not 2 <= options.vocab_size <= MAX_VOCABULARY:
         raise ValueError(f"--vocab-size must be from 2 to {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
-    check_bounds(PRESETS[preset].config.replace(**model_changes))
+    check_bounds(PRESETS[preset].replace(**model_changes))
     config = _asked(options, recipe_for(preset).replace(**{"seed": options.seed or 0, **training_changes}))
     for name in ("batch_size", "eval_windows"):
         if (getattr(config, name) or 0) > MAX_WINDOWS:

@@ -31,14 +31,14 @@ def product(device: torch.device, dtype: torch.dtype, size: int = 1024) -> float
 def training() -> float:
     """Tokens a second from which the smallest preset learns, on the device and in the precision that it would take."""
     corpus = corpus_from_language("stories", unit="char")
-    model = Transformer(PRESETS["tiny"].config.replace(vocab_size=corpus.vocab_size))
+    model = Transformer(PRESETS["tiny"].replace(vocab_size=corpus.vocab_size))
     config = recipe_for("tiny").replace(steps=1_000_000, max_seconds=SECONDS, eval_every=0, eval_windows=1)
     return [event.tokens_per_second for event in train(model, corpus, config) if isinstance(event, Stepped)][-1]
 
 
 def decoding() -> float:
     """Tokens a second that the smallest preset writes, one after another, on the processor as the page does."""
-    model = Transformer(PRESETS["tiny"].config)
+    model = Transformer(PRESETS["tiny"])
     began, written = time.perf_counter(), 0
     while time.perf_counter() - began < SECONDS:
         written += sum(1 for _ in generate(model, [0], 32))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from ..model import PRESETS, ModelConfig
 
 COMPARED: dict[str, ModelConfig] = {
-    "S5, dense": PRESETS["s5"].config,
-    "S5, eight experts": PRESETS["s5-moe"].config,
-    "S3": PRESETS["s3"].config,
-    "GPT-2 small": PRESETS["gpt2-small"].config,
+    "S5, dense": PRESETS["s5"],
+    "S5, eight experts": PRESETS["s5-moe"],
+    "S3": PRESETS["s3"],
+    "GPT-2 small": PRESETS["gpt2-small"],
 }
 """Models of the teaching texts, and the one that most of them mean."""
 

@@ -31,7 +31,7 @@ Numbers = Mapping[str, float]
 
 def equal_counts() -> Numbers:
     """S1's model with and without the biases that its second attention adds."""
-    config = PRESETS["s1"].config
+    config = PRESETS["s1"]
     more = config.replace(qkv_bias=True).n_parameters - config.n_parameters
     return {"per_layer": more // config.n_layers, "d": config.d_model, "layers": config.n_layers, "more": more}
 
@@ -50,7 +50,7 @@ def mask_unsqueezed_twice(T: int = 8) -> Numbers:
 
 def norm_after_the_sum() -> Numbers:
     """Length of a vector of S3's width after each kind of block, for sublayers that add vectors of length √d."""
-    config = PRESETS["s3"].config
+    config = PRESETS["s3"]
     d, rng = config.d_model, torch.Generator().manual_seed(0)
     pre = post = torch.randn(d, generator=rng)
     for _ in range(2 * config.n_layers):
@@ -61,7 +61,7 @@ def norm_after_the_sum() -> Numbers:
 
 def gpt2_sized() -> Numbers:
     """Parameters of S3's model, and of its blocks, in millions."""
-    config = PRESETS["s3"].config
+    config = PRESETS["s3"]
     parts = config.parameters_by_component()
     norms = parts["norms"] * 2 * config.n_layers // (2 * config.n_layers + 1)  # the last one stands after the blocks
     blocks = parts["attention"] + parts["feed-forward"] + norms
@@ -70,7 +70,7 @@ def gpt2_sized() -> Numbers:
 
 def attention_and_feed_forward() -> Numbers:
     """What S3 compares (one sequence's score products, one token's feed-forward weights), and both per token."""
-    config, T = PRESETS["s3"].config, S3_LENGTH
+    config, T = PRESETS["s3"], S3_LENGTH
     d = config.d_model
     attention, feedforward = 4 * T * d, 4 * d * config.ff_width
     return {
@@ -84,7 +84,7 @@ def attention_and_feed_forward() -> Numbers:
 
 def numbers_for_bytes() -> Numbers:
     """Q, K and V of one block of S3 for its batch, and a block with scores and hidden layer, in MB of float32."""
-    config, B, T = PRESETS["s3"].config, S3_BATCH, S3_LENGTH
+    config, B, T = PRESETS["s3"], S3_BATCH, S3_LENGTH
     qkv = 3 * B * T * config.d_model
     rest = B * config.n_heads * T * T + B * T * config.ff_width
     return {
@@ -104,7 +104,7 @@ def padding_counted() -> Numbers:
 
 def words_counted() -> Numbers:
     """S5's parameters with the words that it names and with those that it has."""
-    config = PRESETS["s5"].config
+    config = PRESETS["s5"]
     return {"n": config.n_parameters, "words": config.vocab_size, "fewer": config.replace(vocab_size=24).n_parameters}
 
 

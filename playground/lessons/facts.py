@@ -513,7 +513,7 @@ def _projections(tokens: int, index: int) -> Callable[[Scene, str], int]:
 
 
 def _llama_gib(*_: Any) -> float:
-    return PRESETS["llama-7b"].config.cache_bytes(2048, bytes_per_number=2) / 2**30
+    return PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30
 
 
 _WITH, _WITHOUT = list(KINDS)[:2]

@@ -162,12 +162,12 @@ def _from_record(record: dict[str, Any]) -> RunCard:
     changed, trained = record.get("model", {}), record.get("training", {})
     if set(trained) - set(LINKED) or "vocab_size" in changed:
         raise LinkError("it sets what a link may not set")
-    model = PRESETS[record["base"]].config.replace(**changed)
+    model = PRESETS[record["base"]].replace(**changed)
     training = _linked_only(recipe_for(record["base"])).replace(**trained)
     if not isinstance(training.sample_prompt, str) or len(training.sample_prompt) > MAX_PROMPT:
         raise LinkError("its prompt is no text of a sane length")
     if record["print"] != _fingerprint(model, training):
-        raise LinkError(f"the settings of {PRESETS[record['base']].title} have changed since it was made")
+        raise LinkError(f"the settings of preset {record['base']!r} have changed since it was made")
     rows = record.get("losses", [])
     lists = (record["text"], rows, *(rows if isinstance(rows, list) else ()))
     if not all(isinstance(part, list) for part in lists) or not record["text"] or any(len(row) != 3 for row in rows):
@@ -194,7 +194,7 @@ def _from_record(record: dict[str, Any]) -> RunCard:
 
 def _changes(card: RunCard, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The settings of model and training in which the card differs from a preset."""
-    model = {n: mine for n, (mine, _) in card.model.differences(PRESETS[base].config).items() if n != "vocab_size"}
+    model = {n: mine for n, (mine, _) in card.model.differences(PRESETS[base]).items() if n != "vocab_size"}
     recipe = _linked_only(recipe_for(base))
     training = {n: getattr(card.training, n) for n in LINKED if getattr(card.training, n) != getattr(recipe, n)}
     return model, training

@@ -3,7 +3,7 @@
 from .cache import KVCache
 from .config import GPT2_SMALL_PARAMETERS, ModelConfig
 from .forward_pass import Pass, trace
-from .presets import PRESETS, Preset
+from .presets import PRESETS
 from .trace import Recorder, Tap, Trace, chain, no_tap
 from .transformer import Block, ModelOutput, Transformer
 
@@ -15,7 +15,6 @@ __all__ = [
     "ModelConfig",
     "ModelOutput",
     "Pass",
-    "Preset",
     "Recorder",
     "Tap",
     "Trace",

@@ -22,7 +22,7 @@ from .job import Job
 from .limits import BALANCE_SECONDS, BALANCE_STEPS, Limits
 from .views import View
 
-MODEL = PRESETS["tiny"].config.replace(context_length=64, n_experts=8, d_expert=64)
+MODEL = PRESETS["tiny"].replace(context_length=64, n_experts=8, d_expert=64)
 KINDS = {
     "Switch loss": {"balance": "switch", "balance_weight": 0.01},
     "no loss (weight 0)": {"balance": "switch", "balance_weight": 0.0},

@@ -66,7 +66,7 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     if size is None:
         short = tokens < (50_000 if vocabulary < 256 else 1_000)
         size = "tiny" if short or (256 <= vocabulary <= MANY and tokens in PIECES) else "small"
-    context = min(PRESETS[size].config.context_length, max((tokens // 10 - 1) // 8 * 8, 8))
+    context = min(PRESETS[size].context_length, max((tokens // 10 - 1) // 8 * 8, 8))
     passes = PASSES[size] / (2 if vocabulary > MANY else 1)
     steps = min(max(round(passes * tokens / TOKENS_PER_STEP), FEWEST_STEPS), MOST_STEPS)
     training = RECIPES[size].replace(

@@ -38,7 +38,7 @@ def test_uncached_is_the_plain_forward_on_the_last_tokens():
 def test_golden_counts_of_projections(new_tokens):
     golden = {3: (54, 24), 500: (381_750, 1_515)}[new_tokens]
     assert count_projections(5, new_tokens) == golden
-    model = Transformer(PRESETS["s5"].config.replace(context_length=512, d_model=8, n_layers=1))
+    model = Transformer(PRESETS["s5"].replace(context_length=512, d_model=8, n_layers=1))
     cached, plain = (list(generate(model, PROMPT, new_tokens, use_cache=use))[-1] for use in (True, False))
     # the golden count reads the last token, too, for which no pass is made before somebody wants another one
     assert (plain.projections, cached.projections + 3) == golden

@@ -16,7 +16,7 @@ from playground.storage import load
 def weights(preset: str, **changes) -> Transformer:
     """The preset's model without memory: only its shapes."""
     with torch.device("meta"):
-        return Transformer(PRESETS[preset].config.replace(**changes))
+        return Transformer(PRESETS[preset].replace(**changes))
 
 
 def count(module: torch.nn.Module) -> int:

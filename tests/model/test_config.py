@@ -13,7 +13,7 @@ GOLDEN = {"s1": 70_156_112, "s3": 162_692_432, "s5": 205_696, "s5-moe": 1_134_20
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_presets_have_their_published_sizes(name):
-    assert PRESETS[name].config.n_parameters == GOLDEN[name]
+    assert PRESETS[name].n_parameters == GOLDEN[name]
 
 
 def a_block_of(config):
@@ -21,18 +21,18 @@ def a_block_of(config):
 
 
 def test_s2_at_gpt2_scale_and_per_block():
-    s2 = PRESETS["s2"].config
+    s2 = PRESETS["s2"]
     scaled = s2.replace(vocab_size=50_257, d_model=768, n_heads=12, n_layers=12, context_length=1024)
     assert scaled.n_parameters == 124_402_944
     assert a_block_of(s2) == 12 * 64**2 + 9 * 64 == 49_728
 
 
 def test_s3_blocks_are_85_million():
-    assert 12 * a_block_of(PRESETS["s3"].config) == 85_054_464
+    assert 12 * a_block_of(PRESETS["s3"]) == 85_054_464
 
 
 def test_s1_reshaped_attention_differs_by_its_biases_only():
-    s1 = PRESETS["s1"].config
+    s1 = PRESETS["s1"]
     reshaped = s1.replace(attention_layout="fused", qkv_bias=True)
     assert s1.replace(attention_layout="fused").n_parameters == s1.n_parameters
     assert reshaped.n_parameters - s1.n_parameters == 3 * s1.d_model * s1.n_layers
@@ -90,7 +90,7 @@ def test_decoding_flops_and_cache_bytes_equal_the_real_ones(config):
 
 
 def test_cache_of_a_7b_llama_is_one_gibibyte():
-    assert PRESETS["llama-7b"].config.cache_bytes(2048, bytes_per_number=2) == 2**30
+    assert PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) == 2**30
 
 
 def test_default_config_costs_what_s3_should_have_said():

@@ -199,15 +199,15 @@ def test_the_first_expert_is_the_heaviest(balance):
 
 def test_load_sums_to_one_and_dense_models_have_none():
     ids = torch.zeros(1, 12, dtype=torch.long)
-    output = Transformer(PRESETS["s5-moe"].config)(ids)
+    output = Transformer(PRESETS["s5-moe"])(ids)
     assert torch.allclose(output.expert_load.sum(1), torch.ones(4))
     assert output.balance_loss.item() > 0
-    dense = Transformer(PRESETS["s5"].config)(ids)
+    dense = Transformer(PRESETS["s5"])(ids)
     assert dense.balance_loss is None and dense.expert_load is None
 
 
 def test_active_parameters_count_what_a_token_visits():
-    moe, dense = PRESETS["s5-moe"].config, PRESETS["s5"].config
+    moe, dense = PRESETS["s5-moe"], PRESETS["s5"]
     one_expert = 8 * 64**2 + 5 * 64
     assert moe.n_active_parameters == dense.n_parameters + 4 * (one_expert + 64 * 8)
     assert moe.n_parameters / dense.n_parameters == pytest.approx(5.51, abs=0.005)

@@ -26,7 +26,7 @@ from playground.words.baselines import equally_likely
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
-SHAPE = PRESETS["tiny"].config.replace(context_length=32)
+SHAPE = PRESETS["tiny"].replace(context_length=32)
 
 
 def spec(**changes) -> RunSpec:

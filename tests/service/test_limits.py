@@ -100,5 +100,5 @@ def test_memory_is_bounded_even_where_every_single_number_is_allowed():
     assert training_memory(wide, 64) > PUBLIC.memory
     with pytest.raises(LimitError, match=r"would need about \d+\.\d GB"):
         PUBLIC.check_training(wide, config)
-    small = PRESETS["small"].config
+    small = PRESETS["small"]
     assert training_memory(small, 32) > training_memory(small, 16) > training_memory(small.replace(n_layers=2), 16)

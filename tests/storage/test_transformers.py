@@ -54,7 +54,7 @@ HOMES = {
     ),
     "qwen3, our own tiny size": (
         "qwen3",
-        PRESETS["tiny"].config.replace(vocab_size=BPE.vocab_size),
+        PRESETS["tiny"].replace(vocab_size=BPE.vocab_size),
     ),
     "qwen3_moe": ("qwen3_moe", ROTARY.replace(qk_norm=True, n_experts=4, n_kv_heads=2)),
     "qwen3_moe, narrow experts in every second block": (

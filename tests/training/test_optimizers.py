@@ -106,7 +106,7 @@ def test_experts_are_orthogonalised_one_by_one():
 @pytest.mark.parametrize("name", ["fast", "s5", "s5-moe", "s2"])
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_every_parameter_has_one_optimizer_and_norms_do_not_decay(name, optimizer):
-    model = Transformer(PRESETS[name].config.replace(vocab_size=28))
+    model = Transformer(PRESETS[name].replace(vocab_size=28))
     made = make_optimizers(model, TrainConfig(optimizer=optimizer, weight_decay=0.3))
     groups = [g for o in made for g in o.param_groups]
     owned = [id(p) for g in groups for p in g["params"]]

@@ -14,7 +14,7 @@ CONFIG = TrainConfig(steps=1, batch_size=16, accumulation=2, eval_every=1, seed=
 
 
 def moe(**changes) -> Transformer:
-    return Transformer(PRESETS["s5-moe"].config.replace(vocab_size=28, context_length=32, **changes), seed=1)
+    return Transformer(PRESETS["s5-moe"].replace(vocab_size=28, context_length=32, **changes), seed=1)
 
 
 def counted(model: Transformer) -> tuple[torch.Tensor, torch.Tensor]:

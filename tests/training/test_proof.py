@@ -119,7 +119,7 @@ def test_apples_gpu_is_for_models_that_are_large_enough(preset, device, monkeypa
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(proof, "_fault", lambda *_: None)
-    config = PRESETS[preset].config
+    config = PRESETS[preset]
     assert device_for(TRAINING.replace(batch_size=12), config) == (torch.device(device), None)
     assert device_for(TRAINING.replace(device="mps"), config)[0].type == "mps"  # whoever asks for it gets it
 

@@ -181,7 +181,7 @@ def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets, steps, eval_
 
 def test_two_kilobytes_of_text_are_learned_by_heart():
     corpus = corpus_from_text((Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text()[:2000])
-    history, shape = History(), PRESETS["small"].config.replace(vocab_size=corpus.vocab_size, context_length=48)
+    history, shape = History(), PRESETS["small"].replace(vocab_size=corpus.vocab_size, context_length=48)
     training = RECIPES["small"].replace(steps=60, eval_every=3, batch_size=8, **PLACE)
     for event in train(Transformer(shape), corpus, training):
         history.add(event)

@@ -280,7 +280,7 @@ def test_padding_never_counts():
 def test_without_the_mask_training_falls_below_the_floor():
     """What the missing mask does: the loss dives below what any honest model could reach."""
     corpus = corpus_from_language("copy", n_characters=20_000, n_validation=3_000)
-    config = PRESETS["tiny"].config.replace(vocab_size=corpus.vocab_size, context_length=32, causal=False)
+    config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=32, causal=False)
     training = TrainConfig(steps=150, batch_size=16, eval_every=0, eval_windows=20)
     last = list(train(Transformer(config), corpus, training))[-1]
     assert last.val_loss < corpus.baselines(32, 20).floor - 0.1
@@ -401,7 +401,7 @@ def test_a_history_until_a_step_is_that_of_a_run_that_ended_there():
 def test_a_sample_of_sentences_ends_with_its_sentence():
     """What follows the full stop nobody has learned."""
     corpus = corpus_from_sentences()
-    shape = PRESETS["s5"].config.replace(vocab_size=corpus.vocab_size)
+    shape = PRESETS["s5"].replace(vocab_size=corpus.vocab_size)
     training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
     events = list(train(Transformer(shape), corpus, training))
     (sample,) = [e for e in events if e.event == "sampled" and e.step]

@@ -333,9 +333,9 @@ def test_fewer_moments_are_kept_of_larger_models():
     from playground.model import PRESETS
     from playground.service.limits import PUBLIC
 
-    assert PUBLIC.snapshots(PRESETS["small"].config) == 40
-    assert 4 <= PUBLIC.snapshots(PRESETS["medium"].config) < 20
-    assert PUBLIC.snapshots(PRESETS["gpt2-small"].config) == 0
+    assert PUBLIC.snapshots(PRESETS["small"]) == 40
+    assert 4 <= PUBLIC.snapshots(PRESETS["medium"]) < 20
+    assert PUBLIC.snapshots(PRESETS["gpt2-small"]) == 0
 
 
 def test_where_no_moments_were_kept_no_empty_frames_are_shown(tab):

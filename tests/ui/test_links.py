@@ -130,7 +130,7 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
 
 
 def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named():
-    model = PRESETS["small"].config.replace(n_experts=4, norm_eps=1e-6)
+    model = PRESETS["small"].replace(n_experts=4, norm_eps=1e-6)
     card = RunCard("stories", model, RECIPES["small"].replace(accumulation=2, seed=1, eval_windows=64))
     model_extra, training_extra = _beyond_the_form(card, LOCAL)
     assert model_extra == {"n_experts": 4, "norm_eps": 1e-6}
@@ -142,17 +142,17 @@ def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named(
 def test_what_a_link_changes_is_named_in_its_summary():
     values = form.size_values("small", "stories")
     changes = form.changes(values | {"causal": False, "d_model": 64}, values)
-    said = linked_html(RunCard("stories", PRESETS["small"].config, RECIPES["small"]), "small", ({}, {}), None, changes)
+    said = linked_html(RunCard("stories", PRESETS["small"], RECIPES["small"]), "small", ({}, {}), None, changes)
     assert "It differs from Small in Width (d_model): 128 → 64; Hide the future (causal mask): on → off" in said
 
 
 def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
-    hub = RunCard(HUB_FILE, PRESETS["tiny"].config, RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
+    hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
     held = form.values_of(spec_of(hub), LOCAL)
     assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
     said = linked_html(hub, "tiny", ({}, {}), None)
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
-    own = RunCard(OWN_TEXT, PRESETS["tiny"].config, RECIPES["tiny"], text_hash="abcdef0123456789")
+    own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
     dropout = [("Dropout: 0 → 0.1", "")]
     assert "length" not in linked_html(own, "s4", ({}, {}), None, dropout), "of a walkthrough it sets nothing"
@@ -161,7 +161,7 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
 
 def test_a_links_loss_names_its_step():
     """A run that was stopped: “800 steps, seed 0 … That run came to a validation loss of 0.3512”, at step 400."""
-    card = RunCard("stories", PRESETS["small"].config, RECIPES["small"], losses=((0, 3.0, 3.0), (400, 0.3, 0.3512)))
+    card = RunCard("stories", PRESETS["small"], RECIPES["small"], losses=((0, 3.0, 3.0), (400, 0.3, 0.3512)))
     assert "validation loss of 0.3512 at step 400." in linked_html(card, "small", ({}, {}), None)
 
 
@@ -179,7 +179,7 @@ def test_a_links_loss_names_its_step():
     ],
 )
 def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
-    card = RunCard("stories", PRESETS["small"].config.replace(**model), RECIPES["small"].replace(**training))
+    card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
     with pytest.raises(ValueError, match=complaint):
         named = form.values_of(spec_of(card), PUBLIC)
         spec = form.run_spec(named, Source("stories"), PUBLIC)

@@ -29,7 +29,7 @@ transformers = pytest.importorskip("transformers")
 def test_what_was_trained_in_the_page_outlives_it(tmp_path, monkeypatch):
     registry = Registry(small_limits(), shipped=tmp_path / "none")
     jobs = Board(registry, small_limits())
-    shape = PRESETS["nanogpt-cpu"].config.replace(context_length=16, n_layers=2, d_model=32, n_heads=2)
+    shape = PRESETS["nanogpt-cpu"].replace(context_length=16, n_layers=2, d_model=32, n_heads=2)
     spec = dataclasses.replace(small_spec(steps=40), model=shape)
     job = jobs.start(ANNA, spec)
     until(lambda: job.settled)

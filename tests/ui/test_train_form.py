@@ -55,10 +55,10 @@ def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
 
 @pytest.mark.parametrize("name", form.SYSTEMS)
 def test_every_preset_sets_a_run_that_can_be_made_here(name):
-    values, shrunk = form.preset_values(PRESETS[name], PUBLIC)
+    values, shrunk = form.preset_values(name, PUBLIC)
     spec = form.run_spec(filled(**values), Source("stories"), PUBLIC)
     PUBLIC.check_training(spec.model, spec.training)
-    there = PRESETS[name].config
+    there = PRESETS[name]
     same = {"positions", "norm", "norm_placement", "activation", "tie_embeddings", "qkv_bias", "head_bias", "dropout"}
     assert all(getattr(spec.model, field) == getattr(there, field) for field in same)
     assert shrunk == (there.n_parameters > PUBLIC.parameters)
@@ -338,7 +338,7 @@ def test_a_file_that_is_no_text_is_refused_as_soon_as_it_is_there(tmp_path):
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert [form.size_of(filled(size)) for size in form.SIZES] == list(form.SIZES)
     assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
-    assert form.size_of(filled(**form.preset_values(PRESETS["s1"], LOCAL)[0])) is None
+    assert form.size_of(filled(**form.preset_values("s1", LOCAL)[0])) is None
     assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
 
 

@@ -78,7 +78,7 @@ FIELDS = TOP + MIXTURE + BOTH
 LABELS.update({field.name: f"“{field.label}”" for field in TOP + MIXTURE if field.name not in LABELS})
 GROUPS = {"The mixture": MIXTURE, "Both models and their training": BOTH}
 
-_BASE = PRESETS["small"].config
+_BASE = PRESETS["small"]
 _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
                   "router_z_weight", "router_noise")  # fmt: skip
 _EVALUATION_TOKENS = 2_560

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...data import LANGUAGES
-from ...model import PRESETS, ModelConfig, Preset
+from ...model import PRESETS, ModelConfig
 from ...model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, RunSpec, Source
@@ -143,9 +143,9 @@ def setting_shown(name: str, value: Any) -> str:
 def size_values(size: str, source: str) -> dict[str, Any]:
     """What the form holds at this position of the dial, for this text."""
     if source == SENTENCES and size == "tiny":
-        values = _values_of(PRESETS["s5"].config, RECIPES["s5"])
+        values = _values_of(PRESETS["s5"], RECIPES["s5"])
     else:
-        values = _values_of(PRESETS[size].config, RECIPES[size])
+        values = _values_of(PRESETS[size], RECIPES[size])
         if source == SENTENCES:
             values |= {"context_length": 32, "steps": 200, "warmup_steps": 20}
         elif size == "medium":
@@ -161,13 +161,13 @@ def size_values(size: str, source: str) -> dict[str, Any]:
     return values | _SOON if size == "small" and source in LANGUAGES else values
 
 
-def preset_values(preset: Preset, limits: Limits) -> tuple[dict[str, Any], bool]:
+def preset_values(name: str, limits: Limits) -> tuple[dict[str, Any], bool]:
     """A teaching system's settings, and whether its shape had to shrink to a twin that can be trained here."""
-    config, training = preset.config, RECIPES.get(preset.name, RECIPES["small"])
+    config, training = PRESETS[name], RECIPES.get(name, RECIPES["small"])
     too_large = config.n_parameters > min(limits.parameters, 10_000_000)
     if too_large:
         config = config.replace(**_TWIN)
-    tokenizer = "word" if preset.name == "s5" else "char"
+    tokenizer = "word" if name == "s5" else "char"
     values = _values_of(config, training) | {"tokenizer": tokenizer, "sample_every": max(training.steps // SAMPLES, 1)}
     return values, too_large
 
@@ -200,7 +200,7 @@ def base_values(base: Any, source: str, limits: Limits, own: Own = UNKNOWN) -> d
         sampled = max(suits.training.steps // SAMPLES, 1)
         return values | {"context_length": suits.context_length, "sample_every": sampled}
     if base in SYSTEMS:
-        return size_values("small", source) | preset_values(PRESETS[base], limits)[0]
+        return size_values("small", source) | preset_values(base, limits)[0]
     return size_values(base if base in SIZES else "small", source)
 
 

@@ -117,7 +117,7 @@ def _proof(config: ModelConfig, length: int, same: bool, largest: float, held: i
 
 def arithmetic() -> str:
     """Worked counts that hold for every model, as a Markdown table; each is computed here."""
-    small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"].config
+    small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"]
     saved = 100 * (1 - long[1] / long[0])
     gib = llama.cache_bytes(2048, bytes_per_number=2) / 2**30
     return (

@@ -16,7 +16,7 @@ from .frame import Frame, Place
 
 TITLE = "What it costs"
 BATCH = 32
-LARGE = ("S3", PRESETS["s3"].config, 512)
+LARGE = ("S3", PRESETS["s3"], 512)
 """A model of GPT-2's size for comparison, and the tokens it reads."""
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.views import RunView
+from ....words.presets import NOTES, TITLES
 from ... import theme
 from ...chart import Chart, show
 from ...forms import run as form
@@ -66,13 +66,13 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
                 "A button sets the controls above to that model's architecture."
             )
             + '<ul class="changes quiet-line">'
-            + "".join(f"<li><strong>{PRESETS[n].title}</strong> {PRESETS[n].note}</li>" for n in form.SYSTEMS)
+            + "".join(f"<li><strong>{TITLES[n]}</strong> {NOTES[n]}</li>" for n in form.SYSTEMS)
             + "</ul>",
             padding=False,
         )
         with gr.Row(elem_classes="button-grid"):
             for name in form.SYSTEMS:
-                c[f"preset_{name}"] = gr.Button(PRESETS[name].title, size="sm", min_width=120, elem_id=f"preset-{name}")
+                c[f"preset_{name}"] = gr.Button(TITLES[name], size="sm", min_width=120, elem_id=f"preset-{name}")
         c["preset_note"] = gr.HTML(padding=False)
         c["preset_chart"] = Chart(height=240, save_name="preset-parameters", toolbar=False, visible=False)
         c["preset_table"] = gr.HTML(padding=False)

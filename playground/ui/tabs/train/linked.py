@@ -11,12 +11,12 @@ import gradio as gr
 
 from .... import links
 from ....links import SEEN_ONLY, LinkError, RunCard, repetition
-from ....model import PRESETS
 from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
 from ....words.links import repetition_in_words
+from ....words.presets import TITLES
 from ....words.training import in_steps
 from ... import theme
 from ...forms import run as form
@@ -193,7 +193,7 @@ def linked_html(
         changes: what differs from the base and what comes of it, as `forms.run.changes` gives them.
     """
     text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
-    shape = form.SIZES.get(base) or PRESETS[base].title
+    shape = form.SIZES.get(base) or TITLES[base]
     parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
     differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
     if differs:

@@ -14,6 +14,7 @@ from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
 from ....training import RECIPES
 from ....words.card import share_of_gpt2
+from ....words.presets import NOTES, TITLES
 from ....words.training import in_steps
 from ... import theme
 from ...chart import show
@@ -172,11 +173,10 @@ class Settings:
     def _presetter(self, name: str):
         def choose_preset(values: dict) -> dict:
             named = self.named(values) | {"base": name}
-            preset = PRESETS[name]
-            settings, shrunk = form.preset_values(preset, self.limits)
-            c, config = self.c, preset.config
+            settings, shrunk = form.preset_values(name, self.limits)
+            c, config = self.c, PRESETS[name]
             n = config.n_parameters
-            note = f"{preset.title}: {preset.note} {n:,} parameters, {share_of_gpt2(n)} of GPT-2 small."
+            note = f"{TITLES[name]}: {NOTES[name]} {n:,} parameters, {share_of_gpt2(n)} of GPT-2 small."
             if name not in RECIPES:
                 note += " Only its shape is its own: it is trained by the usual settings."
             if shrunk:
@@ -236,7 +236,7 @@ def changes_text(changes: list[tuple[str, str]], base: str, by_length: Sequence[
     Args:
         by_length: what the length of an own text has changed in that size before.
     """
-    name = form.SIZES.get(base) or (PRESETS[base].title if base in PRESETS else base)
+    name = form.SIZES.get(base) or (TITLES[base] if base in PRESETS else base)
     if by_length:
         name += " for a text this long"
     if not changes and by_length:
