@@ -115,11 +115,12 @@ class ContinuousBatch:
 
     def _sweep(self) -> None:
         """Forget the members that are over, and the rows of the cache that nobody needs any more."""
-        for member in [member for member in self._members if member.over]:
+        leaving = {member for member in self._members if member.over}  # asked once: a reader may leave meanwhile
+        for member in leaving:
             self._members.remove(member)
         for row in reversed(range(len(self._rows))):
             member = self._rows[row][0]
-            if member.over or member.request.full:
+            if member in leaving or member.request.full:
                 self._cache.leave(row)  # the last row takes its place
                 self._rows[row] = self._rows[-1]
                 self._rows.pop()
