@@ -101,7 +101,7 @@ def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monk
     written = card().to_letters()
     changed = PRESETS["small"].replace(d_model=256)
     monkeypatch.setitem(cards.PRESETS, "small", changed)
-    with pytest.raises(LinkError, match="settings of preset .small. have changed"):
+    with pytest.raises(LinkError, match=r"settings of preset .small. have changed"):
         RunCard.from_letters(written)
 
 
