@@ -198,6 +198,20 @@ def test_writers_are_counted_over_all_precisions_until_they_leave():
     assert writers_with(model) == 1
 
 
+def test_one_request_takes_one_pass_for_each_token_and_its_first_token_no_more(monkeypatch):
+    batch, passes = ContinuousBatch(of_kind("learned")), []
+    for name in ("prefill", "decode_one"):
+        plain = getattr(batch._model, name)
+        monkeypatch.setattr(
+            batch._model, name, lambda *given, name=name, plain=plain: passes.append(name) or plain(*given)
+        )
+    steps = join(batch, [1, 2], 9)
+    next(steps)
+    assert passes == ["prefill"]
+    list(steps)
+    assert passes == ["prefill"] + ["decode_one"] * 8
+
+
 def test_a_bad_request_is_refused_before_anybody_waits():
     batch = ContinuousBatch(of_kind("learned"))
     with pytest.raises(ValueError, match="the prompt is empty"):
