@@ -12,9 +12,9 @@ from ..inspection.precision import PrecisionCost
 from ..service.precision import cost_on
 from ..service.unseen import beside_the_run, unseen
 from ..storage.json_files import finite
-from ..training.verdict import loss_in_words
 from ..words.numbers import bytes_text
 from ..words.precision import precision_summary
+from ..words.verdict import loss_in_words
 from . import checkpoints
 
 

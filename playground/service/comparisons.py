@@ -21,7 +21,7 @@ from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
-from ..training.comparison import SIDES, Calibrated, Judged, Plan, Told, Trained, common_step, compare
+from ..training.comparison import SIDES, Calibrated, PairPlan, PairsJudged, SideEvent, Trained, common_step, compare
 from ..training.verdict import Verdict
 from ..words.training import message
 from .job import Job
@@ -80,12 +80,12 @@ def run_comparison(
         limits.check_training(config, spec.training)
     corpus.check_context(twins.dense.context_length)
     yield Paired(twins, Prepared.of(corpus, twins.moe))
-    plan = Plan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
+    plan = PairPlan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
     baselines = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
     with threads_for(twins.dense.numbers_in_step(spec.training.batch_size)):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
-            if isinstance(event, Told) and isinstance(event.event, Evaluated) and baselines.idle:
+            if isinstance(event, SideEvent) and isinstance(event.event, Evaluated) and baselines.idle:
                 baselines.start()  # not before the first point is out, so that it is not held up
             if baselines.ready:
                 yield baselines.take()
@@ -280,7 +280,7 @@ class ComparisonJob(Job):
         return dataclasses.replace(self.spec, training=self.spec.training.replace(snapshots=min(count, 16)))
 
     def _take(self, event: Any) -> None:
-        if isinstance(event, Told) and isinstance(event.event, Snapshotted):
+        if isinstance(event, SideEvent) and isinstance(event.event, Snapshotted):
             self._keep_moment(event)
             return
         with self._lock:
@@ -293,11 +293,11 @@ class ComparisonJob(Job):
                     f"A step takes {took['dense']:.1f} ms (dense) and {took['moe']:.1f} ms (MoE) here, so the dense "
                     f"model gets {event.steps['dense']:,} steps for the mixture's {event.steps['moe']:,}."
                 )
-            elif isinstance(event, Told):
+            elif isinstance(event, SideEvent):
                 self._take_told(event)
             elif isinstance(event, Trained):
                 self._reasons[event.side].append(event.reason)
-            elif isinstance(event, Judged):
+            elif isinstance(event, PairsJudged):
                 self._verdict = event.verdict
             elif isinstance(event, Laddered):
                 self._baselines = event.baselines
@@ -308,7 +308,7 @@ class ComparisonJob(Job):
                 self._state, self._message = "finished", self._ending()
             self._version += 1
 
-    def _take_told(self, told: Told) -> None:
+    def _take_told(self, told: SideEvent) -> None:
         place, event = told.seed - self.spec.training.seed, told.event
         histories = self._histories[told.side]
         if len(histories) <= place:
@@ -357,7 +357,7 @@ class ComparisonJob(Job):
         with self._lock:
             self._version += 1
 
-    def _keep_moment(self, told: Told) -> None:
+    def _keep_moment(self, told: SideEvent) -> None:
         if told.seed == self.spec.training.seed:
             state, step = told.event.state, told.event.step
             keep_snapshot(self.folder / told.side, step, state, tied=self._paired.twins.moe.tie_embeddings)

@@ -64,7 +64,7 @@ def save(run: Run, folder: Path) -> Saved:
         "scaler": run.scaler.state_dict(),
         "config": run.config.to_dict(),
         "model": run.model.config.to_dict(),
-        "machine": run.machine,
+        "machine": machine_of(run),
         **reads(run.corpus),
     }
     on_cpu = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
@@ -72,6 +72,13 @@ def save(run: Run, folder: Path) -> Saved:
     folder.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))
     return Saved(run.step, run.seconds, str(path))
+
+
+def machine_of(run: Run) -> str:
+    """Where a run computes and with how many digits; on a CPU, also among how many threads each sum is divided."""
+    threads = f", threads: {torch.get_num_threads()}" if run.device.type == "cpu" else ""
+    precision = str(run.dtype).removeprefix("torch.")
+    return f"{precision} on {run.device.type}, processes: {run.workers.size}{threads}"
 
 
 def reads(corpus: Corpus) -> dict[str, str]:

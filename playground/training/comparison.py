@@ -24,7 +24,7 @@ MOST_STEPS_APART = 20
 
 
 @dataclass(frozen=True)
-class Plan:
+class PairPlan:
     """What is compared with what. Both sides share everything that is not said to differ."""
 
     dense: ModelConfig
@@ -53,7 +53,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Told:
+class SideEvent:
     """Something happened to one of the two: an event of its own training."""
 
     seed: int
@@ -83,17 +83,17 @@ class Trained:
 
 
 @dataclass(frozen=True)
-class Judged:
+class PairsJudged:
     """Another pair is complete: the verdict on all of them so far."""
 
     verdict: Verdict
 
 
-ComparisonEvent = Told | Calibrated | Trained | Judged
+ComparisonEvent = SideEvent | Calibrated | Trained | PairsJudged
 
 
 def compare(
-    plan: Plan, corpus: Corpus, *, should_stop: Callable[[str], bool] = lambda side: False
+    plan: PairPlan, corpus: Corpus, *, should_stop: Callable[[str], bool] = lambda side: False
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
@@ -116,7 +116,7 @@ def compare(
             runs[side] = train(models[side], corpus, training, should_stop=lambda side=side: should_stop(side))
         done: dict[str, Trained] = {}
         for side, event in _in_turns(runs, steps):
-            yield Told(seed, side, event)
+            yield SideEvent(seed, side, event)
             if isinstance(event, Finished):
                 losses = window_losses(models[side], *windows)
                 done[side] = Trained(seed, side, models[side], losses, event.reason)
@@ -125,10 +125,10 @@ def compare(
             return
         for side in SIDES:
             complete[side].append(done[side].losses)
-        yield Judged(judge(complete["dense"], complete["moe"]))
+        yield PairsJudged(judge(complete["dense"], complete["moe"]))
 
 
-def calibrate(plan: Plan, corpus: Corpus) -> Calibrated:
+def calibrate(plan: PairPlan, corpus: Corpus) -> Calibrated:
     """Time some steps of both in turns, on models that are thrown away, and share the mixture's time out."""
     training = plan.training.replace(
         steps=10**6, eval_every=0, eval_windows=1, sample_every=0, snapshots=0, patience=0, max_seconds=None

@@ -161,8 +161,8 @@ class Noticed(TrainEvent):
     kind: str
     """DEVICE_FAULT, PROCESSES, NOT_COMPILED, NO_GPU or OTHER_MACHINE."""
     facts: dict[str, Any]
-    """By kind: the fields of a `proof.Fault`; `processes`; `error`; nothing; `before`, `now` (see `Run.machine`) and
-    `settings` (name → before, now)."""
+    """By kind: the fields of a `proof.Fault`; `processes`; `error`; nothing; `before` and `now` (see
+    `autosave.machine_of`) and `settings` (name → before, now)."""
 
 
 @dataclass(frozen=True)

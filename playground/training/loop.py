@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -55,10 +54,12 @@ from .history import History
 from .lock import owned
 from .losses import Interrupted, evaluate, loss_of
 from .optimizers import gradient_norms, make_optimizers
+from .pace import Pace
 from .proof import device_for
 from .resume import SavedRun, restore
 from .samples import sample, snapshot
 from .states import risen_for
+from .weights import Weights
 
 Observer = Callable[["Run", TrainEvent], Iterator[TrainEvent]]
 """Called while the model is at rest: after Started (of a run that begins), every Stepped, and just before Finished."""
@@ -112,18 +113,6 @@ def _events(run: Run, saved: SavedRun | None, observers: list[Observer], held: E
                 run.began += time.perf_counter() - handed_over  # what the reader does meanwhile is not training
         finally:
             run.model.to("cpu")
-
-
-@dataclass(frozen=True)
-class Weights:
-    """A copy of the weights at one moment of the run."""
-
-    step: int
-    """Optimizer steps done then."""
-    val_loss: float | None
-    """None where they were not evaluated."""
-    state: Mapping[str, torch.Tensor]
-    """A copy of the state dict; nobody changes it."""
 
 
 class Run:
@@ -212,7 +201,7 @@ class Run:
     def _begin(self, observers: list[Observer]) -> Iterator[TrainEvent]:
         config, shape = self.config, self.model.config
         if self.good is None:
-            self.good = self.weights(None)
+            self.good = Weights.of(self.model, self.step, None)
         if self.workers.size > 1:
             self.workers.check_alike(facts(self.model, self.corpus, config, self.step))
             self.notices.append((PROCESSES, {"processes": self.workers.size}))
@@ -338,7 +327,6 @@ class Run:
         return 0.0 if overflowed else length.item()
 
     def _stepped(self, loss: float, length: float) -> Stepped:
-        between = (self.seconds - self.pace.began - self.pace.seconds) / self.pace.steps  # evaluations, samples
         return Stepped(
             self.step,
             self.seconds,
@@ -346,7 +334,7 @@ class Run:
             learning_rate=self.config.learning_rate * self.config.rate_at(self.step),
             gradient_norm=length,
             tokens_per_second=self.tokens_per_step / self.pace.per_step,
-            time_left=(self.pace.per_step + max(between, 0.0)) * (self.config.steps - self.step),
+            time_left=self.pace.time_left(self.seconds, self.config.steps - self.step),
         )
 
     def _batches(self, generator: torch.Generator, n_passes: int) -> tuple[list[Batch], int | None]:
@@ -366,16 +354,11 @@ class Run:
 
     def _evaluated(self, step: int, losses: dict[str, float]) -> Iterator[TrainEvent]:
         if all(map(math.isfinite, losses.values())):
-            self.good = self.weights(losses["val"], step)
+            self.good = Weights.of(self.model, step, losses["val"])
             if self.best is None or losses["val"] < self.best.val_loss:
                 self.best = self.good  # one copy serves both
         yield self.record(Evaluated(step, self.seconds, train_loss=losses["train"], val_loss=losses["val"]))
         yield from self._best_behind()
-
-    def weights(self, val_loss: float | None, step: int | None = None) -> Weights:
-        """A copy of the weights as they are."""
-        state = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
-        return Weights(self.step if step is None else step, val_loss, state)
 
     def _last_good(self, loss: float) -> int | None:
         """After a step that was not made: go back to the last good weights, unless these still gave a loss that is a
@@ -410,31 +393,3 @@ class Run:
     def tokens_per_step(self) -> int:
         """Of all processes."""
         return self.config.batch_size * self.config.accumulation * self.model.config.context_length
-
-    @property
-    def machine(self) -> str:
-        """Where it computes, with how many digits, and on a CPU, among how many threads each sum is divided."""
-        threads = f", threads: {torch.get_num_threads()}" if self.device.type == "cpu" else ""
-        return (
-            f"{str(self.dtype).removeprefix('torch.')} on {self.device.type}, processes: {self.workers.size}{threads}"
-        )
-
-
-class Pace:
-    """How long steps take, from the seconds of each."""
-
-    def __init__(self, began: float):
-        self.began, self.seconds, self.steps = began, 0.0, 0
-        self._recent: deque[float] = deque()
-
-    def add(self, seconds: float) -> None:
-        """Another step took so long."""
-        self.seconds, self.steps = self.seconds + seconds, self.steps + 1
-        self._recent.append(seconds)
-        while sum(self._recent) - self._recent[0] >= 1.0:
-            self._recent.popleft()
-
-    @property
-    def per_step(self) -> float:
-        """Mean seconds of the steps of the last second, at least of the last step."""
-        return sum(self._recent) / len(self._recent)

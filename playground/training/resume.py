@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from . import autosave
 from .config import FREELY, NEVER, NOTICED, ON_RESUME, TrainConfig
 from .events import OTHER_MACHINE
 from .history import History
+from .weights import Weights
 
 if TYPE_CHECKING:
     from .loop import Run
@@ -42,7 +43,7 @@ class SavedRun:
     history: History
     """All of it, to the last step."""
     machine: str
-    """What it was trained with, see `Run.machine`."""
+    """What it was trained with, see `autosave.machine_of`."""
     file: Path = Path(autosave.FILE)
     best: Mapping[str, Any] | None = None
     """Step and validation loss of the best weights."""
@@ -146,8 +147,9 @@ def restore(run: Run, saved: SavedRun) -> None:
     followed."""
     run.changes = saved.changes(run.model.config, run.config, run.corpus)
     spoken = {name: values for name, values in run.changes.items() if ON_RESUME[name][0] == NOTICED}
-    if saved.machine != run.machine or spoken:
-        run.notices.append((OTHER_MACHINE, {"before": saved.machine, "now": run.machine, "settings": spoken}))
+    machine = autosave.machine_of(run)
+    if saved.machine != machine or spoken:
+        run.notices.append((OTHER_MACHINE, {"before": saved.machine, "now": machine, "settings": spoken}))
     run.model.load_state_dict(saved.weights)
     for i, optimizer in enumerate(run.optimizers):
         state = saved._optimizer_state(i)
@@ -161,12 +163,13 @@ def restore(run: Run, saved: SavedRun) -> None:
     run.step, run.seconds_before, run.history = saved.step, saved.seconds, saved.history
     run.history.finished = None
     best, device = saved.best, run.device
-    run.good = run.weights(best["val_loss"] if best and best["step"] == saved.step else None)
+    val_loss = best["val_loss"] if best and best["step"] == saved.step else None
+    run.good = Weights.of(run.model, saved.step, val_loss)
     if best is not None and best["step"] == saved.step:
         run.best = run.good
     elif best is not None:
         state = {name: tensor.to(device) for name, tensor in _under(saved.tensors, "best/").items()}
-        run.best = replace(run.good, step=best["step"], val_loss=best["val_loss"], state=state)
+        run.best = Weights(best["step"], best["val_loss"], state)
 
 
 def _check_shapes(tensors: Mapping[str, torch.Tensor], shapes: Mapping[str, torch.Size]) -> None:

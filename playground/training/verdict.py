@@ -1,4 +1,4 @@
-"""Verdicts: whether one of two models is better, from paired losses, with the uncertainty said in words.
+"""Verdicts: whether one of two models is better, from paired losses, with the uncertainty.
 
 S = seeds, W = validation windows. All differences are mixture minus dense, in nats per token: below zero the mixture is
 better.
@@ -55,41 +55,22 @@ class Verdict:
         seeds = range(max(int(min(least, MOST_SEEDS) ** 2), 2), MOST_SEEDS)
         return next((n for n in seeds if student_t(n - 1) + POWER <= ratio * math.sqrt(n)), MOST_SEEDS)
 
-    def in_words(self, equal: str = "equal cost") -> str:
-        """A few sentences that claim no more than was measured, and say what could have been seen at all."""
-        if math.isinf(self.margin):
-            return "A single validation window cannot tell the two apart: judge them on more."
-        size = f"{abs(self.difference):.4f} ± {self.margin:.4f} nats"
-        sign = "lower" if self.difference < 0 else "higher"
-        if self.seeds == 1:
-            return (
-                f"One pair, so no winner: with this seed MoE {size} {sign} at {equal}. The ± is a {CERTAINTY} % "
-                "interval from the spread between validation windows alone (Student's t): it does not know how far "
-                f"another seed would land. Train more: with three seeds a difference has to be {_detectable(3):.1f} "
-                f"times their spread to be told from chance, with five {_detectable(5):.1f} times."
-            )
-        if self.is_clear:
-            better = "the mixture" if self.difference < 0 else "the dense model"
-            words = f"MoE {size} {sign} at {equal} over {self.seeds} seeds: {better} predicts better."
-        else:
-            words = f"No difference that can be told from chance at {equal} over {self.seeds} seeds: MoE {size} {sign}."
-        words += f" The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)"
-        if not self.spread:
-            return words + "."
-        words += f", which is {self.spread:.4f}: {self.seeds} seeds cannot show less than {self.margin:.4f}"
-        if self.is_clear or self.needed is None:
-            return words + "."
-        about = f"more than {MOST_SEEDS - 1}" if self.needed == MOST_SEEDS else f"about {self.needed}"
-        return f"{words}. If difference and spread are what they seem, {about} would tell (four times in five)."
+
+@dataclass(frozen=True)
+class StillLearning:
+    """Two models that had not come to rest: how far each fell at last. The dense model's numbers come first."""
+
+    spans: tuple[tuple[int, int], tuple[int, int]]
+    """From which step to which."""
+    fell: tuple[float, float]
+    """Nats between these, means over the seeds."""
+    seeds: int
 
 
-def _detectable(seeds: int) -> float:
-    """The smallest difference that so many seeds can show, as a multiple of the spread between them."""
-    return student_t(seeds - 1) / math.sqrt(seeds)
-
-
-def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict) -> str:
-    """Whether both models had come to rest, in words; empty where they had, or nobody can tell.
+def still_learning(
+    steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict
+) -> StillLearning | None:
+    """Whether both models had not come to rest; None where they had, or nobody can tell.
 
     A model that from its last evaluation before the last fifth of its steps still falls by more than the two differ by,
     and by more than `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of
@@ -103,22 +84,15 @@ def early(steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[flo
     for at, by_seed in zip(steps, losses):
         before = [i for i, step in enumerate(at) if step <= 0.8 * at[-1]]
         if not before or len(at) < 3:
-            return ""
+            return None
         values = np.mean(by_seed, axis=0)
-        spans.append(f"from step {at[before[-1]]:,} to step {at[-1]:,}")
-        fell.append(values[before[-1]] - values[-1])
+        spans.append((int(at[before[-1]]), int(at[-1])))
+        fell.append(float(values[before[-1]] - values[-1]))
         learned.append(values[0] - values[-1])
-    if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= max(
-        abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0
-    ):
-        return ""
-    seeds = len(losses[0])
-    return (
-        f"Both were still learning: {spans[0]} the dense model fell by {fell[0]:.4f} and "
-        f"{'' if spans[0] == spans[1] else f'{spans[1]} '}the mixture by {fell[1]:.4f} nats"
-        f"{f' (means over {seeds} seeds)' if seeds > 1 else ''}. This compares how fast they learn at first, not what "
-        "they come to."
-    )
+    apart = max(abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0)
+    if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= apart:
+        return None
+    return StillLearning(tuple(spans), tuple(fell), len(losses[0]))
 
 
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:
@@ -160,13 +134,6 @@ def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         spread = np.sqrt(np.nansum((values - mean) ** 2, axis=0) / (counts - 1))
         factors = np.vectorize(lambda n: student_t(int(n) - 1) if n > 1 else math.inf, otypes=[float])(counts)
         return mean, np.where(counts > 1, factors * spread / np.sqrt(counts), math.inf)
-
-
-def loss_in_words(loss: float, margin: float) -> str:
-    """A loss with its interval, of which nothing lies below 0, as no loss does."""
-    if not math.isfinite(margin):
-        return f"{loss:.4f}"
-    return f"{loss:.4f} ± {margin:.4f}" if loss >= margin else f"{loss:.4f} (0 to {loss + margin:.4f})"
 
 
 @cache

@@ -15,7 +15,7 @@ from playground.service.models import Registry
 from playground.service.runs import Laddered, Source
 from playground.service.views import PairView
 from playground.training import TrainConfig
-from playground.training.comparison import Judged, Trained
+from playground.training.comparison import PairsJudged, Trained
 from tests.ui.runs import ANNA, BERT, TEXT, small_limits, small_spec, until
 
 DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
@@ -129,7 +129,7 @@ def test_the_runner_finds_the_twins_for_the_real_vocabulary():
     paired = events[0]
     assert isinstance(paired, Paired) and paired.twins.dense.vocab_size == paired.prepared.tokenizer.vocab_size
     kinds = [type(event) for event in events]
-    assert kinds.count(Trained) == 2 and kinds.count(Judged) == kinds.count(Laddered) == 1
+    assert kinds.count(Trained) == 2 and kinds.count(PairsJudged) == kinds.count(Laddered) == 1
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------

@@ -144,10 +144,10 @@ def test_a_resumed_run_stops_at_the_same_step(tmp_path):
 
 
 def test_a_comparison_goes_to_the_end(monkeypatch):
-    from playground.training.comparison import Plan, Trained, compare
+    from playground.training.comparison import PairPlan, Trained, compare
 
     dense = tiny().config
-    plan = Plan(dense, dense.replace(n_experts=2, experts_per_token=1), PATIENT)
+    plan = PairPlan(dense, dense.replace(n_experts=2, experts_per_token=1), PATIENT)
     ended = [event for event in compare(plan, CORPUS) if isinstance(event, Trained)]
     assert [event.reason for event in ended] == ["done", "done"]
 

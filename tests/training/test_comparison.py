@@ -13,9 +13,9 @@ from playground.model.twins import dense_twin
 from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
 from playground.training.comparison import (
     Calibrated,
-    Judged,
-    Plan,
-    Told,
+    PairPlan,
+    PairsJudged,
+    SideEvent,
     Trained,
     _in_turns,
     common_step,
@@ -30,7 +30,7 @@ TWINS = dense_twin(MOE)
 TRAINING = TrainConfig(
     steps=12, batch_size=4, eval_every=4, eval_windows=9, warmup_steps=2, device="cpu", precision="fp32", seed=3
 )
-PLAN = Plan(TWINS.dense, TWINS.moe, TRAINING, seeds=2)
+PLAN = PairPlan(TWINS.dense, TWINS.moe, TRAINING, seeds=2)
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +48,15 @@ def test_each_side_ends_as_it_would_have_alone(events):
 
 
 def test_the_two_take_turns_and_seeds_follow_one_another(events):
-    steps = [(e.seed, e.side, e.event.step) for e in events if isinstance(e, Told) and isinstance(e.event, Stepped)]
+    steps = [
+        (e.seed, e.side, e.event.step) for e in events if isinstance(e, SideEvent) and isinstance(e.event, Stepped)
+    ]
     assert steps == [(seed, side, step) for seed in (3, 4) for step in range(1, 13) for side in ("dense", "moe")]
 
 
 def test_what_is_judged_is_the_last_validation_loss(events):
     for trained in (e for e in events if isinstance(e, Trained)):
-        last = [e.event for e in events if isinstance(e, Told) and (e.seed, e.side) == (trained.seed, trained.side)
+        last = [e.event for e in events if isinstance(e, SideEvent) and (e.seed, e.side) == (trained.seed, trained.side)
                 and isinstance(e.event, Evaluated)][-1]  # fmt: skip
         assert math.isclose(trained.losses.mean, last.val_loss, rel_tol=1e-5)
         windows = CORPUS.windows("val", 16, 9)
@@ -62,7 +64,7 @@ def test_what_is_judged_is_the_last_validation_loss(events):
 
 
 def test_every_complete_pair_sharpens_the_verdict(events):
-    verdicts = [e.verdict for e in events if isinstance(e, Judged)]
+    verdicts = [e.verdict for e in events if isinstance(e, PairsJudged)]
     assert [v.seeds for v in verdicts] == [1, 2]
     means = {(e.seed, e.side): e.losses.mean for e in events if isinstance(e, Trained)}
     expected = sum(means[s, "moe"] - means[s, "dense"] for s in (3, 4)) / 2
@@ -77,22 +79,22 @@ def test_stopping_one_lets_the_other_finish_and_begins_no_further_pair():
         return side == "moe" and asked["moe"] > 6
 
     events = list(compare(PLAN, CORPUS, should_stop=stop))
-    ends = {e.side: (e.event.reason, e.event.step) for e in events if isinstance(e, Told)
+    ends = {e.side: (e.event.reason, e.event.step) for e in events if isinstance(e, SideEvent)
             and isinstance(e.event, Finished)}  # fmt: skip
     assert ends == {"dense": ("done", 12), "moe": ("stopped", 6)}
     assert {e.side for e in events if isinstance(e, Trained)} == {"dense", "moe"}  # both are kept
-    assert not any(isinstance(e, Judged) for e in events)
-    assert {e.seed for e in events if isinstance(e, Told)} == {3}
+    assert not any(isinstance(e, PairsJudged) for e in events)
+    assert {e.seed for e in events if isinstance(e, SideEvent)} == {3}
 
 
 def test_equal_seconds_share_the_time_out_by_measured_steps():
-    plan = Plan(TWINS.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
+    plan = PairPlan(TWINS.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
     events = compare(plan, CORPUS)
     calibrated = next(events)
     assert isinstance(calibrated, Calibrated)
     seconds, steps = calibrated.seconds_per_step, calibrated.steps
     assert steps["moe"] == 12 and steps["dense"] == max(round(12 * seconds["moe"] / seconds["dense"]), 1)
-    done = {e.side: e.event.step for e in events if isinstance(e, Told) and isinstance(e.event, Finished)}
+    done = {e.side: e.event.step for e in events if isinstance(e, SideEvent) and isinstance(e.event, Finished)}
     assert done == steps
 
 
@@ -129,4 +131,4 @@ def test_the_last_step_that_both_reached():
 ])  # fmt: skip
 def test_an_unfair_plan_is_refused(wrong):
     with pytest.raises(ValueError):
-        Plan(**{"dense": TWINS.dense, "moe": TWINS.moe, "training": TRAINING, **wrong})
+        PairPlan(**{"dense": TWINS.dense, "moe": TWINS.moe, "training": TRAINING, **wrong})

@@ -22,7 +22,8 @@ from playground.training import (
     loss_of,
     train,
 )
-from playground.training.loop import Pace, Run
+from playground.training.loop import Run
+from playground.training.pace import Pace
 from playground.training.samples import sample
 
 TEXT = "a stitch in time saves nine. " * 60

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...links import RunCard
-from ...training.verdict import loss_in_words, mean_interval, student_t
+from ...training.verdict import mean_interval, student_t
+from ...words.verdict import loss_in_words
 from .house import Klass, Student, card_from
 from .reports import Report
 

@@ -11,9 +11,9 @@ import numpy as np
 from ....figures.precision import describe_level_counts, level_counts
 from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
-from ....training.verdict import loss_in_words
 from ....words.numbers import bytes_text, signed
 from ....words.precision import above_fp32, precision_summary
+from ....words.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show
 from ...page import UNSEEN, Page, sentence

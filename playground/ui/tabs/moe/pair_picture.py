@@ -11,7 +11,8 @@ from ....model.twins import Twins
 from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
-from ....training.verdict import early
+from ....training.verdict import still_learning
+from ....words.verdict import still_learning_in_words, verdict_in_words
 from ... import theme
 from ...followers import in_line
 from ...page import sentence
@@ -82,7 +83,7 @@ def verdict(view: PairView | None) -> str:
         return ""
     parts = []
     if view.verdict is not None:
-        words = view.verdict.in_words(_equal(view))
+        words = verdict_in_words(view.verdict, _equal(view))
         kind = "good" if view.verdict.is_clear else "info"
         more = view.seeds - view.verdict.seeds
         if view.active and more > 0:
@@ -121,7 +122,8 @@ def _still_learning(view: PairView) -> str:
     judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
     if not all(judged):
         return ""
-    return early([x[0]["step"] for x in judged], [[each["val_loss"] for each in x] for x in judged], view.verdict)
+    losses = [[each["val_loss"] for each in x] for x in judged]
+    return still_learning_in_words(still_learning([x[0]["step"] for x in judged], losses, view.verdict))
 
 
 def _beside_the_gap(view: PairView) -> str:

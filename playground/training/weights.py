@@ -1,0 +1,27 @@
+"""Weights: a copy of a model's weights at one moment of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from ..model import Transformer
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A copy of the weights at one moment of the run; nobody changes it."""
+
+    step: int
+    """Optimizer steps done then."""
+    val_loss: float | None
+    """None where they were not evaluated."""
+    state: Mapping[str, torch.Tensor]
+    """By the names of the state dict."""
+
+    @classmethod
+    def of(cls, model: Transformer, step: int, val_loss: float | None) -> Weights:
+        """Those of a model as it is."""
+        return cls(step, val_loss, {name: tensor.detach().clone() for name, tensor in model.state_dict().items()})
