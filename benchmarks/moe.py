@@ -19,9 +19,9 @@ from torch import nn
 
 from playground.data import corpus_from_language
 from playground.model import PRESETS, ModelConfig, Pass, Transformer
+from playground.model.matched_pair import match_dense
 from playground.model.moe import MixtureOfExperts
 from playground.model.transformer import MLP
-from playground.model.twins import dense_twin
 from playground.training import RECIPES, Stepped, train
 
 D, E, K, TOKENS = 128, 8, 2, (12, 64)
@@ -150,7 +150,7 @@ def throughput_ratios(device: str, rounds: int, steps: int) -> dict[str, float]:
     base = PRESETS["small"].replace(vocab_size=corpus.vocab_size, context_length=64)
     mixture = base.replace(n_experts=E, experts_per_token=K)
     twins = {
-        "equal active parameters": dense_twin(mixture).dense,
+        "equal active parameters": match_dense(mixture).dense,
         "the same layer, without experts": base,
     }
     contestants = {"mixture": mixture, **twins}

@@ -67,8 +67,8 @@ class Board:
     def compare(self, visitor: str, spec: ComparisonSpec) -> ComparisonJob:
         """Begin a comparison for this visitor, or put it in line. Raises LimitError."""
         self.limits.check_comparison(spec.seeds)
-        twins = spec.twins()
-        for config in (twins.dense, twins.moe):
+        matched = spec.matched()
+        for config in (matched.dense, matched.moe):
             self.limits.check_training(config, spec.training)
         with self._lock:
             job_id, number, folder = self._admit(visitor, ComparisonJob)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..data import Baselines
 from ..model import ModelConfig
-from ..model.twins import Twins, dense_twin, expert_twin
+from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
@@ -37,12 +37,12 @@ class ComparisonSpec:
 
     source: Source
     dense: ModelConfig
-    """The dense model; its feed-forward width is set by the twin, if that is what adapts."""
+    """The dense model; its feed-forward width is set by `matched`, if that is what adapts."""
     moe: ModelConfig
-    """The mixture; its experts' width is set by the twin, if that is what adapts."""
+    """The mixture; its experts' width is set by `matched`, if that is what adapts."""
     training: TrainConfig
     equal: str = "active"
-    """One of `twins.EQUAL`."""
+    """One of `matched_pair.EQUAL`."""
     adapts: str = "dense"
     """Whose width is set so that the two are equal: dense or moe."""
     seeds: int = 3
@@ -50,39 +50,39 @@ class ComparisonSpec:
     vocab_size: int | None = None
     """Of a byte-level vocabulary to be trained; None for its default."""
 
-    def twins(self, vocab_size: int | None = None) -> Twins:
+    def matched(self, vocab_size: int | None = None) -> MatchedPair:
         """The pair. Raises ValueError where there is none."""
         known = {} if vocab_size is None else {"vocab_size": vocab_size}
         if self.adapts == "dense":
-            return dense_twin(self.moe.replace(**known), self.equal)
-        return expert_twin(self.dense.replace(**known), self.moe.replace(**known), self.equal)
+            return match_dense(self.moe.replace(**known), self.equal)
+        return match_experts(self.dense.replace(**known), self.moe.replace(**known), self.equal)
 
 
 @dataclass(frozen=True)
 class Paired:
-    """The twins are found and the text is read; training begins."""
+    """The pair is matched and the text is read; training begins."""
 
-    twins: Twins
+    matched: MatchedPair
     prepared: Prepared
 
 
 def run_comparison(
     spec: ComparisonSpec, limits: Limits, *, should_stop: Callable[[str], bool] = lambda side: False
 ) -> Iterator[Any]:
-    """Read the text, find the twins, train and judge them: Paired, then events of `compare`, and Laddered once.
+    """Read the text, match the pair, train and judge it: Paired, then events of `compare`, and Laddered once.
 
     `should_stop(side)` is asked after every step of a side. Raises ValueError with a sentence where text, models and
     settings do not fit together or exceed a limit.
     """
     corpus = corpus_for(spec, limits)
-    twins = spec.twins(corpus.vocab_size)
-    for config in (twins.dense, twins.moe):
+    matched = spec.matched(corpus.vocab_size)
+    for config in (matched.dense, matched.moe):
         limits.check_training(config, spec.training)
-    corpus.check_context(twins.dense.context_length)
-    yield Paired(twins, Prepared.of(corpus, twins.moe))
-    plan = PairPlan(twins.dense, twins.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
-    baselines = Background(lambda: laddered(corpus, twins.dense.context_length, spec.training))
-    with threads_for(twins.dense.numbers_in_step(spec.training.batch_size)):
+    corpus.check_context(matched.dense.context_length)
+    yield Paired(matched, Prepared.of(corpus, matched.moe))
+    plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
+    baselines = Background(lambda: laddered(corpus, matched.dense.context_length, spec.training))
+    with threads_for(matched.dense.numbers_in_step(spec.training.batch_size)):
         for event in compare(plan, corpus, should_stop=should_stop):
             yield event
             if isinstance(event, SideEvent) and isinstance(event.event, Evaluated) and baselines.idle:
@@ -104,7 +104,7 @@ class ComparisonJob(Job):
     def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, folder: Path):
         super().__init__(job_id, visitor, name, folder)
         self.spec, self.limits = spec, limits
-        self._guess = spec.twins()  # as far as they are known before the text was read
+        self._guess = spec.matched()  # as far as they are known before the text was read
         self.model_ids = {side: new_id() for side in SIDES}
         self.checkpoints: dict[str, Checkpoint] = {}
         self._stop_side = {side: threading.Event() for side in SIDES}
@@ -166,13 +166,13 @@ class ComparisonJob(Job):
         """A consistent copy of what is known."""
         with self._lock:
             paired = self._paired
-            sides = {side: self._side(side, paired.twins) for side in SIDES} if paired else {}
+            sides = {side: self._side(side, paired.matched) for side in SIDES} if paired else {}
             return PairView(
                 **self.seen_as(),
                 sides=sides,
                 seeds=self.spec.seeds,
                 equal=self.spec.equal,
-                twins=paired.twins if paired else None,
+                matched=paired.matched if paired else None,
                 baselines=self._baselines,
                 verdict=self._verdict,
                 withheld=self._withheld(),
@@ -181,8 +181,8 @@ class ComparisonJob(Job):
                 device=f"{self._started.device}, {self._started.precision}" if self._started else "",
             )
 
-    def _side(self, side: str, twins: Twins) -> SideView:
-        config = twins.dense if side == "dense" else twins.moe
+    def _side(self, side: str, matched: MatchedPair) -> SideView:
+        config = matched.dense if side == "dense" else matched.moe
         training, latest = self.spec.training, self._latest.get(side)
         return SideView(
             name=NAMES[side],
@@ -335,7 +335,7 @@ class ComparisonJob(Job):
 
     def _keep(self, event: Trained, registry: Registry, left: Callable[[str], None]) -> None:
         """Put one of the first pair into the registry, where Generate and Inspect find it."""
-        prepared, twins, side = self._paired.prepared, self._paired.twins, event.side
+        prepared, matched, side = self._paired.prepared, self._paired.matched, event.side
         about = {
             "corpus": self.spec.source.title,
             "language": prepared.language,
@@ -347,7 +347,7 @@ class ComparisonJob(Job):
         }
         with self._lock:
             history = self._histories[side][0].copied()
-        config = twins.dense if side == "dense" else twins.moe
+        config = matched.dense if side == "dense" else matched.moe
         name = f"{self.name} · {NAMES[side]}"
         snapshots = find_snapshots(self.folder / side, config)
         checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
@@ -360,7 +360,7 @@ class ComparisonJob(Job):
     def _keep_moment(self, told: SideEvent) -> None:
         if told.seed == self.spec.training.seed:
             state, step = told.event.state, told.event.step
-            keep_snapshot(self.folder / told.side, step, state, tied=self._paired.twins.moe.tie_embeddings)
+            keep_snapshot(self.folder / told.side, step, state, tied=self._paired.matched.moe.tie_embeddings)
 
 
 _OVER = object()

@@ -11,7 +11,7 @@ from ..data import LANGUAGES, Baselines, Tokenizer, corpus_from_language
 from ..data.judging import LearnedText
 from ..links import RunCard
 from ..model import ModelConfig
-from ..model.twins import Twins
+from ..model.matched_pair import MatchedPair
 from ..storage import Checkpoint
 from ..training import History, Stepped
 from ..training.comparison import SIDES
@@ -199,7 +199,7 @@ class PairView(View):
     """How many pairs were asked for."""
     equal: str | None = None
     """What was made equal; None where nothing was."""
-    twins: Twins | None = None
+    matched: MatchedPair | None = None
     alike: bool = True
     """Whether the losses of both were recorded on the same windows, so that they may be held against each other."""
     baselines: Baselines | None = None

@@ -127,7 +127,7 @@ def _steps(job: ComparisonJob) -> int:
 def test_the_runner_finds_the_twins_for_the_real_vocabulary():
     events = list(run_comparison(spec(seeds=1), small_limits()))
     paired = events[0]
-    assert isinstance(paired, Paired) and paired.twins.dense.vocab_size == paired.prepared.tokenizer.vocab_size
+    assert isinstance(paired, Paired) and paired.matched.dense.vocab_size == paired.prepared.tokenizer.vocab_size
     kinds = [type(event) for event in events]
     assert kinds.count(Trained) == 2 and kinds.count(PairsJudged) == kinds.count(Laddered) == 1
 

@@ -9,7 +9,7 @@ import torch
 
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.model.twins import dense_twin
+from playground.model.matched_pair import match_dense
 from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
 from playground.training.comparison import (
     Calibrated,
@@ -26,11 +26,11 @@ CORPUS = corpus_from_text("the cat sat on the mat and the dog sat on the cat. " 
 MOE = ModelConfig(
     vocab_size=CORPUS.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2, n_experts=4, d_expert=16
 )
-TWINS = dense_twin(MOE)
+MATCHED = match_dense(MOE)
 TRAINING = TrainConfig(
     steps=12, batch_size=4, eval_every=4, eval_windows=9, warmup_steps=2, device="cpu", precision="fp32", seed=3
 )
-PLAN = PairPlan(TWINS.dense, TWINS.moe, TRAINING, seeds=2)
+PLAN = PairPlan(MATCHED.dense, MATCHED.moe, TRAINING, seeds=2)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_stopping_one_lets_the_other_finish_and_begins_no_further_pair():
 
 
 def test_equal_seconds_share_the_time_out_by_measured_steps():
-    plan = PairPlan(TWINS.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
+    plan = PairPlan(MATCHED.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
     events = compare(plan, CORPUS)
     calibrated = next(events)
     assert isinstance(calibrated, Calibrated)
@@ -100,7 +100,7 @@ def test_equal_seconds_share_the_time_out_by_measured_steps():
 
 def test_seconds_are_each_sides_own():
     """What the reader does between two events, training the other side included, does not count."""
-    run = train(Transformer(TWINS.dense), CORPUS, TRAINING.replace(steps=3))
+    run = train(Transformer(MATCHED.dense), CORPUS, TRAINING.replace(steps=3))
     began, waited = time.perf_counter(), 0.0
     events = []
     for event in run:
@@ -127,8 +127,8 @@ def test_the_last_step_that_both_reached():
 
 
 @pytest.mark.parametrize("wrong", [
-    {"moe": TWINS.dense}, {"dense": MOE}, {"seeds": 0}, {"dense": TWINS.dense.replace(context_length=8)},
+    {"moe": MATCHED.dense}, {"dense": MOE}, {"seeds": 0}, {"dense": MATCHED.dense.replace(context_length=8)},
 ])  # fmt: skip
 def test_an_unfair_plan_is_refused(wrong):
     with pytest.raises(ValueError):
-        PairPlan(**{"dense": TWINS.dense, "moe": TWINS.moe, "training": TRAINING, **wrong})
+        PairPlan(**{"dense": MATCHED.dense, "moe": MATCHED.moe, "training": TRAINING, **wrong})

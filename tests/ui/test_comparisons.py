@@ -120,7 +120,7 @@ def test_the_table_has_each_models_own_numbers(finished):
         assert f"{model.config.flops_per_token():,}" in html
     assert pair_table(view).count("being timed") == 2
     assert pair_table(dataclasses.replace(view, state="training")).count("timed at the end") == 2
-    assert pair_table(dataclasses.replace(view, twins=None)).count("being timed") == 4  # nor do old records say it
+    assert pair_table(dataclasses.replace(view, matched=None)).count("being timed") == 4  # nor do old records say it
     # beside records of different hours, both are timed anew, and their times are no ratio
     timed = training_speeds(*models)
     assert timed["dense"] > 0 and timed["moe"] > 0 and training_speeds(*models) is timed
@@ -192,10 +192,10 @@ def _fresh(dense: Checkpoint, moe: Checkpoint):
 
 def test_the_form_opens_with_a_pair_that_is_exactly_equal():
     values = {**form.first_values(), "equal": "active"}
-    twins = form.comparison_spec(values, Source("dialects"), small_limits()).twins()
-    assert twins.counted[0] == twins.counted[1]
-    text = pair_picture.sum_of(twins)
-    assert "exactly equal" in text and f"{twins.counted[0]:,}" in text
+    matched = form.comparison_spec(values, Source("dialects"), small_limits()).matched()
+    assert matched.counted[0] == matched.counted[1]
+    text = pair_picture.sum_of(matched)
+    assert "exactly equal" in text and f"{matched.counted[0]:,}" in text
     limits = small_limits()
     assert "your text's own number" not in unescape(sum_text(values | {"source": "dialects"}, limits))
     own = unescape(sum_text(values | {"source": "text", "tokenizer": "char"}, limits))

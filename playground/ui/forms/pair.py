@@ -8,7 +8,7 @@ from typing import Any
 
 from ...model import PRESETS
 from ...model.config import BALANCES
-from ...model.twins import EQUAL
+from ...model.matched_pair import EQUAL
 from ...service.comparisons import ComparisonSpec
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, Source

@@ -248,7 +248,7 @@ class Compare(Following):
             try:
                 pair = [self.page.registry.get(model_id, visitor).model for model_id in ids]
                 decoding = decoding_speeds(*pair)
-                training = None if view.twins else training_speeds(*pair)
+                training = None if view.matched else training_speeds(*pair)
             except ValueError:
                 decoding = training = None  # one of them has left the registry meanwhile
         return pair_table(view, decoding, training)
@@ -323,11 +323,11 @@ def sum_text(named: dict[str, Any], limits: Limits) -> str:
     try:
         source = Source(named["source"])
         spec = form.comparison_spec(named, source, limits)
-        twins = spec.twins()
-        for config in (twins.dense, twins.moe):
+        matched = spec.matched()
+        for config in (matched.dense, matched.moe):
             limits.check_training(config, spec.training)
     except ValueError as problem:
         return notice(sentence(str(problem)), "error")
     known = texts.knows_vocabulary(source.kind, spec.tokenizer)
-    guess = f"Counted for {twins.moe.vocab_size:,} different tokens; with your text's own number both change alike."
-    return pair_picture.sum_of(twins) + ("" if known else quiet(guess))
+    guess = f"Counted for {matched.moe.vocab_size:,} different tokens; with your text's own number both change alike."
+    return pair_picture.sum_of(matched) + ("" if known else quiet(guess))

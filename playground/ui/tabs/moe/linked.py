@@ -89,8 +89,8 @@ class PairCard:
     def check(self, limits: Limits) -> None:
         """Raise ValueError where this place could not train it."""
         spec = form.comparison_spec(self.values, Source(self._text[0]), limits)
-        twins = spec.twins()
-        for config in (twins.dense, twins.moe):
+        matched = spec.matched()
+        for config in (matched.dense, matched.moe):
             limits.check_training(config, spec.training)
 
     def in_words(self) -> str:

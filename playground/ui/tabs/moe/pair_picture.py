@@ -7,11 +7,12 @@ import math
 from typing import Any
 
 from ....figures.pair import Curve, describe_pair, describe_verdict, pair_curves, verdict_figure
-from ....model.twins import Twins
+from ....model.matched_pair import MatchedPair
 from ....service.views import EQUAL_WORDS, NAMES, PairView, SideView
 from ....training import History
 from ....training.comparison import SIDES
 from ....training.verdict import still_learning
+from ....words.matched_pair import matched_in_words, sum_per_layer
 from ....words.verdict import still_learning_in_words, verdict_in_words
 from ... import theme
 from ...followers import in_line
@@ -88,7 +89,7 @@ def verdict(view: PairView | None) -> str:
         more = view.seeds - view.verdict.seeds
         if view.active and more > 0:
             words = f"So far: {words}"
-        if view.twins is None:
+        if view.matched is None:
             words += " Both were scored anew, on fresh text."
         parts.append(theme.notice(words, kind))
         if not view.active and (still := _still_learning(view)):
@@ -209,8 +210,8 @@ def is_over(side: SideView, seeds: int) -> bool:
 # ---- the sum ---------------------------------------------------------------------------------------------------------
 
 
-def sum_of(twins: Twins) -> str:
+def sum_of(matched: MatchedPair) -> str:
     """How the two were made equal, as a sentence and a small table of one block's feed-forward part."""
-    rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in twins.sum_per_layer()]
+    rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]
     shown = table(("one block", "matrices", "stored", "per token"), rows)
-    return f"{quiet(twins.in_words())}{shown}"
+    return f"{quiet(matched_in_words(matched))}{shown}"

@@ -41,7 +41,7 @@ def pair_table(
     if view is None or not view.sides:
         return theme.notice("The two models stand here side by side once there are two.")
     dense, moe = view.sides["dense"], view.sides["moe"]
-    apart = view.twins is None  # two records, not one comparison
+    apart = view.matched is None  # two records, not one comparison
     later = "timed at the end" if view.active else "being timed …"
     told = None if apart else {side: training_speed(view.sides[side]) for side in SIDES}
     turns = "timed here" if training or apart else "recorded while they trained"
@@ -197,7 +197,7 @@ def _losses(view: PairView) -> list[list[str]]:
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", as far as they came"
-    if view.verdict is not None and view.twins is None:
+    if view.verdict is not None and view.matched is None:
         over = ", as recorded"  # the verdict is on fresh text
     difference = f"{signed(means['moe'] - means['dense'], 4, plus=True)} nats"
     if not view.alike:

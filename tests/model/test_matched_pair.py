@@ -1,10 +1,11 @@
-"""Twins cost the same by the models' own counts, to the nearest width; where none can, a sentence says so."""
+"""MatchedPair cost the same by the models' own counts, to the nearest width; where none can, a sentence says so."""
 
 import pytest
 import torch
 
 from playground.model import ModelConfig, Transformer
-from playground.model.twins import dense_twin, expert_twin
+from playground.model.matched_pair import match_dense, match_experts
+from playground.words.matched_pair import matched_in_words, sum_per_layer
 
 BASE = ModelConfig(vocab_size=26, context_length=16, n_layers=2, d_model=32, n_heads=2)
 PLAIN = BASE.replace(feedforward_bias=False, activation="relu2")
@@ -36,52 +37,52 @@ def active(config: ModelConfig) -> int:
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
 @pytest.mark.parametrize("equal", ["active", "total", "flops", "seconds"])
 def test_no_other_width_comes_closer(mixture, equal):
-    twins = dense_twin(mixture, equal)
+    matched = match_dense(mixture, equal)
     count = {"total": lambda c: c.n_parameters, "flops": lambda c: c.flops_per_token()}.get(
         equal, lambda c: c.n_active_parameters
     )
-    apart = abs(count(twins.dense) - count(mixture))
-    for other in (twins.dense.ff_width - 1, twins.dense.ff_width + 1):
-        assert apart <= abs(count(twins.dense.replace(d_ff=other)) - count(mixture))
-    assert twins.counted == (count(twins.dense), count(mixture)) and not twins.dense.n_experts
+    apart = abs(count(matched.dense) - count(mixture))
+    for other in (matched.dense.ff_width - 1, matched.dense.ff_width + 1):
+        assert apart <= abs(count(matched.dense.replace(d_ff=other)) - count(mixture))
+    assert matched.counted == (count(matched.dense), count(mixture)) and not matched.dense.n_experts
 
 
 def test_the_models_that_are_built_have_these_parameters():
-    twins = dense_twin(MIXTURES["gelu, 8 experts"], "total")
-    assert (actual(twins.dense), actual(twins.moe)) == twins.counted
-    assert abs(actual(twins.dense) / actual(twins.moe) - 1) < 0.01
+    matched = match_dense(MIXTURES["gelu, 8 experts"], "total")
+    assert (actual(matched.dense), actual(matched.moe)) == matched.counted
+    assert abs(actual(matched.dense) / actual(matched.moe) - 1) < 0.01
 
 
 def test_one_token_uses_as_many_expert_numbers_as_the_twins_feedforward_has():
     mixture = MIXTURES["no biases"]
-    twins = dense_twin(mixture)
+    matched = match_dense(mixture)
     router = mixture.n_layers * mixture.d_model * mixture.n_experts
-    dense_numbers = twins.dense.parameters_by_component()["feed-forward"]
+    dense_numbers = matched.dense.parameters_by_component()["feed-forward"]
     assert abs(active(mixture) + router - dense_numbers) <= mixture.n_layers * mixture.d_model  # less than one width
 
 
 def test_the_experts_can_adapt_instead():
-    twins = expert_twin(BASE, BASE.replace(n_experts=4), "total")
-    assert twins.dense == BASE and twins.moe.expert_width < BASE.ff_width / 3.9
-    assert abs(twins.difference) < 0.01
+    matched = match_experts(BASE, BASE.replace(n_experts=4), "total")
+    assert matched.dense == BASE and matched.moe.expert_width < BASE.ff_width / 3.9
+    assert abs(matched.difference) < 0.01
 
 
 def test_operations_and_active_numbers_ask_for_the_same_width_without_biases():
     mixture = MIXTURES["no biases"]
-    assert dense_twin(mixture, "flops").dense == dense_twin(mixture, "active").dense
+    assert match_dense(mixture, "flops").dense == match_dense(mixture, "active").dense
 
 
 def test_the_sum_is_shown():
-    twins = dense_twin(MIXTURES["no biases"])
-    assert f"{twins.counted[0]:,}" in twins.in_words() and "exactly equal" in twins.in_words()
-    (_, _, dense, _), (_, _, _, used), (_, _, router, _) = twins.sum_per_layer()
+    matched = match_dense(MIXTURES["no biases"])
+    assert f"{matched.counted[0]:,}" in matched_in_words(matched) and "exactly equal" in matched_in_words(matched)
+    (_, _, dense, _), (_, _, _, used), (_, _, router, _) = sum_per_layer(matched)
     assert dense == used + router
 
 
 def test_where_there_is_no_twin_a_sentence_says_so():
     with pytest.raises(ValueError, match="no mixture of 64 experts with the dense model's parameters in all"):
-        expert_twin(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
+        match_experts(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
     with pytest.raises(ValueError, match="must have experts"):
-        dense_twin(BASE)
+        match_dense(BASE)
     with pytest.raises(ValueError, match="cannot be made equal"):
-        dense_twin(MIXTURES["no biases"], "weight")
+        match_dense(MIXTURES["no biases"], "weight")
