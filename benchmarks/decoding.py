@@ -38,9 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
 def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
     """0.8 million parameters, from 16 to 256 tokens."""
-    configs = {
-        name: PRESETS[name].replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")
-    }
+    configs = {name: PRESETS[name].replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")}
     runs = {f"ours, {name} shape": ours(Transformer(config), prompt, total) for name, config in configs.items()}
     peer = transformers_gpt2(configs["nanogpt-cpu"], prompt, total)
     print(f"\nOne stream, 0.8 M parameters, {prompt} → {total} tokens, fp32, {torch.get_num_threads()} threads\n")
