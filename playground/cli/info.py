@@ -66,7 +66,8 @@ def run(options: argparse.Namespace) -> int:
         f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"
     )
     if history.val_loss is not None:
-        print(f"Validation loss {history.val_loss:.4f} after {in_steps(history.last_step)}.", end=" ")
+        at = in_steps(int(history.evaluations["step"][-1]))
+        print(f"Validation loss {history.val_loss:.4f} after {at}.", end=" ")
         print("" if state.kind in (UNMASKED, DIVERGED) else _standing(baselines, history))
         print(states.in_words(state))
         share = [record for record in history.judged if record["of"]][-1:]

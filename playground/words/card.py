@@ -40,7 +40,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         "## How good it is",
         "",
     ]
-    done = in_steps(history.last_step)
+    done = in_steps(int((history.evaluations["step"] or [0])[-1]))  # where the last evaluation was
     if history.val_loss is not None and not math.isfinite(history.val_loss):
         lines.append(f"Its run went wrong: the validation loss is no number after {done}.")
     elif history.val_loss is not None:
