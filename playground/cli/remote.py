@@ -7,7 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from ..storage.hf_jobs import fetch, follow, submit, text_there
+from ..storage.hf_jobs import follow, submit, text_there
+from ..storage.hub import pull
 from .checkpoints import save
 
 INTERRUPTED = 130
@@ -37,21 +38,20 @@ def run(options: argparse.Namespace, check) -> int:
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", out.name).strip("-.") or "model"
     text = Path(options.text) if options.text else None
     flavor, timeout = options.flavor or FLAVOR, options.timeout or TIMEOUT
-    job = submit(arguments(options), name, flavor=flavor, timeout=timeout, text=text)
-    cost = f", {job.dollars_per_hour:.2f} dollars an hour" if job.dollars_per_hour is not None else ""
-    print(f"Job {job.id} on {job.flavor}{cost}: {job.url}", file=sys.stderr, flush=True)
+    job, model = submit(arguments(options), name, flavor=flavor, timeout=timeout, text=text)
+    print(f"Job {job.id} on {flavor}: {job.url}", file=sys.stderr, flush=True)
     try:
         for line in follow(job):
             print(line, flush=True)
     except KeyboardInterrupt:
         print(
             f"\nThe job goes on without you: {job.url}. To end it: hf jobs cancel {job.id}. "
-            f"What it learns will be at {job.model}: python -m playground pull {job.model} --out {out}",
+            f"What it learns will be at {model}: python -m playground pull {model} --out {out}",
             file=sys.stderr,
         )
         return INTERRUPTED
-    save(out, fetch(job))
-    print(f"Saved to {out}, and at {job.model} on the Hub.", file=sys.stderr)
+    save(out, pull(model))
+    print(f"Saved to {out}, and at {model} on the Hub.", file=sys.stderr)
     return 0
 
 

@@ -1,8 +1,8 @@
 """Hugging Face Jobs: run a training command on hired hardware with `huggingface_hub.run_job`, and fetch the model.
 
-    job = submit(["train", "--language", "stories"], "anna/stories", flavor="a10g-small")
+    job, model = submit(["train", "--language", "stories"], "stories", flavor="a10g-small")
     for line in follow(job): print(line)
-    checkpoint = fetch(job)
+    checkpoint = hub.pull(model)
 
 The code goes into a private data set, USER/playground-jobs, which the job mounts at the commit it was made for; the
 trained model is pushed by the job itself to a private model repository, since nothing on a job's disk outlives it.
@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from .checkpoint import Checkpoint
-from .hub import HubError, exchange, login, pull
+from .hub import HubError, exchange, login
 from .spaces import ROOT, requirements_for
+
+if TYPE_CHECKING:
+    from huggingface_hub import JobInfo
 
 CODE_REPO = "playground-jobs"
 IMAGE = "python:3.12"
@@ -28,29 +30,13 @@ NOT_NEEDED = re.compile(r"playground/ui/|.*__pycache__")
 PAGE_ONLY = re.compile(r"gradio\b|plotly\b")  # requirements that a job can do without
 
 
-@dataclass(frozen=True)
-class RemoteJob:
-    """A command that runs elsewhere."""
-
-    id: str
-    owner: str
-    """The account that pays."""
-    url: str
-    """Its page on the Hub."""
-    flavor: str
-    model: str
-    """The repository that the trained model will be pushed to."""
-    dollars_per_hour: float | None
-    """What the hardware costs, where the Hub says."""
-
-
 def submit(
-    arguments: Sequence[str], model: str, *, flavor: str, timeout: str = "1h", text: Path | None = None
-) -> RemoteJob:
+    arguments: Sequence[str], name: str, *, flavor: str, timeout: str = "1h", text: Path | None = None
+) -> tuple[JobInfo, str]:
     """Upload code (and the text, if it is a file) and start `python -m playground ARGUMENTS` on this hardware.
 
-    Where the flavor has several GPUs, torchrun shares the batch among them. `model` is "name" or "user/name"; `timeout`
-    as the Hub writes it: 300 (seconds), 30m, 2h. Raises HubError.
+    Where the flavor has several GPUs, torchrun shares the batch among them; `timeout` is as the Hub writes it: 300
+    (seconds), 30m, 2h. Returns the job and the model repository, user/`name`, that it will push to. Raises HubError.
     """
     from huggingface_hub import CommitOperationAdd, HfApi, Volume
 
@@ -60,14 +46,14 @@ def submit(
     api = HfApi(token=token)
     with exchange("your account's jobs", token):
         owner = api.whoami()["name"]
-        hardware = {str(h.name): h for h in api.list_jobs_hardware()}
-    if flavor not in hardware:
-        raise HubError(f"there is no hardware called {flavor!r}; choose one of {', '.join(hardware)}")
+        flavors = [str(hardware.name) for hardware in api.list_jobs_hardware()]
+    if flavor not in flavors:
+        raise HubError(f"there is no hardware called {flavor!r}; choose one of {', '.join(flavors)}")
     files = job_files(flavor, text)
-    code_repo, model = f"{owner}/{CODE_REPO}", model if "/" in model else f"{owner}/{model}"
+    code_repo, model = f"{owner}/{CODE_REPO}", f"{owner}/{name}"
     with exchange(code_repo, token):
         api.create_repo(code_repo, repo_type="dataset", private=True, exist_ok=True)
-        additions = [CommitOperationAdd(name, content) for name, content in files.items()]
+        additions = [CommitOperationAdd(path, content) for path, content in files.items()]
         commit = api.create_commit(code_repo, additions, commit_message="Code of a job", repo_type="dataset")
     with exchange(f"a job on {flavor}", token):
         job = api.run_job(
@@ -76,33 +62,26 @@ def submit(
             secrets={"HF_TOKEN": token},
             flavor=flavor,
             timeout=timeout,
-            name=f"playground-{model.split('/')[-1]}"[:60],
+            name=f"playground-{name}"[:60],
             volumes=[Volume(type="dataset", source=code_repo, mount_path=MOUNT, revision=commit.oid, read_only=True)],
             namespace=owner,
         )
-    unit, cost = hardware[flavor].unit_label, hardware[flavor].unit_cost_usd
-    times = {"second": 3600, "minute": 60, "hour": 1}.get(unit)
-    return RemoteJob(job.id, owner, str(job.url), flavor, model, times * cost if times and cost is not None else None)
+    return job, model
 
 
-def follow(job: RemoteJob) -> Iterator[str]:
+def follow(job: JobInfo) -> Iterator[str]:
     """The job's log, line by line, until it is over. Raises HubError where it ended otherwise than completed."""
     from huggingface_hub import HfApi
 
-    token = login()
+    token, where = login(), {"job_id": job.id, "namespace": job.owner.name}
     api = HfApi(token=token)
     with exchange(job.url, token):
-        for line in api.fetch_job_logs(job_id=job.id, namespace=job.owner, follow=True):
+        for line in api.fetch_job_logs(**where, follow=True):
             yield line.rstrip("\n")
-        status = api.wait_for_job(job.id, namespace=job.owner, timeout=120).status
+        status = api.wait_for_job(**where, timeout=120).status
     if status.stage != "COMPLETED":
         why = f": {status.message}" if status.message else ""
         raise HubError(f"the job ended as {getattr(status.stage, 'value', status.stage)}{why}. Its log is at {job.url}")
-
-
-def fetch(job: RemoteJob) -> Checkpoint:
-    """What the job has learned. Raises HubError."""
-    return pull(job.model, token=login())
 
 
 def script(arguments: Sequence[str], model: str, flavor: str) -> str:

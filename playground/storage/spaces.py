@@ -1,7 +1,7 @@
 """Spaces: put this project on a Hugging Face Space. The changes are listed first, file by file, then uploaded.
 
     deployment = compare("anna/playground", hardware="t4-small")
-    for event in deploy(deployment): print(event)
+    wait(deployment.space_id, deploy(deployment))
 
 A Space gets what it needs to run and nothing else: the app, the package, the shipped checkpoints. Files that have not
 changed are not sent again, and files of ours that are gone here go there, too.
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import math
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .hub import HubError, exchange, login
@@ -41,11 +42,11 @@ BROKEN = ("BUILD_ERROR", "RUNTIME_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "PAUSED
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one file."""
+    """What becomes of one file that is not the same here and there."""
 
     path: str
     action: str
-    """add, update, keep or delete."""
+    """add, update or delete."""
     size: int
 
 
@@ -57,42 +58,15 @@ class Deployment:
     hardware: str
     sleep_seconds: int | None
     """Idle seconds after which paid hardware is let go; None for hardware that sleeps by its own rules."""
-    private: bool
-    creates: bool | None
-    """Whether the Space is new; None where the Hub could not be asked, and every file counts as new."""
+    creates: bool
+    """Whether the Space is new."""
     changes: tuple[Change, ...]
-    root: Path
-    unreachable: HubError | None = None
-    """Why the Hub could not be asked."""
-
-    @property
-    def sent(self) -> tuple[Change, ...]:
-        """What travels."""
-        return tuple(change for change in self.changes if change.action in ("add", "update"))
+    files: dict[str, bytes] = field(repr=False)
+    """Path → content of all that the Space needs."""
 
 
-@dataclass(frozen=True)
-class Deployed:
-    """One step of a deployment is done."""
-
-    event: str
-    """created, uploaded, requested, waiting or running."""
-    address: str
-    """The Space's page."""
-    stage: str | None = None
-    """While waiting: what the Space is at, as the Hub calls it."""
-
-
-def compare(
-    space_id: str,
-    *,
-    hardware: str = FREE,
-    sleep_minutes: int = 15,
-    private: bool = False,
-    root: Path = ROOT,
-    offline: bool = False,
-) -> Deployment:
-    """Compare what the Space needs with what it holds. With `offline`, a Hub that cannot be asked is taken as empty.
+def compare(space_id: str, *, hardware: str = FREE, sleep_minutes: int = 15, root: Path = ROOT) -> Deployment:
+    """Compare what the Space needs with what it holds.
 
     Raises HubError for a bad name or hardware, a refused login, or a Space that holds something else.
     """
@@ -105,28 +79,25 @@ def compare(
         raise HubError(f"there is no hardware called {hardware!r}: choose one of {', '.join(HARDWARE)}")
     if not 1 <= sleep_minutes <= 7 * 24 * 60:
         raise HubError(f"a Space can go to sleep after 1 to 10,080 idle minutes, not {sleep_minutes}")
-    wanted, there, creates, unreachable = needed_files(root, hardware), {}, True, None
-    try:
-        token = login()
-        with exchange(f"Space {space_id}", token):
-            try:
-                info = HfApi(token=token).space_info(space_id, files_metadata=True)
-            except RepositoryNotFoundError:
-                pass
-            else:
-                creates, there = False, {file.rfilename: file for file in info.siblings or []}
-    except HubError as problem:
-        if not offline:
-            raise
-        creates, unreachable = None, problem
+    token, files = login(), needed_files(root, hardware)
+    with exchange(f"Space {space_id}", token):
+        try:
+            info = HfApi(token=token).space_info(space_id, files_metadata=True)
+        except RepositoryNotFoundError:
+            info = None
+    there = {file.rfilename: file for file in info.siblings or []} if info else {}
     if there.keys() - {"README.md", ".gitattributes"} and "playground/__init__.py" not in there:
         raise HubError(f"the Space {space_id} holds something else already, which would be lost: choose another name")
-    changes = [Change(path, _action(content, there.get(path)), len(content)) for path, content in wanted.items()]
-    gone = [path for path in there if _matches(path, OURS) and path not in wanted]
+    changes = [
+        Change(path, "update" if path in there else "add", len(content))
+        for path, content in files.items()
+        if path not in there or not _same(content, there[path])
+    ]
+    gone = [path for path in there if _matches(path, OURS) and path not in files]
     changes += [Change(path, "delete", there[path].size or 0) for path in gone]
     changes.sort(key=lambda change: change.path)
     sleep = None if hardware in (FREE, ZERO) else 60 * sleep_minutes
-    return Deployment(space_id, hardware, sleep, private, creates, tuple(changes), root, unreachable)
+    return Deployment(space_id, hardware, sleep, info is None, tuple(changes), files)
 
 
 def needed_files(root: Path = ROOT, hardware: str = FREE) -> dict[str, bytes]:
@@ -153,54 +124,56 @@ def requirements_for(hardware: str, text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def deploy(
-    deployment: Deployment, *, wait_seconds: float = 1800.0, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[Deployed]:
-    """Make the Space, send what changed, ask for the hardware, wait until it runs.
+def deploy(deployment: Deployment, *, private: bool = False) -> str | None:
+    """Make the Space if it is new, `private` or not, send the changes in one commit, and ask for the hardware.
 
-    `wait_seconds=0` does not wait. Raises HubError, also where the Space fails to start.
+    Returns the commit, None where nothing has changed. Raises HubError.
     """
     from huggingface_hub import HfApi
 
-    token, space = login(), deployment.space_id
+    token, space, idle, commit = login(), deployment.space_id, deployment.sleep_seconds, None
     api = HfApi(token=token)
-    address, idle = f"{api.endpoint}/spaces/{space}", deployment.sleep_seconds
-    if deployment.creates is not False:
-        with exchange(f"Space {space}", token):
+    with exchange(f"Space {space}", token), tempfile.TemporaryDirectory() as folder:
+        if deployment.creates:
             api.create_repo(
-                space,
-                repo_type="space",
-                space_sdk="gradio",
-                space_hardware=deployment.hardware,
-                space_sleep_time=idle,
-                private=deployment.private,
-                exist_ok=True,
-            )
-        yield Deployed("created", address)
-    sent = None
-    if any(change.action != "keep" for change in deployment.changes):
-        with exchange(f"Space {space}", token), tempfile.TemporaryDirectory() as folder:
-            for name, content in needed_files(deployment.root, deployment.hardware).items():
+                space, repo_type="space", space_sdk="gradio", private=private, exist_ok=True,
+                space_hardware=deployment.hardware, space_sleep_time=idle,
+            )  # fmt: skip
+        if deployment.changes:
+            for name, content in deployment.files.items():
                 (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
                 (Path(folder) / name).write_bytes(content)
-            sent = api.upload_folder(
+            commit = api.upload_folder(
                 repo_id=space, repo_type="space", folder_path=folder, delete_patterns=OURS, commit_message="Deploy"
             ).oid
-    yield Deployed("uploaded", address)
-    with exchange(f"Space {space}", token):
         runtime = api.get_space_runtime(space)
         if (runtime.requested_hardware or runtime.hardware) != deployment.hardware:
             api.request_space_hardware(space, deployment.hardware, sleep_time=idle)
         elif idle is not None and runtime.sleep_time != idle:
             api.set_space_sleep_time(space, idle)
-    yield Deployed("requested", address)
-    waited, stage = 0.0, None
-    while waited < wait_seconds:
-        with exchange(f"Space {space}", token):
-            runtime = api.get_space_runtime(space)
-        outdated = sent is not None and runtime.raw.get("sha") not in (None, sent)  # still the version before
+    return commit
+
+
+def address_of(space_id: str) -> str:
+    """The Space's page."""
+    from huggingface_hub import HfApi
+
+    return f"{HfApi().endpoint}/spaces/{space_id}"
+
+
+def wait(
+    space_id: str, commit: str | None, *, seconds: float = 1800.0, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Wait until the Space runs this commit. Raises HubError where it fails to start, or takes longer."""
+    from huggingface_hub import HfApi
+
+    token, address = login(), address_of(space_id)
+    api = HfApi(token=token)
+    for _ in range(math.ceil(seconds / POLL_SECONDS)):
+        with exchange(f"Space {space_id}", token):
+            runtime = api.get_space_runtime(space_id)
+        outdated = commit is not None and runtime.raw.get("sha") not in (None, commit)  # still the version before
         if runtime.stage in READY and not outdated:
-            yield Deployed("running", address)
             return
         if runtime.stage in BROKEN:
             why = " ".join(str(runtime.raw.get("errorMessage") or "").split())[:300]
@@ -208,15 +181,8 @@ def deploy(
                 f"the Space does not start ({runtime.stage}){': ' + why if why else ''}; "
                 f"its log is at {address}?logs=container"
             )
-        if runtime.stage != stage and not outdated:
-            stage = runtime.stage
-            yield Deployed("waiting", address, str(stage))
         sleep(POLL_SECONDS)
-        waited += POLL_SECONDS
-    if wait_seconds:
-        raise HubError(
-            f"the Space has not started within {wait_seconds / 60:.0f} minutes: look at {address}?logs=build"
-        )
+    raise HubError(f"the Space has not started within {seconds / 60:.0f} minutes: look at {address}?logs=build")
 
 
 def _matches(path: str, patterns: tuple[str, ...] | list[str]) -> bool:
@@ -224,11 +190,8 @@ def _matches(path: str, patterns: tuple[str, ...] | list[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def _action(content: bytes, there) -> str:
-    """What it takes to have this content there."""
-    if there is None:
-        return "add"
+def _same(content: bytes, there) -> bool:
+    """Whether the file that the Hub lists has this content."""
     if there.lfs is not None:
-        return "keep" if there.lfs.sha256 == hashlib.sha256(content).hexdigest() else "update"
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    return "keep" if there.blob_id == blob else "update"
+        return there.lfs.sha256 == hashlib.sha256(content).hexdigest()
+    return there.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
