@@ -50,7 +50,7 @@ class View:
         prompt = query.get("prompt")
         if prompt is not None and len(prompt) > MAX_LETTERS:
             raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
-        readers = {"layer": _number, "head": _number, "cell": _cell, "view": _word, "step": _word, "subject": _word,
+        readers = {"layer": _number, "head": _number, "cell": _cell, "view": _word, "step": _step, "subject": _word,
                    "edits": _edits, "rules": _rules}  # fmt: skip
         read = {name: reader(name, given[name]) for name, reader in readers.items() if name in given}
         return cls(tab, given.get("model"), given.get("dense"), prompt, **read)
@@ -60,6 +60,14 @@ def _word(name: str, text: str) -> str:
     if not re.fullmatch(r"[a-z_-]{1,30}", text):
         raise LinkError(f"its {name} has no name that a {name} could have")
     return text
+
+
+RENAMED_STEPS = {"calm": "qk_norm", "turn": "rotate", "blend": "mix", "change": "add", "think": "mlp"}
+"""Steps of the walk that older links know by another name."""
+
+
+def _step(name: str, text: str) -> str:
+    return RENAMED_STEPS.get(text, _word(name, text))
 
 
 def _number(name: str, text: str) -> int:
