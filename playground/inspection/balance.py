@@ -16,6 +16,7 @@ from ..data.corpus import real_tokens
 from ..model import Pass, Transformer
 from ..model.moe import balance_loss
 from ..training import loss_of
+from .probe import entropy
 from .routing import expert_layers
 
 DEAD_SHARE = 0.01
@@ -53,7 +54,7 @@ def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
     shares = [float(share) for share in load]
     busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
-        entropy=-sum(s * math.log2(s) for s in shares if s > 0) + 0.0,
+        entropy=entropy(shares),
         most=math.log2(len(shares)),
         busiest=busiest,
         busiest_share=shares[busiest],
@@ -61,22 +62,13 @@ def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
     )
 
 
-@dataclass(frozen=True)
-class LoadOverTraining:
-    """The load of every expert along a run, as `History.load` recorded it."""
+def load_over_training(
+    records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int
+) -> tuple[tuple[int, ...], torch.Tensor] | None:
+    """Steps, and shares of visits (records, L, E) at each, of what `History.load` recorded as {step, load}.
 
-    steps: tuple[int, ...]
-    load: torch.Tensor
-    """(records, L, E) shares of visits."""
-
-    @property
-    def entropy(self) -> torch.Tensor:
-        """(records, L) in bits."""
-        return torch.special.entr(self.load).sum(dim=-1) / math.log(2)
-
-
-def load_over_training(records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int) -> LoadOverTraining | None:
-    """The records of `History.load` ({step, load}) as arrays; other shapes are left out, None if none fits."""
+    Records of other shapes are left out; None if none fits.
+    """
     steps, loads = [], []
     for record in records:
         try:
@@ -86,7 +78,7 @@ def load_over_training(records: Sequence[Mapping[str, Any]], n_layers: int, n_ex
         if load.shape == (n_layers, n_experts):
             steps.append(int(record["step"]))
             loads.append(load)
-    return LoadOverTraining(tuple(steps), torch.stack(loads)) if loads else None
+    return (tuple(steps), torch.stack(loads)) if loads else None
 
 
 @dataclass(frozen=True)

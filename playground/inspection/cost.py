@@ -76,40 +76,21 @@ class Cost:
         return self.after - self.before
 
 
-@dataclass(frozen=True)
-class RemovalMap:
-    """What removing each part of the model costs."""
-
-    before: float
-    """Loss of the whole model in nats per token."""
-    heads: torch.Tensor
-    """(L, H) cost of switching off each head."""
-    attention: torch.Tensor
-    """(L,) of each layer's whole attention."""
-    feedforward: torch.Tensor
-    """(L,) of each feed-forward layer."""
-    heads_margin: torch.Tensor
-    """(L, H) half the widths of the 95 % intervals of the costs of heads."""
-    sublayers_margin: torch.Tensor
-    """(L, 2) the same of each layer's whole attention and feed-forward layer."""
-    heads_first: torch.Tensor
-    """(L, H) the costliest head, and those that these windows cannot tell from it."""
-    tokens: int
-    """How many predictions were judged."""
-
-
 @dataclass(frozen=True, eq=False)
-class ExpertCosts:
-    """What switching off each expert costs."""
+class PartCosts:
+    """What switching off each part of a model costs: of heads and sublayers (`removal_map`), or of experts."""
 
     before: float
     """Loss of the whole model in nats per token."""
     costs: torch.Tensor
-    """(L, E) by how much it rises, of the L layers with experts."""
+    """(L, H + 2) by how much it rises without each head, without attention, without the feed-forward layer; or (L, E)
+    without each expert, of the L layers with experts."""
     margins: torch.Tensor
-    """(L, E) half the widths of the costs' 95 % intervals, from their spread between windows."""
+    """Half the widths of the costs' 95 % intervals, from their spread between windows; of the same shape."""
     first: torch.Tensor
-    """(L, E) the costliest expert, and those that these windows cannot tell from it."""
+    """(L, H) or (L, E) the costliest head or expert, and those that these windows cannot tell from it."""
+    tokens: int
+    """How many predictions were judged."""
 
 
 def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edits: Sequence[Edit]) -> Cost:
@@ -123,7 +104,7 @@ def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, e
 
 
 @torch.inference_mode()
-def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> RemovalMap:
+def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> PartCosts:
     """What it costs on windows (N, T) to switch off each head, each layer's attention, each feed-forward layer.
 
     All variants share one forward pass. Up to the layer where something is missing, a variant is the model itself, so
@@ -143,19 +124,11 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
         sums.append(summed_losses(logits, y.repeat(variants, 1)).unflatten(0, (variants, -1)))
     whole, *lacking = (WindowLosses(total, counted) for total in torch.cat(sums, dim=1))
     costs, margins = torch.tensor([difference(whole, each) for each in lacking]).T.unflatten(1, (L, H + 2))
-    return RemovalMap(
-        before=whole.mean,
-        heads=costs[:, :H],
-        attention=costs[:, H],
-        feedforward=costs[:, H + 1],
-        heads_margin=margins[:, :H],
-        sublayers_margin=margins[:, H:],
-        heads_first=costliest([lacking[layer * (H + 2) + head] for layer in range(L) for head in range(H)]).view(L, H),
-        tokens=int(counted.sum()),
-    )
+    heads = [each for i, each in enumerate(lacking) if i % (H + 2) < H]
+    return PartCosts(whole.mean, costs, margins, costliest(heads).view(L, H), int(counted.sum()))
 
 
-def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> ExpertCosts:
+def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> PartCosts:
     """What it costs on windows (N, T) to switch off each expert, so that the router's next choice takes over."""
     config = model.config
     whole = window_losses(model, inputs, targets)
@@ -165,7 +138,7 @@ def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
         for expert in range(config.n_experts)
     ]
     costs, margins = torch.tensor([difference(whole, each) for each in lacking]).T.unflatten(1, (-1, config.n_experts))
-    return ExpertCosts(whole.mean, costs, margins, costliest(lacking).view(costs.shape))
+    return PartCosts(whole.mean, costs, margins, costliest(lacking).view(costs.shape), int(whole.tokens.sum()))
 
 
 def costliest(lacking: Sequence[WindowLosses]) -> torch.Tensor:

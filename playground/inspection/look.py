@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,8 +35,6 @@ class Look:
     """Their texts with whitespace visible."""
     trace: Trace
     """Every intermediate, batch of 1. Of a long prompt without scores and pattern: ask `pattern(layer)` instead."""
-    notes: tuple[str, ...] = field(default=())
-    """What a visitor should know about how the prompt was read."""
 
     @property
     def model(self) -> Transformer:
@@ -104,7 +102,7 @@ class Look:
 
 
 @torch.no_grad()
-def look(checkpoint: Checkpoint, ids: Sequence[int], notes: Sequence[str] = ()) -> Look:
+def look(checkpoint: Checkpoint, ids: Sequence[int]) -> Look:
     """Run ids (T,) through the checkpoint's model once, on the processor, and keep what every step made.
 
     Raises ValueError when there are no ids or more than the context holds.
@@ -121,7 +119,7 @@ def look(checkpoint: Checkpoint, ids: Sequence[int], notes: Sequence[str] = ()) 
     device = next(checkpoint.model.parameters()).device
     checkpoint.model(torch.tensor([list(ids)], device=device), Pass(tap=tap))
     texts = tuple(visible(checkpoint.tokenizer.token_text(int(token))) for token in ids)
-    return Look(checkpoint, tuple(int(token) for token in ids), texts, recorder.trace, tuple(notes))
+    return Look(checkpoint, tuple(int(token) for token in ids), texts, recorder.trace)
 
 
 def _per_query_head(x: torch.Tensor, config: ModelConfig) -> torch.Tensor:

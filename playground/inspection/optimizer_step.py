@@ -92,7 +92,10 @@ def optimizer_step(
         name: torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
         for name, p in learner.named_parameters()
     }
-    optimizers = _optimizers(learner, config, rule)
+    if rule == "sgd":
+        optimizers = [torch.optim.SGD(learner.parameters(), lr=SGD_RATE)]
+    else:
+        optimizers = make_optimizers(learner, config.replace(optimizer=rule))
     names = {id(parameter): name for name, parameter in learner.named_parameters()}
     rules, decays = {}, {}
     for optimizer in optimizers:
@@ -121,12 +124,6 @@ def optimizer_step(
 
 def _copies(model: Transformer) -> dict[str, torch.Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-
-
-def _optimizers(model: Transformer, config: TrainConfig, rule: str) -> list[torch.optim.Optimizer]:
-    if rule == "sgd":
-        return [torch.optim.SGD(model.parameters(), lr=SGD_RATE)]
-    return make_optimizers(model, config.replace(optimizer=rule))
 
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,7 +77,7 @@ def _shared_opening(language: Language, encode: Callable[[str], list[int]]) -> i
     return shared
 
 
-def entropy(counts: np.ndarray) -> float:
+def entropy(counts: Sequence[float] | np.ndarray) -> float:
     """Entropy in bits of counts or shares (any shape)."""
     shares = np.asarray(counts, dtype=np.float64).ravel()
     shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]

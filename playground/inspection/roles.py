@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from ..model import ModelConfig, Transformer
-from .cost import RemovalMap, removal_map
+from .cost import PartCosts, removal_map
 from .head_statistics import FIRST_ROW, PLACES, REPEATS, ROWS_PER_TEXT, Estimate, HeadStatistics, head_statistics
 from .heads import EVEN, ranked
 
@@ -103,7 +103,7 @@ class HeadTests(HeadStatistics):
 
 
 def head_tests(
-    model: Transformer, texts: Sequence[int] | torch.Tensor, worth: RemovalMap | None = None, *, seed: int = 0
+    model: Transformer, texts: Sequence[int] | torch.Tensor, worth: PartCosts | None = None, *, seed: int = 0
 ) -> HeadTests:
     """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
@@ -119,8 +119,8 @@ def head_tests(
         worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
     return HeadTests(
         **vars(trained),
-        effect=Estimate(worth.heads.double().numpy(), worth.heads_margin.double().numpy()),
-        first=worth.heads_first.numpy(),
+        effect=Estimate(*(each[:, : model.config.n_heads].double().numpy() for each in (worth.costs, worth.margins))),
+        first=worth.first.numpy(),
         untrained={name: _highest(weights) for name, weights in untrained.weights.items()}
         | {"moved": _highest(untrained.moved)},
         untrained_given_up={name: _highest(lost) for name, lost in untrained.given_up.items()},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
@@ -148,12 +149,11 @@ def _neighbourhoods(words: list[str]) -> np.ndarray:
     counts = np.zeros((len(words), 2, len(vocabulary)))
     for sentence in SENTENCES:
         text = sentence.split()
-        for place, word in enumerate(text):
-            if word in words:
-                if place:
-                    counts[words.index(word), 0, vocabulary.index(text[place - 1])] += 1
-                if place + 1 < len(text):
-                    counts[words.index(word), 1, vocabulary.index(text[place + 1])] += 1
+        for before, after in pairwise(text):
+            if after in words:
+                counts[words.index(after), 0, vocabulary.index(before)] += 1
+            if before in words:
+                counts[words.index(before), 1, vocabulary.index(after)] += 1
     return counts.reshape(len(words), -1)
 
 

@@ -223,7 +223,8 @@ def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch)
     found = removal_map(model, x, y)
     whole = evaluate(model, x, y)
     assert found.before == pytest.approx(whole, abs=1e-5) and found.tokens == int((y != IGNORE).sum())
-    table = torch.cat((found.heads, found.attention[:, None], found.feedforward[:, None]), dim=1)
+    table = found.costs
+    assert found.first.shape == (config.n_layers, config.n_heads)
     for layer in range(config.n_layers):
         for column in range(config.n_heads + 2):
             part = removed_part(layer, column, config.n_heads)
@@ -232,7 +233,7 @@ def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch)
             assert table[layer, column].item() == pytest.approx(loss - whole, abs=2e-5), part
     cost = edit_cost(model, x, y, [SwitchOff(1, "head", 3)])
     assert cost.difference == pytest.approx(table[1, 3].item(), abs=2e-5)
-    assert cost.margin == pytest.approx(found.heads_margin[1, 3].item(), abs=5e-5)
+    assert cost.margin == pytest.approx(found.margins[1, 3].item(), abs=5e-5)
 
 
 def test_the_margin_is_that_of_a_mean_over_windows():

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+import numpy as np
 import torch
 
 from ....figures.attention import pattern_map
 from ....figures.candidates import next_tokens
 from ....figures.parts import describe_removal, describe_sublayers, removal_figure
 from ....inspection import Look
-from ....inspection.cost import Cost, Effect, RemovalMap, edit_cost, effect, removed_part
+from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, effect, removed_part
 from ....inspection.edits import (
     Edit,
     EditCell,
@@ -167,7 +168,7 @@ def build(frame: Frame) -> None:
     def surveying(look: Look, place: Place, question: Question) -> Callable[[], dict]:
         return lambda: worth_of(look, survey_of(look, held_out(page, look)))
 
-    def worth_of(look: Look, found: tuple[RemovalMap, str] | None) -> dict:
+    def worth_of(look: Look, found: tuple[PartCosts, str] | None) -> dict:
         return {worth: found and show(*worth_picture(*found)), surveyed: gr.Column(visible=found is not None)}
 
     frame.presses(survey.click, surveying, [], [worth, surveyed])
@@ -184,12 +185,13 @@ def build(frame: Frame) -> None:
     frame.redraws(worth.select, switch)
 
 
-def worth_picture(found: RemovalMap, judged: str) -> tuple[dict[str, Any], str]:
+def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
-    heads, sublayers = found.heads.numpy(), torch.stack([found.attention, found.feedforward], dim=1).numpy()
+    H = found.first.shape[1]
+    (heads, sublayers), margins = np.split(found.costs.numpy(), [H], axis=1), found.margins.numpy()
     figure = removal_figure(heads, *sublayers.T)
-    words = describe_removal(heads, found.heads_margin.numpy(), found.heads_first.numpy(), found.before)
-    words += describe_sublayers(heads, sublayers, found.sublayers_margin.numpy())
+    words = describe_removal(heads, margins[:, :H], found.first.numpy(), found.before)
+    words += describe_sublayers(heads, sublayers, margins[:, H:])
     return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
 
 

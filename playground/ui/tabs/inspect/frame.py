@@ -336,7 +336,7 @@ class Frame:
     def _draw(self, values: dict, found: Look, place: Place, view: str, due: list, problem: str, unheard: dict) -> dict:
         shown = self._changes(unheard)
         kind = "info" if values[self.subject] in EXAMPLES else "warning"
-        notes = [theme.notice(note, kind) for note in found.notes] + self._said_of_changes(values, view)
+        notes = [theme.notice(note, kind) for note in self._looks.notes[found]] + self._said_of_changes(values, view)
         for follower in self._followers:
             if follower.view == view and follower in due:
                 try:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
 from ....inspection import Look, look
 from ....inspection.example import EXAMPLES, worked_example
 from ....service.kept import Kept
@@ -19,6 +22,8 @@ class Looks:
         self.page = page
         self._examples = {name: worked_example(name) for name in EXAMPLES}
         self._kept = Kept(entries=KEPT)
+        self.notes: WeakKeyDictionary[Look, Sequence[str]] = WeakKeyDictionary()
+        """What a visitor should know about how the prompt of a look was read."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -33,4 +38,6 @@ class Looks:
             ids, notes = read_prompt(self.page, checkpoint, prompt if isinstance(prompt, str) else "")
         # by the checkpoint, too: one that training has replaced since is another one
         name, ids = (id(checkpoint), prompt), ids[-checkpoint.config.context_length :]
-        return self._kept.get(name, lambda: look(checkpoint, ids, notes), owner=checkpoint.model)
+        found = self._kept.get(name, lambda: look(checkpoint, ids), owner=checkpoint.model)
+        self.notes[found] = notes
+        return found

@@ -9,7 +9,7 @@ import torch
 from ....data.baselines import IGNORE
 from ....engine import SamplingConfig, generate
 from ....inspection import Look
-from ....inspection.cost import RemovalMap, removal_map
+from ....inspection.cost import PartCosts, removal_map
 from ....inspection.roles import TEXT_TOKENS, TEXTS, HeadTests, flops_of_tests, head_tests
 from ....service.kept import Kept
 from ....service.limits import HEAD_TESTS_FLOPS
@@ -74,16 +74,16 @@ def texts_of(look: Look, judged: Judged | None) -> tuple[torch.Tensor, str]:
     return judged.inputs[lengths >= T, :T], judged.words
 
 
-def survey_of(look: Look, judged: Judged) -> tuple[RemovalMap, str]:
+def survey_of(look: Look, judged: Judged) -> tuple[PartCosts, str]:
     """What every part of the model is worth, and on which text."""
 
-    def survey() -> tuple[RemovalMap, str]:
+    def survey() -> tuple[PartCosts, str]:
         return removal_map(look.model, judged.inputs, judged.targets), judged.words + judged.beside
 
     return _surveys.get(look.ids if judged.stand_in else None, survey, owner=look.model)
 
 
-def surveyed_before(look: Look) -> tuple[RemovalMap, str] | None:
+def surveyed_before(look: Look) -> tuple[PartCosts, str] | None:
     """The same, if somebody has asked for it already."""
     return _surveys.peek(None, owner=look.model) or _surveys.peek(look.ids, owner=look.model)
 

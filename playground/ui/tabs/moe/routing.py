@@ -197,13 +197,14 @@ def _over_training(checkpoint: Checkpoint, routing: RoutedText, i: int, layer: i
     over = load_over_training(checkpoint.history.load, len(routing.layers), routing.n_experts)
     if over is None:
         return None, notice("This model's record holds no loads from its training.")
-    last = evenness(over.load[-1, i].tolist())
+    steps, load = over
+    first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
     words = describe_load(
         last.entropy, last.most, last.busiest, last.busiest_share, last.dead,
-        f"Layer {layer} in training, step {over.steps[-1]:,}: the",
+        f"Layer {layer} in training, step {steps[-1]:,}: the",
     )  # fmt: skip
-    began = f" At step {over.steps[0]:,} its entropy was {over.entropy[0, i]:.2f} bits." if len(over.steps) > 1 else ""
-    return show(load_lines(over.steps, over.load[:, i].numpy()), words + began), ""
+    began = f" At step {steps[0]:,} its entropy was {first.entropy:.2f} bits." if len(steps) > 1 else ""
+    return show(load_lines(steps, load[:, i].numpy()), words + began), ""
 
 
 def scores_table(stations: list[Station]) -> str:
