@@ -8,6 +8,7 @@ T = tokens, H = heads, L = layers. Previous-token and induction heads are those 
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ import torch
 
 from ..model import ModelConfig, Pass
 from .cost import Variants
-from .head_statistics import row_means
 from .look import Look, look
 
 if TYPE_CHECKING:
@@ -99,6 +99,21 @@ def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, n
     copies = _copies(ids)
     means = {name: values[0] for name, values in row_means(pattern[None], 1, causal).items()}
     return means | {"duplicate": _mean_on(pattern, copies), "induction": _mean_on(pattern, _followers(copies))}
+
+
+def row_means(pattern: torch.Tensor, first_row: int, causal: bool) -> dict[str, np.ndarray]:
+    """Means (N, H) over the rows of a layer's pattern (N, H, T, T) from `first_row`: the weight on the token
+    before, the first and the token itself, the entropy in bits, and the evenness, its share of the most possible."""
+    weights, T = pattern.numpy(), pattern.shape[-1]
+    entropy = torch.special.entr(pattern).sum(-1).numpy()[:, :, first_row:] / math.log(2)
+    visible = np.log2(np.arange(1, T + 1) if causal else np.full(T, T))[first_row:]
+    return {
+        "previous": np.diagonal(weights, -1, 2, 3)[:, :, first_row - 1 :].mean(-1),
+        "first": weights[:, :, first_row:, 0].mean(-1),
+        "itself": np.diagonal(weights, 0, 2, 3)[:, :, first_row:].mean(-1),
+        "entropy": entropy.mean(-1),
+        "evenness": (entropy / visible).mean(-1),
+    }
 
 
 def _copies(ids: np.ndarray) -> np.ndarray:
@@ -223,28 +238,18 @@ def moves(look: Look, query: int = -1) -> np.ndarray:
     return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()
 
 
-@dataclass(frozen=True)
-class Waking:
-    """A prompt on which a head has more to do."""
-
-    prompt: str
-    before: float
-    """How telling the head is on the present prompt."""
-    after: float
-    """And on the one proposed."""
-    summary: WeightSummary
-    """Where its weight lies there."""
-
-
-def wake(checkpoint: Checkpoint, layer: int, head: int, prompts: Sequence[str], before: float) -> Waking | None:
-    """Of these prompts, the one on which this head is most telling; None if none beats `before` by a tenth."""
-    best = None
+def wake(
+    checkpoint: Checkpoint, layer: int, head: int, prompts: Sequence[str], before: float
+) -> tuple[str, WeightSummary] | None:
+    """Of these prompts, the one on which this head is most telling, and where its weight lies there; None if none
+    beats `before`, how telling it is on the present prompt, by a tenth."""
+    best, most = None, before + 0.1
     for prompt in dict.fromkeys(prompts):
         ids = checkpoint.tokenizer.encode(prompt)[: min(_TRIED_TOKENS, checkpoint.config.context_length)]
         if len(ids) < 3:
             continue
         seen = look(checkpoint, ids)
         telling = float(head_scores(seen).telling()[layer, head])
-        if telling > (best.after if best else before + 0.1):
-            best = Waking(checkpoint.tokenizer.decode(ids), before, telling, summary(seen, layer, head))
+        if telling > most:
+            best, most = (checkpoint.tokenizer.decode(ids), summary(seen, layer, head)), telling
     return best

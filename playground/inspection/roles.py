@@ -1,8 +1,8 @@
 """Roles of heads, tested: what each head does over many texts, held against the same text without its cause.
 
-N = texts, T = tokens, L = layers, H = heads. Previous-token and induction heads are those of Elhage et al. 2021 and
-Olsson et al. 2022, sinks those of Xiao et al. 2023; that an observed pattern needs an intervention beside it is argued
-by Jain and Wallace 2019.
+N = texts, T = tokens, R = rows that repeat, L = layers, H = heads. Previous-token and induction heads are those of
+Elhage et al. 2021 and Olsson et al. 2022, sinks those of Xiao et al. 2023; that an observed pattern needs an
+intervention beside it is argued by Jain and Wallace 2019.
 
 A weight on some cell proves little: on a short text the first token, the token before and what followed last time are
 often the same cell, and a head may look there for another reason. So a role is given only where
@@ -25,10 +25,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..model import ModelConfig, Transformer
+from ..model import ModelConfig, Pass, Recorder, Transformer
+from ..training.verdict import mean_interval
 from .cost import PartCosts, removal_map
-from .head_statistics import FIRST_ROW, PLACES, REPEATS, ROWS_PER_TEXT, Estimate, HeadStatistics, head_statistics
-from .heads import EVEN, ranked
+from .heads import EVEN, ranked, row_means
 
 ROLES = (
     "induction", "duplicate", "followed", "previous", "first", "itself", "even", "content", "unclear",
@@ -42,9 +42,54 @@ MOVED = 0.1
 """Share of its weight that has to lie elsewhere in other texts, at the same places, for a head to go by content."""
 MATTERS = 0.01
 """Nats per token that the model has to lose without a head whose role says little by itself."""
+PLACES = ("previous", "first", "itself")
+REPEATS = ("induction", "duplicate")
+ROWS_PER_TEXT = 4
+"""Rows of each text that are read again without their repetition."""
+LONGEST_MATCH = 3
+"""Tokens that are replaced to end a repetition: a head may go by more than the last one."""
+FIRST_ROW = 4
+"""Before it, the first token, the one before and the token itself are much of all that can be seen."""
 TEXTS = 20
 UNTRAINED_TEXTS = 8
 TEXT_TOKENS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means over texts with half the widths of their 95 % intervals, both (L, H); NaN where no text could tell."""
+
+    mean: np.ndarray
+    margin: np.ndarray
+
+    @property
+    def low(self) -> np.ndarray:
+        """Lower ends of the intervals (L, H); −∞ where no text could tell."""
+        return np.where(np.isnan(self.mean), -math.inf, self.mean - self.margin)
+
+    def at(self, layer: int, head: int) -> tuple[float, float]:
+        """One head's mean and margin."""
+        return float(self.mean[layer, head]), float(self.margin[layer, head])
+
+
+def estimate(values: np.ndarray) -> Estimate:
+    """Means and margins over texts of values (N, L, H); texts that could not tell (NaN) are left out."""
+    return Estimate(*mean_interval(values))
+
+
+@dataclass(frozen=True, eq=False)
+class HeadStatistics:
+    """What every head does in many texts."""
+
+    weights: dict[str, Estimate]
+    """Share of weight on each of `PLACES`; and, in rows that repeat, on each of `REPEATS`: the earlier copy of the
+    token (duplicate) and what followed it (induction)."""
+    given_up: dict[str, Estimate]
+    """How much of the weight on each of `REPEATS` goes when the copy is replaced."""
+    evenness: Estimate
+    """Entropy of a row as a share of the most possible."""
+    moved: Estimate
+    """Share of a row's weight that lies elsewhere in another text, at the same places (total variation)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,3 +220,94 @@ def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator)
     kinds = np.unique(windows.numpy())
     n = min(len(kinds), config.context_length // 2, TEXT_TOKENS // 2)
     return np.stack([np.tile(rng.permutation(kinds)[:n], 2) for _ in range(len(windows))])
+
+
+# ---- where the weight lies in many texts ---------------------------------------------------------------------------
+
+
+@torch.inference_mode()
+def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Generator) -> HeadStatistics:
+    """Read texts (N, T) once, and their rows that repeat once more without the repetition."""
+    device = next(model.parameters()).device
+    recorder = Recorder(("pattern",))
+    model(torch.from_numpy(texts).to(device), Pass(tap=recorder))
+    patterns = [recorder.trace["pattern", layer].float().cpu() for layer in range(model.config.n_layers)]
+    first_row = min(FIRST_ROW, texts.shape[1] - 1)
+    by_layer = [row_means(pattern, first_row, model.config.causal) for pattern in patterns]
+    means = {name: estimate(np.stack([each[name] for each in by_layer], axis=1)) for name in by_layer[0]}
+
+    repeats = [(n, t, s) for n, text in enumerate(texts) for t, s in _repeats(text, rng)]
+    n, t, s = np.array(repeats, dtype=int).reshape(-1, 3).T  # (R,) each
+    rows = [pattern[n, :, t] for pattern in patterns]  # per layer (R, H, T)
+    replaced = list(rows)
+    if repeats:
+        changed = np.stack([_unrepeated(texts[n], t, s, rng) for n, t, s in repeats])
+
+        def keep_rows(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+            if name == "pattern":
+                replaced[layer] = x[range(len(repeats)), :, t].float().cpu()
+            return x
+
+        model(torch.from_numpy(changed).to(device), Pass(tap=keep_rows))
+    before, after = _on_copies(rows, s), _on_copies(replaced, s)
+    return HeadStatistics(
+        weights={name: means[name] for name in PLACES} | {name: _by_text(before[name], n) for name in REPEATS},
+        given_up={name: _by_text(before[name] - after[name], n) for name in REPEATS},
+        evenness=means["evenness"],
+        moved=estimate(np.stack([_moved(pattern, first_row) for pattern in patterns], axis=1)),
+    )
+
+
+def _moved(pattern: torch.Tensor, first_row: int) -> np.ndarray:
+    """How much of a row's weight lies elsewhere in the text before (N, H)."""
+    if len(pattern) < 2:
+        return np.full(pattern.shape[:2], np.nan)
+    return (pattern - pattern.roll(1, 0)).abs()[:, :, first_row:].sum(-1).mean(-1).numpy() / 2
+
+
+def _repeats(text: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Rows t whose token has an earlier copy s, as (t, s), those first whose last tokens match longest.
+
+    Only rows that go on as they did then, so that looking there pays, and where what followed the copy is neither
+    the token itself nor the one before.
+    """
+    matches = []
+    for t in rng.permutation(np.arange(FIRST_ROW, len(text) - 1)).tolist():
+        copies = np.flatnonzero(text[:t] == text[t]).tolist()
+        if copies and copies[-1] <= t - 3:
+            matched, s = max((_matched(text, s, t), s) for s in copies)
+            if text[s + 1] == text[t + 1]:
+                matches.append((matched, (t, s)))
+    matches.sort(key=lambda each: -each[0])
+    return [repeat for _, repeat in matches[:ROWS_PER_TEXT]]
+
+
+def _matched(text: np.ndarray, s: int, t: int) -> int:
+    """How many tokens that end at s are the same as those that end at t, at most `LONGEST_MATCH`."""
+    for length in range(LONGEST_MATCH):
+        if s < length or text[s - length] != text[t - length]:
+            return length
+    return LONGEST_MATCH
+
+
+def _unrepeated(text: np.ndarray, t: int, s: int, rng: np.random.Generator) -> np.ndarray:
+    """The text with the copy, and what stands just before it, replaced by others of its tokens."""
+    text = text.copy()
+    others = text[text != text[t]]
+    if len(others):
+        broken = slice(max(s - LONGEST_MATCH + 1, 0), s + 1)
+        text[broken] = rng.choice(others, len(text[broken]))
+    return text
+
+
+def _on_copies(rows: list[torch.Tensor], s: np.ndarray) -> dict[str, np.ndarray]:
+    """Weights (R, L, H) on the earlier copies s (R,) and on what followed them, of rows (R, H, T) of each layer."""
+    weights = torch.stack(rows, dim=1).double().numpy()  # (R, L, H, T)
+    which = np.arange(len(s))
+    return {"duplicate": weights[which, :, :, s], "induction": weights[which, :, :, s + 1]}
+
+
+def _by_text(values: np.ndarray, texts: np.ndarray) -> Estimate:
+    """Values (R, L, H), those of a text averaged first: its rows are not independent."""
+    means = [values[texts == n].mean(axis=0) for n in np.unique(texts)]
+    return estimate(np.array(means).reshape(len(means), *values.shape[1:]))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.head_statistics import PLACES, REPEATS, Estimate
 from ..inspection.heads import EVEN, WeightSummary, spread
-from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, HeadTests
+from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
 
 HABIT_NAMES = {
     "previous": "the token before",

@@ -11,8 +11,7 @@ from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection import roles
 from playground.inspection.edits import SwitchOff, edits_tap
-from playground.inspection.head_statistics import PLACES, REPEATS, Estimate, estimate, head_statistics
-from playground.inspection.roles import ROLES, head_tests
+from playground.inspection.roles import PLACES, REPEATS, ROLES, Estimate, estimate, head_statistics, head_tests
 from playground.model import ModelConfig, Transformer
 from playground.training.losses import window_losses
 from tests.model.configs import VARIANTS

@@ -86,7 +86,7 @@ async def until(event: threading.Event) -> None:
 
 def test_a_slow_look_of_one_visitor_does_not_delay_another(tab, monkeypatch):
     slow = LETTERS.encode("dddd")
-    begun, go = held_back(monkeypatch, looks, "look", lambda checkpoint, ids, notes: list(ids) == slow)
+    begun, go = held_back(monkeypatch, looks, "look", lambda checkpoint, ids: list(ids) == slow)
 
     async def both():
         anna, ben = Browser(tab, "anna", "dddd"), Browser(tab, "ben", "abc")
@@ -148,7 +148,7 @@ def test_an_older_answer_does_not_put_back_what_was_chosen_while_it_was_drawn(ta
 
 
 def test_a_click_whose_answer_was_never_drawn_is_drawn_by_the_next(tab, monkeypatch):
-    begun, go = held_back(monkeypatch, looks, "look", lambda checkpoint, ids, notes: list(ids) == LETTERS.encode("ee"))
+    begun, go = held_back(monkeypatch, looks, "look", lambda checkpoint, ids: list(ids) == LETTERS.encode("ee"))
     grid = tab.component("inspect_heads_grid")
 
     async def three_clicks():

@@ -5,9 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from playground.inspection.head_statistics import PLACES, REPEATS, Estimate
 from playground.inspection.heads import HABITS, WeightSummary
-from playground.inspection.roles import ROLES, head_tests
+from playground.inspection.roles import PLACES, REPEATS, ROLES, Estimate, head_tests
 from playground.words.heads import (
     HABIT_NAMES,
     PLACE_NAMES,

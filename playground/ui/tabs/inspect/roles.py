@@ -11,9 +11,8 @@ import numpy as np
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
 from ....inspection import Look, look
-from ....inspection.head_statistics import REPEATS, Estimate
 from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, sleeps, summary, wake
-from ....inspection.roles import HeadTests
+from ....inspection.roles import REPEATS, Estimate, HeadTests
 from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason
 from ....words.numbers import signed
 from ... import theme
@@ -106,8 +105,9 @@ def build(frame: Frame) -> None:
         if better is None:
             words = "None of the prompts tried gives this head more to do: it may rest wherever you look."
             return {proposal: theme.notice(words), taker: gr.Button(visible=False)}
-        words = f"On “{better.prompt.strip()}” it {lies_on(better.summary)}."
-        return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: better.prompt}
+        prompt, weight = better
+        words = f"On “{prompt.strip()}” it {lies_on(weight)}."
+        return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: prompt}
 
     frame.presses(waker.click, find, [], [proposal, taker, found])
     taker.click(lambda text: text, found, frame.prompt, **QUIETLY)
