@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterable, Sequence
 
-from ..data.tokenizers import ByteTokenizer, Tokenizer
+from ..data.byte_pairs import ByteTokenizer
+from ..data.tokenizers import Tokenizer
 
 
 class Spelling:

@@ -1,5 +1,6 @@
 """decode∘encode is the identity, JSON gives the same tokenizer back, and special strings are ordinary text."""
 
+import base64
 import json
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.data import TextError, build_tokenizer, load_encoding, tokenizer_from_dict, visible
-from playground.data.tokenizers import CharTokenizer, WordTokenizer, train_bpe
+from playground.data.byte_pairs import PATTERNS, byte_pairs, train_bpe
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
 
 TEXT = "The cat sat on the mat. The dog, too; it didn't mind!\nÜber 12 naïve façades — 你好 😀\n" * 8
 BPE = train_bpe(TEXT, 300)
@@ -68,6 +70,24 @@ def test_merges_shorten_the_text_they_were_learned_from():
     assert 256 < BPE.vocab_size <= 300
 
 
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_long_text_encoded_in_parts_has_the_same_tokens(pattern, monkeypatch):
+    tokenizer = byte_pairs([*(bytes([b]) for b in range(256)), b"\n\n", b"  ", b"th"], pattern)
+    text = (TEXT + "  \nthe  \n\n the\nthe\r\nthe,\nThe 'll\n12\n\nthe\n" + "\n \nThe") * 20
+    whole = tokenizer.encode(text)
+    monkeypatch.setattr("playground.data.byte_pairs.AT_ONCE", 7)
+    assert tokenizer.encode(text) == whole
+
+
+def test_what_was_saved_as_a_list_of_tokens_opens_with_the_same_ids():
+    tokens = [bytes([b]) for b in range(256)] + [b"th", b" th", b"the", b" the"]
+    old = {"kind": "bpe", "tokens": [base64.b64encode(t).decode() for t in tokens], "special": {"<end>": 0}}
+    tokenizer = tokenizer_from_dict(old)
+    assert tokenizer.encode("the the<end>") == [259, 260, *(1 + b for b in b"<end>")]
+    assert tokenizer.decode([0, 260]) == "<end> the" and tokenizer.vocab_size == 261
+    assert tokenizer_from_dict(tokenizer.to_dict()).to_dict() == tokenizer.to_dict()
+
+
 def test_words_are_read_and_written_as_people_do():
     tokenizer = WordTokenizer.from_text("The cat sat. (It didn't mind!)\nThe end")
     text = "The cat didn't mind!\nThe end"
@@ -103,12 +123,10 @@ def test_nonsense_is_refused_in_words(values, sentence):
 def test_an_encoding_that_cannot_be_reached_is_a_sentence(monkeypatch):
     import time
 
-    from playground.data import tokenizers
-
     def hang(name):
         time.sleep(5)
 
-    monkeypatch.setattr(tokenizers.tiktoken, "get_encoding", hang)
+    monkeypatch.setattr("tiktoken.get_encoding", hang)
     began = time.monotonic()
     with pytest.raises(TextError, match="go online once, or choose characters"):
         load_encoding("gpt2", patience=0.2)
@@ -117,7 +135,7 @@ def test_an_encoding_that_cannot_be_reached_is_a_sentence(monkeypatch):
     def fail(name):
         raise ConnectionError("no route to host")
 
-    monkeypatch.setattr(tokenizers.tiktoken, "get_encoding", fail)
+    monkeypatch.setattr("tiktoken.get_encoding", fail)
     with pytest.raises(TextError, match="neither on this machine nor reachable"):
         load_encoding("gpt2", patience=5)
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playground.data.tokenizers import CharTokenizer, WordTokenizer, train_bpe
+from playground.data.byte_pairs import train_bpe
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.engine import Spelling, generate
 from playground.engine.spelling import StopFinder
 from playground.model import Transformer

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from playground.cli import main
-from playground.data.tokenizers import CharTokenizer, train_bpe
+from playground.data.byte_pairs import train_bpe
+from playground.data.tokenizers import CharTokenizer
 from playground.engine import SamplingConfig, generate
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, save
@@ -212,6 +213,26 @@ OURS = {
         ]})),
         "no pattern called",
     ),
+    "a library's tokenizer with a pattern of its own": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "library": {
+            "model": {"vocab": {}, "merges": []}, "decoder": {"type": "ByteLevel"},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+                {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated"},
+                {"type": "ByteLevel", "add_prefix_space": False},
+            ]},
+        }})),
+        "none of those known here",
+    ),
+    "a library's tokenizer that is a list": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "library": []})), "a part of it is not what it should be",
+    ),
+    "tokens whose merges take for ever": (
+        text("tokenizer.json", json.dumps({"kind": "bpe", "tokens": [
+            base64.b64encode(t).decode()
+            for t in [*(bytes([b]) for b in range(256)), *(str(i).encode() * 150 for i in range(100_000, 101_000))]
+        ]})),
+        "shorter tokens",
+    ),
     "special tokens with one id": (
         text("tokenizer.json", json.dumps({"kind": "bpe", "special": {"<a>": 256, "<b>": 256}, "tokens": [
             base64.b64encode(bytes([b])).decode() for b in range(256)
@@ -253,36 +274,31 @@ FOREIGN = {
     "a tensor under both of its names": (renamed("transformer.ln_f.bias", "ln_f.weight"), "hold ln_f.weight twice"),
     "a normaliser": (tokenizer(normalizer={"type": "NFC"}), "the normalizer NFC is not understood"),
     "a normaliser without a name": (tokenizer(normalizer=[1]), "the normalizer .* is not understood"),
-    "truncation": (tokenizer(truncation={"max_length": 5}), "the truncation None is not understood"),
-    "padding": (tokenizer(padding={"strategy": "BatchLongest"}), "the padding None is not understood"),
+    "truncation": (tokenizer(truncation={"max_length": 5}), "the truncation nameless is not understood"),
+    "padding": (tokenizer(padding={"strategy": "BatchLongest"}), "the padding nameless is not understood"),
     "tokens added at the beginning": (
         tokenizer(post_processor={"type": "TemplateProcessing"}), "post_processor TemplateProcessing is not",
     ),
     "another decoder": (tokenizer(decoder={"type": "Metaspace"}), "the decoder Metaspace is not understood"),
-    "no decoder": (tokenizer(decoder=None), "a missing decoder is not understood"),
-    "a part that nobody knows": (tokenizer(extra_magic=1), "a part that is not known, 'extra_magic'"),
+    "no decoder": (tokenizer(decoder=None), "the decoder None is not understood"),
+    "a part that nobody knows": (tokenizer(extra_magic=1), "cannot be read"),
     "a pattern that takes for ever": (pattern(EVIL), "none of those known here"),
     "a pattern that leaves text out": (pattern(r"\p{N}+"), "none of those known here"),
     "cut at blanks": (cut_by({"type": "Whitespace"}), "pre_tokenizer Whitespace and ByteLevel is not"),
-    "digits together": (cut_by({"type": "Digits", "individual_digits": False}), "Digits and ByteLevel is not"),
     "a blank before each text": (
         change_json("tokenizer.json", lambda v: level(v).update(add_prefix_space=True)), "with add_prefix_space",
     ),
     "no bytes": (tokenizer(pre_tokenizer={"type": "Metaspace"}), "the pre_tokenizer Metaspace is not understood"),
+    "cut a hundred thousand times": (
+        tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": [{"type": "Digits"}] * 100_000}), "100,000 parts",
+    ),
     "no pre-tokenizer": (tokenizer(pre_tokenizer=None), "the pre_tokenizer None is not understood"),
     "dropout": (bpe(dropout=0.1), "a BPE with dropout '0.1'"),
     "prefixes within words": (bpe(continuing_subword_prefix="##"), "continuing_subword_prefix"),
     "suffixes": (bpe(end_of_word_suffix="</w>"), "end_of_word_suffix"),
-    "a model part that nobody knows": (bpe(magic=True), "a BPE with magic"),
     "words": (bpe(type="WordLevel"), "a table of words is opened only where it was exported here|cannot be read"),
     "Unigram": (bpe(type="Unigram"), "only byte-level BPE"),
     "merges that make nothing": (bpe(merges=[["t", "zzz"]]), "cannot be read"),
-    "merges in another order": (
-        change_json("tokenizer.json", lambda v: v["model"]["merges"].reverse()), "not in the order of its merges",
-    ),
-    "merges that are missing": (
-        change_json("tokenizer.json", lambda v: v["model"]["merges"].__delitem__(0)), "the merges never make the token",
-    ),
     "merges of three": (bpe(merges=[["a", "b", "c"]]), "a merge is of two tokens|cannot be read"),
     "merges that are numbers": (bpe(merges=[1, 2]), "cannot be read"),
     "ids with gaps": (change_json("tokenizer.json", lambda v: v["model"]["vocab"].update(zz=10**9)), "gaps"),
@@ -293,10 +309,11 @@ FOREIGN = {
         change_json("tokenizer.json", lambda v: v["model"].update(vocab={"a": 0, "b": 1}, merges=[])), "the 256 bytes",
     ),
     "characters that are no bytes": (
-        change_json("tokenizer.json", lambda v: v["model"]["vocab"].update({"漢": BPE.vocab_size})), "cannot be read",
+        change_json("tokenizer.json", lambda v: v["model"]["vocab"].update({"漢": BPE.vocab_size})),
+        "do not belong together",
     ),
     "an added token within texts": (
-        tokenizer(added_tokens=[{"id": 1, "content": "lamp", "special": False}]), "'lamp' is found in texts before",
+        tokenizer(added_tokens=[{"id": 1, "content": "lamp", "special": False}]), "'lamp' would be found in texts",
     ),
     "added tokens of one id": (
         tokenizer(added_tokens=[{"id": 280, "content": c, "special": True} for c in "<>"]), "not their own|gaps",
@@ -447,6 +464,10 @@ ODD = {
         "gpt2",
         bpe(dropout=None, unk_token="<|endoftext|>", continuing_subword_prefix="", fuse_unk=False, byte_fallback=False),
     ),
+    "what its BPE does not read": ("gpt2", bpe(magic=True)),
+    "digits together": ("gpt2", cut_by({"type": "Digits", "individual_digits": False})),
+    "merges in another order": ("gpt2", change_json("tokenizer.json", lambda v: v["model"]["merges"].reverse())),
+    "merges that are missing": ("gpt2", change_json("tokenizer.json", lambda v: v["model"]["merges"].__delitem__(0))),
     "digits one by one": ("gpt2", change_json("tokenizer.json", lambda v: v["pre_tokenizer"].update(pretokenizers=[
         {"type": "Digits", "individual_digits": True}, level(v) | {"use_regex": True}]))),
 }  # fmt: skip

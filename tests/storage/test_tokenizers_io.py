@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from playground.data import TextError, load_encoding, tokenizer_from_dict
-from playground.data.tokenizers import PATTERNS, CharTokenizer, WordTokenizer, byte_tokenizer, train_bpe
+from playground.data.byte_pairs import PATTERNS, byte_pairs, train_bpe
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, tokenizers_io
 from playground.storage.tokenizers_io import tokenizer_files, tokenizer_from_files
@@ -23,10 +24,7 @@ OURS = {
     "char": CharTokenizer.from_text(TEXT),
     "word": WordTokenizer.from_text(TEXT),
     "bpe": train_bpe(TEXT, 300),
-    **{
-        name: byte_tokenizer([*sorted({bytes([b]) for b in range(256)}), b"  ", b"11", b"th"], name)
-        for name in PATTERNS
-    },
+    **{name: byte_pairs([*sorted({bytes([b]) for b in range(256)}), b"  ", b"11", b"th"], name) for name in PATTERNS},
 }
 pieces = st.sampled_from(
     [*sorted(set(TEXT)), "<unk>", "\ufffd", "\x1c", "\x85", "\u00a0", "\u2003", "'s", "S'", "ſ", "₂"]

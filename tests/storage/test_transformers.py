@@ -8,7 +8,8 @@ from safetensors.torch import save_file
 
 from playground.cli import main
 from playground.data import TextError
-from playground.data.tokenizers import CharTokenizer, WordTokenizer, load_encoding, train_bpe
+from playground.data.byte_pairs import load_encoding, train_bpe
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
 from playground.storage.transformers_export import export
