@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..data import LANGUAGES
@@ -70,33 +70,31 @@ class RunCard:
             raise LinkError("its size of the vocabulary is not a number that makes sense")
         if not re.fullmatch(r"[0-9a-f]{0,64}", self.text_hash):
             raise LinkError("its hash of the text is damaged")
-        if (self.text == HUB_FILE) != (self.hub is not None):
-            raise LinkError("it does not say which file of the Hub to learn from")
-        if self.hub and (len("".join(self.hub)) > 300 or self.hub[2] not in ("dataset", "model", "space")):
+        hub = self.hub is None or (len("".join(self.hub)) <= 300 and self.hub[2] in ("dataset", "model", "space"))
+        if (self.text == HUB_FILE) != (self.hub is not None) or not hub:
             raise LinkError("it does not say which file of the Hub to learn from")
 
     @property
     def base(self) -> str:
         """The preset that it differs least from."""
         sizes_first = sorted(PRESETS, key=lambda name: name not in ("small", "tiny", "medium"))
-        return min(sizes_first, key=lambda name: sum(map(len, _changes(self, name))))
+        return min(sizes_first, key=lambda name: sum(map(len, self._changes(name))))
+
+    def _changes(self, preset: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        return _differences(self.model, self.training, PRESETS[preset], recipe_for(preset))
 
     def differing(self, other: RunCard) -> list[str]:
         """Names of what differs between the two and changes what is learned."""
-        names = [
-            name for name in ("text", "tokenizer", "vocab_size", "hub") if getattr(self, name) != getattr(other, name)
-        ]
-        names += [name for name in self.model.differences(other.model) if name != "vocab_size"]
-        mine, theirs = self.training, other.training
-        return names + [
-            name for name in LINKED if name not in SEEN_ONLY and getattr(mine, name) != getattr(theirs, name)
-        ]
+        names = ("text", "tokenizer", "vocab_size", "hub")
+        model, training = _differences(self.model, self.training, other.model, other.training)
+        found = [name for name in names if getattr(self, name) != getattr(other, name)]
+        return found + list(model) + [name for name in training if name not in SEEN_ONLY]
 
     def to_letters(self) -> str:
         """What stands after `?run=`. Raises LinkError where that would be too long."""
         base = self.base
-        model, training = _changes(self, base)
-        if len(str(training.get("sample_prompt", ""))) > MAX_PROMPT:
+        model, training = self._changes(base)
+        if "sample_prompt" in training:
             training["sample_prompt"] = training["sample_prompt"][:MAX_PROMPT]
         record: dict[str, Any] = {
             "base": base,
@@ -107,8 +105,8 @@ class RunCard:
             "tokenizer": self.tokenizer if self.tokenizer != "char" else None,
             "vocab_size": self.vocab_size,
             "hash": self.text_hash[:HASH_LETTERS],
-            "model": _regular(model),
-            "training": _regular(training),
+            "model": model,
+            "training": training,
             "losses": [[step, round(1e4 * train), round(1e4 * val)] for step, train, val in self.losses],
             "machine": self.machine,
         }
@@ -156,74 +154,55 @@ def chosen_losses(evaluations: Mapping[str, Sequence[float]], every: int, steps:
 
 
 def _from_record(record: dict[str, Any]) -> RunCard:
-    known = {"base", "text", "print", "tokenizer", "vocab_size", "hash", "model", "training", "losses", "machine"}
+    known = {"base", "text", "print", "model", "training", "losses", *_OPTIONAL}
     if set(record) - known or not isinstance(record["base"], str) or record["base"] not in PRESETS:
         raise LinkError("it was made by another version of this page")
-    changed, trained = record.get("model", {}), record.get("training", {})
+    changed, trained, rows = record.get("model", {}), record.get("training", {}), record.get("losses", [])
     if set(trained) - set(LINKED) or "vocab_size" in changed:
         raise LinkError("it sets what a link may not set")
+    recipe = recipe_for(record["base"])
     model = PRESETS[record["base"]].replace(**changed)
-    training = _linked_only(recipe_for(record["base"])).replace(**trained)
+    training = TrainConfig(**{name: getattr(recipe, name) for name in LINKED}).replace(**trained)
     if not isinstance(training.sample_prompt, str) or len(training.sample_prompt) > MAX_PROMPT:
         raise LinkError("its prompt is no text of a sane length")
     if record["print"] != _fingerprint(model, training):
         raise LinkError(f"the settings of preset {record['base']!r} have changed since it was made")
-    rows = record.get("losses", [])
-    lists = (record["text"], rows, *(rows if isinstance(rows, list) else ()))
-    if not all(isinstance(part, list) for part in lists) or not record["text"] or any(len(row) != 3 for row in rows):
+    lists = all(isinstance(part, list) for part in (record["text"], rows)) and all(len(row) == 3 for row in rows)
+    if not lists or not record["text"]:
         raise LinkError("what it holds is not a run")
     if len(rows) > MAX_LOSSES:
         raise LinkError("it holds more losses than a link may hold")
-    losses = tuple((_whole(step), _loss(train), _loss(val)) for step, train, val in rows)
+    if any(type(number) is not int or not 0 <= number < 10**9 for row in rows for number in row):
+        raise LinkError("its steps or losses are not numbers that make sense")
     text, *hub = record["text"]
-    words = (text, *hub, record.get("tokenizer", "char"), record.get("hash", ""), record.get("machine", ""))
+    optional = {ours: record[name] for name, ours in _OPTIONAL.items() if name in record}
+    words = [text, *hub, *(value for name, value in optional.items() if name != "vocab_size")]
     if not all(isinstance(word, str) and word.isprintable() for word in words) or len(hub) not in (0, 3):
         raise LinkError("what it holds is not a run")
-    return RunCard(
-        text=text,
-        model=model,
-        training=training,
-        tokenizer=record.get("tokenizer", "char"),
-        vocab_size=record.get("vocab_size"),
-        text_hash=record.get("hash", ""),
-        hub=(hub[0], hub[1], hub[2]) if hub else None,
-        losses=losses,
-        machine=record.get("machine", "")[:MAX_MACHINE],
-    )
+    losses = tuple((step, train / 1e4, val / 1e4) for step, train, val in rows)
+    card = RunCard(text, model, training, hub=tuple(hub) or None, losses=losses, **optional)
+    return replace(card, machine=card.machine[:MAX_MACHINE])
 
 
-def _changes(card: RunCard, base: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of model and training in which the card differs from a preset."""
-    model = {n: mine for n, (mine, _) in card.model.differences(PRESETS[base]).items() if n != "vocab_size"}
-    recipe = _linked_only(recipe_for(base))
-    training = {n: getattr(card.training, n) for n in LINKED if getattr(card.training, n) != getattr(recipe, n)}
-    return model, training
+_OPTIONAL = {"tokenizer": "tokenizer", "vocab_size": "vocab_size", "hash": "text_hash", "machine": "machine"}
+"""What may stand in a record as it is → the field of the card."""
 
 
-def _linked_only(training: TrainConfig) -> TrainConfig:
-    """The settings a link may hold, all others as they are by default."""
-    return TrainConfig(**{name: getattr(training, name) for name in LINKED})
+def _differences(
+    model: ModelConfig, training: TrainConfig, other: ModelConfig, others: TrainConfig
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The settings in which a model differs from another and its training from the other's, as far as links hold them.
+
+    Whole numbers are written as such: a page makes 0 of 0.0.
+    """
+    mine = {name: value for name, (value, _) in model.differences(other).items() if name != "vocab_size"}
+    trained = {name: getattr(training, name) for name in LINKED if getattr(training, name) != getattr(others, name)}
+    whole = lambda value: int(value) if isinstance(value, float) and value.is_integer() else value  # noqa: E731
+    return {n: whole(value) for n, value in mine.items()}, {n: whole(value) for n, value in trained.items()}
 
 
 def _fingerprint(model: ModelConfig, training: TrainConfig) -> int:
     """Changes if a preset does, so that an old link does not quietly come to mean something else."""
-    said = {n: mine for n, (mine, _) in model.differences(ModelConfig()).items() if n != "vocab_size"}
-    default = TrainConfig()
-    said |= {n: getattr(training, n) for n in LINKED if getattr(training, n) != getattr(default, n)}
-    said.pop("sample_prompt", None)
-    return zlib.crc32(json.dumps(_regular(said), sort_keys=True).encode()) & 0xFFFFFF
-
-
-def _regular(values: dict[str, Any]) -> dict[str, Any]:
-    """Whole numbers written as such: a page makes 0 of 0.0."""
-    return {n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in values.items()}
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 10**9:
-        raise LinkError("its steps or losses are not numbers that make sense")
-    return value
-
-
-def _loss(value: Any) -> float:
-    return _whole(value) / 1e4
+    mine, trained = _differences(model, training, ModelConfig(), TrainConfig())
+    trained.pop("sample_prompt", None)
+    return zlib.crc32(json.dumps(mine | trained, sort_keys=True).encode()) & 0xFFFFFF

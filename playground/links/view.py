@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..inspection.edits import from_dict, to_dict
 from .letters import MAX_LETTERS, LinkError, cut
@@ -44,58 +45,45 @@ class View:
         tab = str(query.get("tab", ""))
         if tab not in tabs:
             raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
+        for name, noun in (("prompt", "prompt"), ("edits", "list of changes"), ("rules", "list of rules")):
+            if (letters := len(query.get(name) or "")) > MAX_LETTERS:
+                raise LinkError(f"its {noun} has {letters:,} characters; a link holds at most {MAX_LETTERS:,}")
         given = {name: text for name, text in query.items() if text}
-        if any(not re.fullmatch(r"[\w.-]{1,80}", given[name]) for name in ("model", "dense") if name in given):
-            raise LinkError("its model has no name that a model could have")
-        prompt = query.get("prompt")
-        if prompt is not None and len(prompt) > MAX_LETTERS:
-            raise LinkError(f"its prompt has {len(prompt):,} characters; a link holds at most {MAX_LETTERS:,}")
-        readers = {"layer": _number, "head": _number, "cell": _cell, "view": _word, "step": _step, "subject": _word,
-                   "edits": _edits, "rules": _rules}  # fmt: skip
-        read = {name: reader(name, given[name]) for name, reader in readers.items() if name in given}
-        return cls(tab, given.get("model"), given.get("dense"), prompt, **read)
+        return cls(tab, prompt=query.get("prompt"), **{n: _read(n, given[n]) for n in _FORMS if n in given})
 
 
-def _word(name: str, text: str) -> str:
-    if not re.fullmatch(r"[a-z_-]{1,30}", text):
-        raise LinkError(f"its {name} has no name that a {name} could have")
-    return text
-
-
+_NAME = (r"[\w.-]{1,80}", "its {name} has no name that a model could have")
+_WORD = (r"[a-z_-]{1,30}", "its {name} has no name that a {name} could have")
+_NUMBER = (r"[0-9]{1,4}", "its {name} should be a whole number, not “{text}”")
+_RULE = r"[a-z_]{1,30}:[0-9.e+-]{1,24}"
+_FORMS = {
+    **dict.fromkeys(("model", "dense"), _NAME),
+    **dict.fromkeys(("view", "step", "subject"), _WORD),
+    **dict.fromkeys(("layer", "head"), _NUMBER),
+    "cell": (r"[0-9]{1,4},[0-9]{1,4}", "its cell should be two numbers, like 7,3"),
+    "edits": (r"(?s).*", "its changes cannot be read"),
+    "rules": (f"{_RULE}(,{_RULE})*", "its rules of writing cannot be read"),
+}
+"""What the words of a query look like, and the complaint where one does not."""
 RENAMED_STEPS = {"calm": "qk_norm", "turn": "rotate", "blend": "mix", "change": "add", "think": "mlp"}
 """Steps of the walk that older links know by another name."""
 
 
-def _step(name: str, text: str) -> str:
-    return RENAMED_STEPS.get(text, _word(name, text))
-
-
-def _number(name: str, text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,4}", text):
-        raise LinkError(f"its {name} should be a whole number, not “{cut(text)}”")
-    return int(text)
-
-
-def _cell(name: str, text: str) -> tuple[int, int]:
-    if len(text.split(",")) != 2:
-        raise LinkError("its cell should be two numbers, like 7,3")
-    query, key = text.split(",")
-    return _number(name, query), _number(name, key)
-
-
-def _edits(_: str, text: str) -> tuple[str, ...]:
-    if len(text) > MAX_LETTERS:
-        raise LinkError(f"its changes take {len(text):,} characters; a link holds at most {MAX_LETTERS:,}")
+def _read(name: str, text: str) -> Any:
+    """A word of a query as the field of a View. Raises LinkError."""
+    pattern, complaint = _FORMS[name]
+    wrong = LinkError(complaint.format(name=name, text=cut(text)))
+    if not re.fullmatch(pattern, text):
+        raise wrong
+    if name == "step":
+        return RENAMED_STEPS.get(text, text)
     try:
-        listed = [to_dict(from_dict(each)) for each in json.loads(text)]
+        if name == "cell":
+            return tuple(int(number) for number in text.split(","))
+        if name == "rules":
+            return tuple((rule, float(number)) for rule, number in (each.split(":") for each in text.split(",")))
+        if name == "edits":
+            return tuple(json.dumps(to_dict(from_dict(each)), sort_keys=True) for each in json.loads(text))
     except (TypeError, ValueError, RecursionError):
-        raise LinkError("its changes cannot be read") from None
-    return tuple(json.dumps(each, sort_keys=True) for each in listed)
-
-
-def _rules(_: str, text: str) -> tuple[tuple[str, float], ...]:
-    rules = [re.fullmatch(r"([a-z_]{1,30}):([0-9.e+-]{1,24})", each) for each in text[:MAX_LETTERS].split(",")]
-    try:
-        return tuple((rule[1], float(rule[2])) for rule in rules)
-    except (TypeError, ValueError):
-        raise LinkError("its rules of writing cannot be read") from None
+        raise wrong from None
+    return int(text) if name in ("layer", "head") else text
