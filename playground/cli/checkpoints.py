@@ -36,12 +36,6 @@ def save(folder: Path, checkpoint: Checkpoint) -> None:
     write_checkpoint(folder, checkpoint, card=model_card(checkpoint))
 
 
-def tell_best(checkpoint: Checkpoint) -> None:
-    """Print that the weights of a run's best step are there to be asked for, where they are."""
-    if best := checkpoint.best:
-        print(f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them.")
-
-
 def _step(text: str) -> int | str:
     if text != "best" and not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no step: give a number, or best")

@@ -8,7 +8,6 @@ import math
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -91,26 +90,9 @@ def _machine() -> Questions:
         "kernels of torch": torch.backends.cpu.get_cpu_capability,
         "bfloat16 in hardware": lambda: _yes(has_bf16(CPU)),
         "bfloat16 declared": lambda: os.environ.get(DECLARED) or f"no ({DECLARED}=1 or 0 overrules the hardware)",
-        "memory, GB": _memory,
+        "memory, GB": lambda: round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 1e-9, 1),
         "free disk here, GB": lambda: round(shutil.disk_usage(".").free * 1e-9, 1),
     }
-
-
-def _memory() -> str | float:
-    """All there is, and on Linux what is free of it."""
-    if platform.system() == "Darwin":
-        return round(int(_said("sysctl", "-n", "hw.memsize")) * 1e-9, 1)
-    if platform.system() != "Linux":
-        return "unknown"
-    lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-    kilobytes = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
-    return f"{kilobytes['MemTotal'] * 1.024e-6:.1f}, {kilobytes['MemAvailable'] * 1.024e-6:.1f} of it free"
-
-
-def _said(*command: str) -> str:
-    return subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", timeout=5, check=True
-    ).stdout.strip()
 
 
 def _devices() -> Questions:

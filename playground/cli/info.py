@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 
-from ..data import LANGUAGES, Baselines
-from ..data.judging import Share
+from ..data import Baselines
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.json_files import finite
 from ..storage.opening import open_model
-from ..training import History
-from ..training.states import DIVERGED, UNMASKED, state_of
+from ..training.states import state_of
 from ..words import states
-from ..words.baselines import how_good, size_of_loss
-from ..words.card import shape_in_words, share_of_gpt2
-from ..words.excess_loss import excess_clauses
-from ..words.judging import right_of
-from ..words.training import in_steps, settings_changed
-from .checkpoints import tell_best
+from ..words.shell import checkpoint_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,38 +46,5 @@ def run(options: argparse.Namespace) -> int:
         "judged": history.judged,
         "config": config.to_dict(),
     }
-    if options.json:
-        print(json.dumps(finite(facts)))
-        return 0
-    print(f"{facts['name']}: {config.n_parameters:,} parameters, {share_of_gpt2(config.n_parameters)} of GPT-2 small")
-    for component, count in facts["parameters_by_component"].items():
-        print(f"  {component:<20} {count:>12,}  {100 * count / config.n_parameters:5.1f} %")
-    print(f"{shape_in_words(config)}; {checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}")
-    print(
-        f"{facts['flops_per_token']:,} FLOPs per token, three times that in training; "
-        f"{facts['cache_bytes_of_full_context']:,} bytes of cache at full context"
-    )
-    if history.val_loss is not None:
-        at = in_steps(int(history.evaluations["step"][-1]))
-        print(f"Validation loss {history.val_loss:.4f} after {at}.", end=" ")
-        print("" if state.kind in (UNMASKED, DIVERGED) else _standing(baselines, history))
-        print(states.in_words(state))
-        share = [record for record in history.judged if record["of"]][-1:]
-        if share and about.get("language") in LANGUAGES:
-            found = Share(share[0]["right"], share[0]["of"])
-            print(f"{right_of(LANGUAGES[about['language']], found).capitalize()}.")
-    tell_best(checkpoint)
-    for change in history.changes:
-        print(settings_changed(change["step"], change["settings"]))
+    print(json.dumps(finite(facts)) if options.json else "\n".join(checkpoint_lines(checkpoint, state)))
     return 0
-
-
-def _standing(values: dict | None, history: History) -> str:
-    if not values:
-        return ""
-    baselines, loss = Baselines.from_dict(values), history.val_loss
-    left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
-    words = how_good(baselines, loss, excess_clauses(left).replace("*", ""))
-    if not math.isfinite(loss):
-        return words
-    return f"{words} {size_of_loss(baselines, loss)}"

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..data import Baselines, Corpus
-from ..data.judging import Share
 from ..service.verdicts import verdict
 from ..storage.json_files import finite
-from ..training import Sampled, SkillMeasured, TrainEvent
-from ..words.excess_loss import excess_clauses
-from ..words.judging import right_of
-from ..words.training import as_dict, message
+from ..training import TrainEvent
+from ..words.shell import event_line
+from ..words.training import as_dict
 
 
 @dataclass(frozen=True)
@@ -65,22 +63,11 @@ class Progress:
             print(self._words(event), flush=True)
 
     def _words(self, event: TrainEvent) -> str:
-        if event.event == "evaluated":
-            return f"step {event.step:>6,}  train {event.train_loss:.4f}  validation {event.val_loss:.4f}"
+        if isinstance(event, Remark):
+            return event.message
+        corpus, words = self.corpus, event_line(event, self.corpus)
         if event.event == "sampled":
-            return "  | " + (event.prompt + event.text).replace("\n", "\n  | ") + self._verdict(event)
-        if event.event == "judged":
-            return f"  {self._judged(event)}"
-        return event.message if isinstance(event, Remark) else message(event)
-
-    def _verdict(self, event: Sampled) -> str:
-        corpus = self.corpus
-        name, learned = (corpus.language.name, None) if corpus.language else ("", corpus.learned())
-        found = verdict(event.text, event.prompt, language=name, tokenizer=corpus.tokenizer, learned=learned)
-        return f"\n  {found.words}" if found else ""
-
-    def _judged(self, event: SkillMeasured) -> str:
-        words = [excess_clauses(event.left).replace("*", "")]
-        if event.of:
-            words.insert(0, right_of(self.corpus.language, Share(event.right, event.of)))
-        return "; ".join(filter(None, words))
+            name, learned = (corpus.language.name, None) if corpus.language else ("", corpus.learned())
+            found = verdict(event.text, event.prompt, language=name, tokenizer=corpus.tokenizer, learned=learned)
+            words += f"\n  {found.words}" if found else ""
+        return words

@@ -20,9 +20,10 @@ from ..training.states import UNMASKED, state_of
 from ..words import states
 from ..words.baselines import NO_MASK
 from ..words.corpus import corpus_warning
+from ..words.shell import best_lines
 from ..words.training import message
 from . import remote
-from .checkpoints import save, tell_best
+from .checkpoints import save
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
 from .progress import Progress, Remark, json_line, print_no_more
 
@@ -84,7 +85,8 @@ def run(options: argparse.Namespace) -> int:
     reason = history.finished["reason"]
     if not options.json:
         kept = find_snapshots(out, plan.model.config)
-        tell_best(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept))
+        for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):
+            print(line)
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return EXIT_CODES.get(reason, 0)

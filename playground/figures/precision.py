@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..words.numbers import signed
 from . import palette
 from .shapes import Figure, axis, bar, figure, note, rule
@@ -32,16 +30,3 @@ def level_counts(counts: Sequence[int], chosen: int) -> Figure:
         shapes=[rule(x=chosen, dash="dot")],
         annotations=[words],
     )
-
-
-def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int], middle_half: int) -> str:
-    """Which matrix it is, how much of the range its weights use, and what of it nothing uses."""
-    empty = int((np.asarray(counts) == 0).sum())
-    rows, columns = shape
-    words = (
-        f"{name}: {rows:,} × {columns:,} weights, each row with 255 levels of its own, from minus its largest weight "
-        f"to plus. Half of all weights lie between levels −{middle_half} and {middle_half}"
-    )
-    words += f"; {empty} of the levels hold{'s' * (empty == 1)} none." if empty else "; no level is empty."
-    ends = int(counts[0] + counts[-1])
-    return f"{words} At the two ends lie the rows' largest weights and what rounds to the same level: {ends:,} in all."

@@ -78,12 +78,13 @@ class Registry:
     def get(self, model_id: str | None, visitor: str | None) -> Checkpoint:
         """The model, its tokenizer, its history. Raises ValueError for what this visitor does not have."""
         from ..storage import load
+        from ..storage.bounds import check_bounds
 
         with self._lock:
             entry = self._entry(model_id, visitor)
             entry.used = time.monotonic()
             if entry.checkpoint is None:
-                entry.checkpoint = load(entry.folder, max_parameters=self.limits.parameters)
+                entry.checkpoint = load(entry.folder, check=lambda c: check_bounds(c, self.limits.parameters))
             return entry.checkpoint
 
     def has(self, model_id: str | None, visitor: str | None) -> bool:

@@ -6,9 +6,13 @@ alone, so that a file of a few bytes can ask for it, is bounded in bytes: the ta
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..model import ModelConfig
 from .errors import CheckpointError
 
+Check = Callable[[ModelConfig], None]
+"""Raises a ValueError for a config that is too much for a place."""
 MAX_PARAMETERS = 1_000_000_000
 MAX_TABLE = 1 << 24  # numbers: 131,072 positions of heads that are 128 wide
 MAX_CACHE_BYTES = 2_000_000_000

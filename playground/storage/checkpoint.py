@@ -15,7 +15,6 @@ folder of a run (training/autosave.py) and is no part of the checkpoint.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from ..atomic_files import current_file, read_folder, write_folder
 from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..training.history import History
-from .bounds import MAX_PARAMETERS, check_bounds
+from .bounds import Check, check_bounds
 from .errors import CheckpointError, check_folder_is_there, refuse_pickles
 from .json_files import MAX_BYTES, MAX_VALUES, as_json, count_values, finite, read_json, write_json
 from .record import sanitised_history, single_line, sound_notes
@@ -126,29 +125,24 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = 
     return folder
 
 
-def load(
-    folder: str | Path,
-    *,
-    max_parameters: int = MAX_PARAMETERS,
-    check: Callable[[ModelConfig], None] = lambda config: None,
-) -> Checkpoint:
-    """Read a checkpoint folder, checking everything before memory is allocated for it. Raises CheckpointError.
+def load(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
+    """Read a checkpoint folder, checking everything before memory is allocated for it.
 
-    `check` may raise a ValueError of its own for a config that is too much for this place.
+    Raises CheckpointError, or what `check` raises for a config that is too much for this place.
     """
     folder = Path(folder)
     check_folder_is_there(folder, "a checkpoint")
-    return read_folder(folder, (*REQUIRED, "history.json"), lambda: _load(folder, max_parameters, check))
+    return read_folder(folder, (*REQUIRED, "history.json"), lambda: _load(folder, check))
 
 
-def _load(folder: Path, max_parameters: int, check: Callable[[ModelConfig], None]) -> Checkpoint:
+def _load(folder: Path, check: Check) -> Checkpoint:
     for required in REQUIRED:
         if not current_file(folder, required).is_file():
             refuse_pickles(folder)
             raise CheckpointError(f"{folder} is not a checkpoint: it has no {required}")
     config = config_of(folder)
     check(config)
-    check_bounds(config, max_parameters)
+    check_bounds(config)
     weights, shapes = current_file(folder, "model.safetensors"), expected_shapes(config)
     check_belongs(read_header(weights), shapes, weights.name)
     try:

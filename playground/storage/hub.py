@@ -19,7 +19,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..model import ModelConfig
-from .bounds import MAX_PARAMETERS
+from .bounds import MAX_PARAMETERS, Check, check_bounds
 from .checkpoint import Checkpoint, write_checkpoint
 from .errors import PICKLES, CheckpointError
 from .json_files import MAX_BYTES
@@ -140,14 +140,14 @@ def pull(
     token: str | bool | None = None,
     cache: str | Path | None = None,
     max_parameters: int = MAX_PARAMETERS,
-    check: Callable[[ModelConfig], None] = lambda config: None,
+    check: Check = check_bounds,
 ) -> Checkpoint:
     """The checkpoint of a model repository: one of this project, or a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
 
     Sizes are asked for before anything is fetched, and files are checked before memory is allocated for them. `cache`
     is where downloads are kept (default: the Hub's own cache). Without a token the stored login is used, if there is
-    one; False uses none. `check` may raise a ValueError of its own for a config that is too much for
-    this place. Raises HubError or CheckpointError.
+    one; False uses none. Raises HubError or CheckpointError, or what `check` raises for a config that is too much for
+    this place.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -160,15 +160,19 @@ def pull(
         names = _wanted(sizes, repo_id)
         _check_sizes({name: sizes[name] for name in names}, max_parameters, repo_id)
 
+    def fits(config: ModelConfig) -> None:
+        check(config)
+        check_bounds(config, max_parameters)
+
     def fetch(name: str) -> Path:
         with exchange(repo_id, token):
             path = hf_hub_download(repo_id, name, revision=info.sha, token=token, cache_dir=cache)
         return Path(path).parent
 
-    check_folder(fetch("config.json"), max_parameters, check)  # before what may be gigabytes is fetched
+    check_folder(fetch("config.json"), fits)  # before what may be gigabytes is fetched
     for name in names:
         folder = fetch(name)
-    checkpoint = open_folder(folder, max_parameters=max_parameters, check=check)
+    checkpoint = open_folder(folder, check=fits)
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     sane = sanitise(replace(checkpoint, name=name))
     return replace(sane, about={**sane.about, "pulled_from": repo_id, "revision": info.sha})

@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from ..atomic_files import current_file
-from ..model import ModelConfig
 from . import checkpoint, transformers_import
 from .archive import FILES, OF_TRANSFORMERS, unpack
-from .bounds import MAX_PARAMETERS, check_bounds
+from .bounds import MAX_PARAMETERS, Check, check_bounds
 from .checkpoint import Checkpoint
 from .errors import CheckpointError
 from .json_files import read_json
 from .record import sanitised_history, sanitised_notes, single_line
 
-Check = Callable[[ModelConfig], None]
 
-
-def open_model(
-    path: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
-) -> Checkpoint:
-    """The model in a folder or a zip file. Raises CheckpointError, or what `check` raises.
-
-    `check` may raise a ValueError of its own for a config that is too much for this place.
-    """
+def open_model(path: str | Path) -> Checkpoint:
+    """The model in a folder or a zip file. Raises CheckpointError."""
     if Path(path).is_file():
-        most = 4 * max_parameters + sum(size or 0 for size in FILES.values())
-        return load_archive(path, max_bytes=most, max_parameters=max_parameters, check=check)
-    return open_folder(path, max_parameters=max_parameters, check=check)
+        return load_archive(path, max_bytes=4 * MAX_PARAMETERS + sum(size or 0 for size in FILES.values()))
+    return open_folder(path)
 
 
-def open_folder(
-    folder: str | Path, *, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
-) -> Checkpoint:
+def open_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
     """The model in a folder: of this project, or one that Transformers has saved."""
     read = transformers_import.import_folder if _is_theirs(Path(folder)) else checkpoint.load
-    return read(folder, max_parameters=max_parameters, check=check)
+    return read(folder, check=check)
 
 
-def load_archive(
-    path: str | Path, *, max_bytes: int, max_parameters: int = MAX_PARAMETERS, check: Check = lambda config: None
-) -> Checkpoint:
+def load_archive(path: str | Path, *, max_bytes: int, check: Check = check_bounds) -> Checkpoint:
     """The model in a zip file of at most `max_bytes`, inflated, with its record sanitised.
 
     Raises CheckpointError, or what `check` raises for its config before any weight is read.
@@ -51,16 +37,16 @@ def load_archive(
     with tempfile.TemporaryDirectory(prefix="playground-unpack-") as made:
         folder = unpack(path, Path(made) / "model", max_bytes=max_bytes, files={**FILES, **OF_TRANSFORMERS})
         try:
-            return sanitise(open_folder(folder, max_parameters=max_parameters, check=check))
+            return sanitise(open_folder(folder, check=check))
         except CheckpointError as problem:
             raise CheckpointError(str(problem).replace(str(folder), "the zip file")) from problem
 
 
-def check_folder(folder: Path, max_parameters: int, check: Check) -> None:
+def check_folder(folder: Path, check: Check) -> None:
     """Raise what opening a folder would raise for its config alone; its other files need not be there yet."""
     config = transformers_import.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
     check(config)
-    check_bounds(config, max_parameters)
+    check_bounds(config)
 
 
 def sanitise(opened: Checkpoint) -> Checkpoint:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from ..model import ModelConfig
 from ..training.history import History
-from .bounds import MAX_PARAMETERS, check_bounds
+from .bounds import Check, check_bounds
 from .checkpoint import Checkpoint, check_fits, with_weights
 from .errors import CheckpointError, check_folder_is_there, refuse_pickles
 from .json_files import read_json
@@ -23,21 +22,16 @@ WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
 """What Transformers calls a model's weights, in one file or in several."""
 
 
-def import_folder(
-    folder: str | Path,
-    *,
-    max_parameters: int = MAX_PARAMETERS,
-    check: Callable[[ModelConfig], None] = lambda config: None,
-) -> Checkpoint:
+def import_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
     """Read a model of one of the FAMILIES that Transformers has saved as safetensors, in one file or in several.
 
-    `check` may raise a ValueError of its own for a config that is too much for this place.
+    Raises CheckpointError, or what `check` raises for a config that is too much for this place.
     """
     folder = Path(folder)
     check_folder_is_there(folder, "a model that Transformers has saved")
     family, config = config_of(folder)
     check(config)
-    check_bounds(config, max_parameters)
+    check_bounds(config)
     if (folder / "adapter_config.json").is_file():
         raise CheckpointError(f"{folder} holds an adapter of another model: merge the two before saving")
     weights = _weights_in(folder)

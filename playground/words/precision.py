@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ..inspection.precision import InPrecision, PrecisionCost
 from .numbers import signed
@@ -42,6 +43,19 @@ def precision_summary(cost: PrecisionCost) -> str:
     if plain.nbytes < IN_CACHES and all(way.tokens_per_second < 1.25 * plain.tokens_per_second for way in others):
         words.append("Weights this few stay in the processor's caches: reading them is not what takes the time.")
     return " ".join(words)
+
+
+def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int], middle_half: int) -> str:
+    """Which matrix it is, how much of the range its weights use, and what of it nothing uses."""
+    empty = sum(count == 0 for count in counts)
+    rows, columns = shape
+    words = (
+        f"{name}: {rows:,} × {columns:,} weights, each row with 255 levels of its own, from minus its largest weight "
+        f"to plus. Half of all weights lie between levels −{middle_half} and {middle_half}"
+    )
+    words += f"; {empty} of the levels hold{'s' * (empty == 1)} none." if empty else "; no level is empty."
+    ends = int(counts[0] + counts[-1])
+    return f"{words} At the two ends lie the rows' largest weights and what rounds to the same level: {ends:,} in all."
 
 
 def _digits(margin: float) -> int:

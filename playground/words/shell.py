@@ -2,7 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
+from ..data import LANGUAGES, Baselines, Corpus
+from ..data.judging import Share
+from ..inspection.precision import PrecisionCost
+from ..storage import Checkpoint
 from ..storage.spaces import Deployment
+from ..training import Evaluated, Sampled, SkillMeasured, TrainEvent
+from ..training.states import DIVERGED, UNMASKED, State
+from . import states
+from .baselines import how_good, size_of_loss
+from .card import shape_in_words, share_of_gpt2
+from .excess_loss import excess_clauses
+from .judging import right_of
+from .numbers import bytes_text
+from .precision import describe_level_counts, precision_summary
+from .training import in_steps, message, settings_changed
+from .verdict import loss_in_words
 
 
 def deployment_lines(deployment: Deployment) -> list[str]:
@@ -20,3 +37,78 @@ def deployment_note(deployment: Deployment) -> list[str]:
     if idle := deployment.sleep_seconds:
         note += f" {deployment.hardware} is paid by the minute until it sleeps, after {idle // 60} idle minutes."
     return [note]
+
+
+def precision_lines(cost: PrecisionCost) -> list[str]:
+    """A table of what each precision costs, a receipt of one weight, and what there is to learn from both."""
+    lines = [f"{'':<6}{'weights':>12}{'tokens/s':>10}   {'loss':<20}{'scores off by':>13}  greedy text parts at"]
+    for way in cost.ways:
+        never = "–" if way.name == "fp32" else f"not in {cost.written}"
+        parts = never if way.parts_at is None else f"token {way.parts_at + 1}"
+        loss = loss_in_words(way.loss, way.margin)
+        lines.append(
+            f"{way.name:<6}{bytes_text(way.nbytes):>12}{way.tokens_per_second:>10,.0f}   {loss:<20}"
+            f"{way.logit_difference:>13.4g}  {parts}"
+        )
+    matrix, worst = cost.matrix, cost.matrix.worst
+    receipt = (
+        f"Row {worst.row}, column {worst.column} of it: {worst.value:.7g}. The row's largest is {worst.largest:.7g}, "
+        f"so its scale is {worst.largest:.7g} / 127 = {worst.scale:.7g}; {worst.value:.7g} / {worst.scale:.7g} = "
+        f"{worst.value / worst.scale:.3f}, level {worst.level}; back comes {worst.back:.7g} "
+        f"(off by {abs(worst.back - worst.value):.2g}; as bf16 {worst.back_bf16:.7g})."
+    )
+    counts = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
+    return [*lines, counts, receipt, precision_summary(cost)]
+
+
+def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:
+    """What a checkpoint holds, what it costs and how good it is."""
+    config, history = checkpoint.config, checkpoint.history
+    n = config.n_parameters
+    lines = [f"{checkpoint.name}: {n:,} parameters, {share_of_gpt2(n)} of GPT-2 small"]
+    for component, count in config.parameters_by_component().items():
+        lines += [f"  {component:<20} {count:>12,}  {100 * count / n:5.1f} %"] if count else []
+    lines.append(f"{shape_in_words(config)}; {checkpoint.tokenizer.vocab_size:,} {checkpoint.tokenizer.name}")
+    lines.append(
+        f"{config.flops_per_token():,} FLOPs per token, three times that in training; "
+        f"{config.cache_bytes():,} bytes of cache at full context"
+    )
+    if history.val_loss is not None:
+        at = in_steps(int(history.evaluations["step"][-1]))
+        good = "" if state.kind in (UNMASKED, DIVERGED) else _standing(checkpoint)
+        lines += [f"Validation loss {history.val_loss:.4f} after {at}. {good}", states.in_words(state)]
+        share = [record for record in history.judged if record["of"]][-1:]
+        if share and (language := LANGUAGES.get(checkpoint.about.get("language"))):
+            lines.append(f"{right_of(language, Share(share[0]['right'], share[0]['of'])).capitalize()}.")
+    lines += best_lines(checkpoint)
+    return lines + [settings_changed(change["step"], change["settings"]) for change in history.changes]
+
+
+def best_lines(checkpoint: Checkpoint) -> list[str]:
+    """That the weights of a run's best step are there to be asked for, where they are."""
+    if not (best := checkpoint.best):
+        return []
+    return [f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them."]
+
+
+def _standing(checkpoint: Checkpoint) -> str:
+    """How good the validation loss is beside the baselines, where they are known."""
+    history, values = checkpoint.history, checkpoint.about.get("ladder")
+    if not values:
+        return ""
+    baselines, loss = Baselines.from_dict(values), history.val_loss
+    left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
+    good = how_good(baselines, loss, excess_clauses(left).replace("*", ""))
+    return f"{good} {size_of_loss(baselines, loss)}" if math.isfinite(loss) else good
+
+
+def event_line(event: TrainEvent, corpus: Corpus) -> str:
+    """What a run reports, in a line or a few."""
+    if isinstance(event, Evaluated):
+        return f"step {event.step:>6,}  train {event.train_loss:.4f}  validation {event.val_loss:.4f}"
+    if isinstance(event, Sampled):
+        return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
+    if isinstance(event, SkillMeasured):
+        right = right_of(corpus.language, Share(event.right, event.of)) if event.of else ""
+        return "  " + "; ".join(filter(None, (right, excess_clauses(event.left).replace("*", ""))))
+    return message(event)

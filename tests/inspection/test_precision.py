@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.figures.precision import describe_level_counts
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
 from playground.service.precision import measured
@@ -15,6 +14,7 @@ from playground.service.unseen import unseen
 from playground.storage import load
 from playground.training import evaluate
 from playground.ui.tabs.generate.precision import _exact
+from playground.words.precision import describe_level_counts
 from tests.model.configs import TINY
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"

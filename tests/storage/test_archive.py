@@ -8,6 +8,7 @@ import pickle
 import stat
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, write_checkpoint
 from playground.storage.archive import FILES, MAX_CONTENTS, file_name, pack, unpack
+from playground.storage.bounds import check_bounds
 from playground.storage.opening import load_archive
 from playground.training import Evaluated, Finished, History, Sampled, Stepped, TrainConfig
 
@@ -321,7 +323,11 @@ def test_a_config_is_checked_before_anything_is_built(tmp_path, folder):
     with pytest.raises(ValueError, match="1000000000000000 layers are too many"):
         load_archive(spoilt(folder, tmp_path, config_json=deep), max_bytes=ROOM, check=check)
     wide = json.dumps({**config, "d_model": 10**6, "n_heads": 1}).encode()
-    refused(spoilt(folder, tmp_path, config_json=wide), "parameters; at most 60,000,000", max_parameters=60_000_000)
+    refused(
+        spoilt(folder, tmp_path, config_json=wide),
+        "parameters; at most 60,000,000",
+        check=partial(check_bounds, max_parameters=60_000_000),
+    )
 
 
 @pytest.mark.parametrize(

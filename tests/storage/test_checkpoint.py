@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+from functools import partial
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
 from playground.storage import CheckpointError, load, save
+from playground.storage.bounds import check_bounds
 from playground.training import History
 from tests.model.configs import TINY, VARIANTS
 
@@ -146,7 +148,7 @@ def test_nothing_is_allocated_for_a_model_over_the_limit(folder, monkeypatch):
     change_config(folder, vocab_size=10**9)
     monkeypatch.setattr("playground.storage.checkpoint.Transformer", lambda *a: pytest.fail("it allocated"))
     with pytest.raises(CheckpointError, match="at most 1,000 can be opened"):
-        load(folder, max_parameters=1_000)
+        load(folder, check=partial(check_bounds, max_parameters=1_000))
 
 
 def test_not_a_folder_is_a_sentence(tmp_path):

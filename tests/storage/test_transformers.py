@@ -1,6 +1,7 @@
 """What we export, Transformers opens and computes alike; what Transformers saves, we open and compute alike."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from playground.data.byte_pairs import load_encoding, train_bpe
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
+from playground.storage.bounds import check_bounds
 from playground.storage.transformers_export import export
 from playground.storage.transformers_families import FAMILIES, family_for
 from playground.storage.transformers_import import import_folder
@@ -294,7 +296,7 @@ def test_a_damaged_folder_is_a_sentence(tmp_path, damage, sentence):
 def test_limits_hold_before_memory_is_taken(tmp_path):
     folder = exported(checkpoint_of(BASE), tmp_path)
     with pytest.raises(CheckpointError, match="at most 1,000 can be opened"):
-        import_folder(folder, max_parameters=1_000)
+        import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
     with pytest.raises(CheckpointError, match="is not empty"):
         export(checkpoint_of(BASE), folder)
 

@@ -8,11 +8,11 @@ from typing import Any
 import gradio as gr
 import numpy as np
 
-from ....figures.precision import describe_level_counts, level_counts
+from ....figures.precision import level_counts
 from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
 from ....words.numbers import bytes_text, signed
-from ....words.precision import above_fp32, precision_summary
+from ....words.precision import above_fp32, describe_level_counts, precision_summary
 from ....words.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show

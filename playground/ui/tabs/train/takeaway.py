@@ -140,9 +140,7 @@ def received(path: Path, page: Page) -> Checkpoint:
             f"The zip has {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
             f"{limits.archive_bytes / 1e6:.0f} MB."
         )
-    checkpoint = load_archive(
-        path, max_bytes=limits.archive_bytes, check=limits.check_model, max_parameters=limits.parameters
-    )
+    checkpoint = load_archive(path, max_bytes=limits.archive_bytes, check=limits.check_model)
     name = path.stem[:60] if checkpoint.name == "model" else checkpoint.name
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 
