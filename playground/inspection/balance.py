@@ -1,4 +1,4 @@
-"""Balance: how evenly experts are used, which are dead, and what each balance term really asks of the router.
+"""Balance: how evenly experts are used, which are dead, and what each balance term demands of the router.
 
 L = layers with experts, E = experts.
 """
@@ -22,7 +22,7 @@ from .routing import expert_layers
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
 UNHEARD_SHARE = 0.05
-"""An expert whose answers get less than this part of their even share of the weight is as good as dead, however often
+"""An expert whose outputs get less than this part of their even share of the weight is as good as dead, however often
 it is visited."""
 
 
@@ -83,7 +83,7 @@ def load_over_training(
 
 @dataclass(frozen=True)
 class Pull:
-    """What one term of the training loss asks of the routers."""
+    """What one term of the training loss demands of the routers."""
 
     value: float
     """The term itself, mean over layers, unweighted."""

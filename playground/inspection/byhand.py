@@ -11,9 +11,9 @@ import numpy as np
 def attend(head):
     """Every step of the head: a dictionary of q, k, v, scores, masked_scores, exponentials, pattern, z and out."""
     x = np.asarray(head["x"], dtype=np.float64)  # (T, d)
-    q = x @ head["W_q"] + head["b_q"]  # (T, D) what each token asks
-    k = x @ head["W_k"] + head["b_k"]  # (T, D) what each token answers to
-    v = x @ head["W_v"] + head["b_v"]  # (T, D) what each token hands over
+    q = x @ head["W_q"] + head["b_q"]  # (T, D) queries
+    k = x @ head["W_k"] + head["b_k"]  # (T, D) keys
+    v = x @ head["W_v"] + head["b_v"]  # (T, D) values
     if "q_gain" in head:  # QK-norm: every query and key gets the length √D, then a gain per number
         q = normalise(q, head["q_gain"], head["norm_eps"])
         k = normalise(k, head["k_gain"], head["norm_eps"])
@@ -21,12 +21,12 @@ def attend(head):
     if "rotary_base" in head:  # rotary positions: pairs of numbers are turned, the further back the more
         q, k = turn(q, head["rotary_base"]), turn(k, head["rotary_base"])
         steps.update(q_rotated=q, k_rotated=k)
-    scores = q @ k.T / np.sqrt(q.shape[1])  # (T, T) row i asks, column j answers
+    scores = q @ k.T / np.sqrt(q.shape[1])  # (T, T) row: query, column: key
     hidden = np.triu(np.ones(scores.shape, dtype=bool), 1) if head["causal"] else np.zeros(scores.shape, dtype=bool)
     masked = np.where(hidden, -np.inf, scores)  # a token cannot see what comes after it
     exponentials = np.exp(masked - masked.max(axis=1, keepdims=True))  # the row's largest becomes 1
     pattern = exponentials / exponentials.sum(axis=1, keepdims=True)  # rows sum to 1
-    z = pattern @ v  # (T, D) the blend of values
+    z = pattern @ v  # (T, D) the weighted sum of values
     out = z @ head["W_o"]  # (T, d) what the head adds to the residual stream
     steps.update(scores=scores, masked_scores=masked, exponentials=exponentials, pattern=pattern, z=z, out=out)
     return steps

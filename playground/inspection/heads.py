@@ -44,13 +44,13 @@ class HeadScores:
     previous: np.ndarray
     """Mean weight on the token just before."""
     duplicate: np.ndarray
-    """Mean weight on earlier copies of the asking token, over tokens that have one."""
+    """Mean weight on earlier copies of the query token, over tokens that have one."""
     induction: np.ndarray
-    """Mean weight on what followed the latest earlier copy of the asking token, where that is not the token itself."""
+    """Mean weight on what followed the latest earlier copy of the query token, where that is not the token itself."""
     first: np.ndarray
     """Mean weight on the first token: a sink, where a head puts its weight when it has nothing to say."""
     itself: np.ndarray
-    """Mean weight on the asking token itself."""
+    """Mean weight on the query token itself."""
     entropy: np.ndarray
     """Mean entropy of a row in bits: how many tokens it looks at, as a power of 2."""
     evenness: np.ndarray
@@ -140,7 +140,7 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WeightSummary:
-    """Where a head's weight lies: over a whole prompt, or when one token asks."""
+    """Where a head's weight lies: over a whole prompt, or for one query token."""
 
     alone: bool = False
     """Whether there is only one token to look at."""
@@ -167,7 +167,7 @@ def summary(look: Look, layer: int, head: int) -> WeightSummary:
 
 
 def row_summary(look: Look, layer: int, head: int, query: int) -> WeightSummary:
-    """Where the head's weight lies when one token asks."""
+    """Where the head's weight lies for one query token."""
     row = look.pattern(layer)[head, query].float().cpu().numpy()  # (T,)
     visible = query + 1 if look.config.causal else look.length
     if visible == 1:

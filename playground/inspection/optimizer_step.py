@@ -19,6 +19,8 @@ from ..training.optimizers import Muon, gradient_norms, make_optimizers
 RULES = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1
 """Learning rate of plain gradient descent, which no run here uses."""
+EPSILON = 1e-8
+"""Of torch's AdamW."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _rule_of(optimizer: torch.optim.Optimizer) -> str:
 
 
 def first_adamw_step(
-    weight: float, gradient: float, rate: float, beta1: float, beta2: float, decay: float, eps: float = 1e-8
+    weight: float, gradient: float, rate: float, beta1: float, beta2: float, decay: float
 ) -> dict[str, float]:
     """The first step of AdamW (Loshchilov and Hutter 2019) for one weight, in float64.
 
@@ -140,7 +142,7 @@ def first_adamw_step(
     """
     m, v = (1 - beta1) * gradient, (1 - beta2) * gradient**2
     m_corrected, v_corrected = m / (1 - beta1), v / (1 - beta2)
-    move = -rate * m_corrected / (math.sqrt(v_corrected) + eps)
+    move = -rate * m_corrected / (math.sqrt(v_corrected) + EPSILON)
     shrink = -rate * decay * weight
     after = weight + shrink + move
     return {"m_corrected": m_corrected, "v_corrected": v_corrected, "shrink": shrink, "move": move, "after": after}

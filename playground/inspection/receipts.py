@@ -35,10 +35,8 @@ class Receipt:
     """(D,) q · k, term by term."""
     dot: float
     """Their sum."""
-    root: float
-    """√D, which the sum is divided by."""
     score: float
-    """dot / root."""
+    """dot / √D."""
     visible: bool
     """Whether the mask lets the query see this key."""
     row_maximum: float
@@ -94,7 +92,6 @@ def receipt(look: Look, layer: int, head: int, query: int, key: int) -> Receipt:
         k_unturned=steps["k"][key] if turned else None,
         products=q * k,
         dot=float((q * k).sum()),
-        root=float(np.sqrt(config.d_head)),
         score=float((q * k).sum() / np.sqrt(config.d_head)),
         visible=not config.causal or key <= query,
         row_maximum=float(steps["masked_scores"][query].max()),

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
-from .heads import HABITS, head_scores, ranked
+from .heads import HABITS, NAMED, head_scores, ranked
 from .look import Look, look
 
 
@@ -112,14 +112,14 @@ def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
     return checkpoint.snapshots
 
 
-def appearance(replayed: Replay, habit: str, *, least: float = 0.25) -> Appearance | None:
-    """The head with most of a habit in the end, and when it came; None if that is below `least`, or was as much before.
+def appearance(replayed: Replay, habit: str) -> Appearance | None:
+    """The head with most of a habit in the end, and when it came; None if it has too little, or had as much before.
 
     It came between the two neighbouring moments where the score passed halfway from its start to its end to stay above.
     """
     steps, scores = replayed.steps, replayed.scores[habit]
     (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
-    if line[-1] < least or line[-1] <= line[0]:
+    if line[-1] < NAMED or line[-1] <= line[0]:
         return None
     at = int(np.flatnonzero(line < (line[0] + line[-1]) / 2)[-1]) + 1
     return Appearance(

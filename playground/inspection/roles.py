@@ -9,7 +9,7 @@ often the same cell, and a head may look there for another reason. So a role is 
 
 - the interval of the weight over many texts of the model's own kind leaves out what an untrained twin's heads reach;
 - for the roles that are about repetition, the weight goes when the repetition goes: the same text is read again with
-  the earlier copies of the asking token replaced, and only what the head gives up then counts;
+  the earlier copies of the query token replaced, and only what the head gives up then counts;
 - for the roles that say little (evenly, by content), the model is worse without the head.
 
 Whatever passes none of these is unclear. Beside each stands what the model loses without the head.

@@ -43,7 +43,7 @@ class RoutedText:
 
     @property
     def weight(self) -> torch.Tensor:
-        """(L, E) share of all weight that each expert's answers got: a visit may count next to nothing; sums to 1."""
+        """(L, E) share of all weight that each expert's output got: a visit may count next to nothing; sums to 1."""
         return self.dense_weights().mean(dim=(1, 2))
 
     @property
@@ -70,14 +70,9 @@ class RoutedText:
 
     def stations(self, position: int, window: int = 0) -> list[Station]:
         """One token's way through all layers with experts, the first layer first."""
+        numbers = (self.experts, self.weights, self.logits, self.probabilities)
         return [
-            Station(
-                layer,
-                tuple(self.experts[i, window, position].tolist()),
-                tuple(self.weights[i, window, position].tolist()),
-                tuple(self.logits[i, window, position].tolist()),
-                tuple(self.probabilities[i, window, position].tolist()),
-            )
+            Station(layer, *(tuple(each[i, window, position].tolist()) for each in numbers))
             for i, layer in enumerate(self.layers)
         ]
 

@@ -179,22 +179,16 @@ def scores(at: Selection) -> Numbers:
     score: of query and key; best, best_score: the visible key with the highest; largest_weight and
     largest_undivided: the query's largest weight with and without the division by √D.
     """
-    values = double(at.look.scores(at.layer)[at.head])
-    row = values[at.query]
+    row = at.look.scores(at.layer)[at.head, at.query].double()
     visible = row[: at.query + 1] if at.config.causal else row
     best = int(visible.argmax())
-    return {"scores": values}, {
+    return {"scores": double(at.look.scores(at.layer)[at.head])}, {
         "score": float(row[at.key]),
         "best": best,
         "best_score": float(row[best]),
-        "largest_weight": float(_softmax(visible).max()),
-        "largest_undivided": float(_softmax(visible * np.sqrt(at.config.d_head)).max()),
+        "largest_weight": float(visible.softmax(dim=0).max()),
+        "largest_undivided": float((visible * at.config.d_head**0.5).softmax(dim=0).max()),
     }
-
-
-def _softmax(row: np.ndarray) -> np.ndarray:
-    exponentials = np.exp(row - row.max())
-    return exponentials / exponentials.sum()
 
 
 def mask(at: Selection) -> Numbers:
@@ -204,11 +198,11 @@ def mask(at: Selection) -> Numbers:
     weight that they get in a model without a mask.
     """
     values, query = double(at.look.scores(at.layer)[at.head]), at.query
-    row = values[query]
+    row, weights = values[query], at.look.scores(at.layer)[at.head, query].double().softmax(dim=0)
     facts = {
         "later": len(row) - 1 - query,
         "higher": int((row[query + 1 :] > row[: query + 1].max()).sum()),
-        "weight_on_later": 0.0 if at.config.causal else float(_softmax(row)[query + 1 :].sum()),
+        "weight_on_later": 0.0 if at.config.causal else float(weights[query + 1 :].sum()),
     }
     if at.config.causal:
         values = np.where(np.triu(np.ones(values.shape, dtype=bool), 1), -np.inf, values)

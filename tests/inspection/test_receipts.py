@@ -128,7 +128,7 @@ def test_every_number_of_a_receipt_is_what_loops_say(name):
         scores, weights, blend = by_loops(seen, layer, head, query)
         r = receipt(seen, layer, head, query, key)
         assert r.score == pytest.approx(scores[key], abs=1e-9)
-        assert r.products.sum() == pytest.approx(r.dot) and r.dot / r.root == pytest.approx(r.score)
+        assert r.products.sum() == pytest.approx(r.dot) and r.dot / math.sqrt(len(r.q)) == pytest.approx(r.score)
         assert r.row_maximum == pytest.approx(max(scores), abs=1e-9)
         assert r.exponential == pytest.approx(math.exp(scores[key] - max(scores)), abs=1e-9)
         assert r.exponential / r.exponential_sum == pytest.approx(r.weight)

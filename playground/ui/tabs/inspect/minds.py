@@ -129,14 +129,14 @@ def lens_of(look: Look, query: int, token: int) -> LogitLens:
     """The lens, following `token` after the query and every other column's own final choice."""
     answers = look.trace["logits"][0].float().argmax(dim=-1).clone()
     answers[query] = token
-    return logit_lens(look.model, look.trace, answers=answers, candidates=1)
+    return logit_lens(look.model, look.trace, followed=answers, candidates=1)
 
 
 def lens_picture(look: Look, lens: LogitLens, place: Place, part: slice) -> tuple[dict[str, Any], str]:
     """The table of guesses and its sentence."""
     guesses = [[look.token_label(int(token)) for token in row[part, 0]] for row in lens.candidates]
     answers = [look.token_label(int(token)) for token in lens.answers[part]]
-    probabilities, ranks = lens.answer_probabilities[:, part].numpy(), lens.answer_ranks[:, part].numpy()
+    probabilities, ranks = lens.followed_probabilities[:, part].numpy(), lens.followed_ranks[:, part].numpy()
     column, stages = place.query - part.start, stage_names(look.config.n_layers)
     figure = lens_map(
         probabilities, ranks, guesses, stages, look.labels()[part], answers,

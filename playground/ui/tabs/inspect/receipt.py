@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import math
 import secrets
 import zipfile
 from collections.abc import Callable
@@ -61,7 +62,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         )
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
-        (f"÷ √{len(r.q)} = {r.root:.6f}: the <b class=s>score</b>", _score(r)),
+        (f"÷ √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
     ]
     largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
