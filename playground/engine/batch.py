@@ -56,6 +56,7 @@ class ContinuousBatch:
 
     def __init__(self, model: Transformer, precision: str = "fp32"):
         self._source, self._model = weakref.ref(model), inference_model(model, precision)
+        self.hooked = self._model.hooked
         self._members: list[_Member] = []
         self._passing = threading.Lock()  # held by the one who makes passes; what follows is theirs alone
         self._cache = RaggedCache(model.config, device=self._model.device)
@@ -85,10 +86,10 @@ class ContinuousBatch:
         return sum(not member.gone for member in list(self._members))
 
     def _pass(self, times: int) -> None:
-        """So many more steps of all requests whose readers keep up."""
+        """Make `times` steps for every request whose reader keeps up."""
         try:
             in_decoding_threads(self._model.config.n_active_parameters, self._model.device, self._steps, times)
-        except Exception as problem:  # of no single request: nobody knows what is half done
+        except Exception as problem:  # no one request is to blame, and the cache may be half written: all end
             for member in self._members:
                 member.problem = problem
 
@@ -194,11 +195,17 @@ _sharing = threading.Lock()
 
 
 def shared_batch(model: Transformer, precision: str = "fp32") -> ContinuousBatch:
-    """The one ContinuousBatch of this model in this precision, for all who ask; it goes when the model does."""
+    """The one ContinuousBatch of this model in this precision, for all who ask; it goes when the model does.
+
+    A model with hooks gets a batch of its own each time: kept here, that batch would keep its model for ever.
+    """
     with _sharing:
         own = _shared.setdefault(model, {})
         if precision not in own:
-            own[precision] = ContinuousBatch(model, precision)
+            batch = ContinuousBatch(model, precision)
+            if batch.hooked:
+                return batch
+            own[precision] = batch
         return own[precision]
 
 

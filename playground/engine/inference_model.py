@@ -18,7 +18,7 @@ from ..model.kernels.packed import check_precision
 from ..model.kernels.strip_module_calls import products_of, strip_module_calls
 
 CACHED_BYTES = 1_500_000_000
-"""Of the copies of weights that are kept for the next text, of all models; the least recently used leave first."""
+"""Bytes that cached copies of weights may take, over all models; the least recently used leave first."""
 
 EVERY = 499
 """Of a large matrix, every nth number is summed to see whether it has changed."""
@@ -33,13 +33,14 @@ class InferenceModel:
         self._model = strip_module_calls(model, precision)
         products = products_of(self._model)
         self.nbytes = sum(each.nbytes for each in products)
-        """Of the copies of weights."""
+        """Bytes of the copies of weights."""
         self.in_fp32 = all(each.in_fp32 for each in products)
         """Whether all its products are computed in fp32, whatever its weights were rounded to."""
         self.last_used = 0
         self._fingerprint = _fingerprint(model) if self.nbytes else None
-        hooked = self._model is model  # hooks on the whole model take part, so it must be called as a whole
-        self._next_token = None if hooked else NextToken(self._model)
+        self.hooked = self._model is model
+        """Whether hooks take part: then the model itself is called, as a whole."""
+        self._next_token = None if self.hooked else NextToken(self._model)
 
     def is_current(self, model: Transformer) -> bool:
         """Whether the model still has the weights that were copied, if any were."""
@@ -67,8 +68,8 @@ class InferenceModel:
 def _fingerprint(model: torch.nn.Module) -> list[tuple]:
     """Differs once a weight has changed: by torch's count of changes, or by `.data`, which escapes that count.
 
-    Of what is written through `.data` into a large matrix, less than `EVERY` numbers in a row may go unseen: to sum
-    all of 60 million takes 11 ms at the beginning of every text, so 1.
+    Through `.data`, a change of fewer than `EVERY` neighbours in a large matrix may be missed: summing every number of
+    60 million takes 11 ms at the beginning of a text, this takes 1.
     """
     return [(p.data_ptr(), 0 if p.is_inference() else p._version, _sum(p.detach())) for p in model.parameters()]
 

@@ -16,15 +16,15 @@ class KVCache:
     the keys and values of all earlier ones.
     """
 
-    def __init__(self, both: list[torch.Tensor]):
-        self.hold(both)
+    def __init__(self, layers: list[torch.Tensor]):
+        self.adopt(layers)
         self.length = 0
 
-    def hold(self, both: list[torch.Tensor]) -> None:
-        """Keep everything in `both`, per layer (B, 2·Hkv, S, D): all heads' keys, then their values."""
-        self.both, half = both, both[0].shape[1] // 2
-        self.keys = [held.narrow(1, 0, half) for held in both]  # views, per layer (B, Hkv, S, D)
-        self.values = [held.narrow(1, half, half) for held in both]
+    def adopt(self, layers: list[torch.Tensor]) -> None:
+        """Use these tensors from now on: per layer (B, 2·Hkv, S, D), all heads' keys, then their values."""
+        self.layers, half = layers, layers[0].shape[1] // 2
+        self.keys = [layer.narrow(1, 0, half) for layer in layers]  # views, per layer (B, Hkv, S, D)
+        self.values = [layer.narrow(1, half, half) for layer in layers]
 
     @classmethod
     def allocate(
@@ -68,13 +68,13 @@ class KVCache:
         return keys.narrow(2, 0, end), values.narrow(2, 0, end)
 
     def append_one(self, layer: int, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """As `append` for one token: kv (B, 2·Hkv, D) holds every head's key, then every head's value."""
-        self.both[layer].select(2, self.length).copy_(kv)
+        """As `append` for T = 1, faster: kv (B, 2·Hkv, D) holds every head's key, then every head's value."""
+        self.layers[layer].select(2, self.length).copy_(kv)
         end = self.length + 1
         return self.keys[layer].narrow(2, 0, end), self.values[layer].narrow(2, 0, end)
 
     def of_next(self, table: torch.Tensor) -> torch.Tensor:
-        """The rows (B or 1, …) of a table with one for each position that belong to the next token."""
+        """The rows (B or 1, …) of a table of positions for the next token of each text."""
         return table.narrow(0, self.length, 1)
 
     def places(self, n_tokens: int) -> slice | torch.Tensor:
@@ -101,9 +101,9 @@ class RaggedCache(KVCache):
     """A cache whose rows hold texts of different lengths and are read on by one token each, all in one forward pass.
 
     R = rows in use, the first ones of the room there is. Rows join from a cache of their own and leave; a pass reads
-    one token (R, 1) for every row, at that row's own position. Only rows that are `going` grow by it: the others will
-    be given the same token again. (Orca's "selective batching", Yu et al. 2022, section 4.2, with the padding that a
-    dense kernel needs.)
+    one token (R, 1) for every row, at that row's own position; `length` is the longest row's. Only rows that are
+    `going` grow by it: the others will be given the same token again. (Orca's "selective batching", Yu et al. 2022,
+    section 4.2, with the padding that a dense kernel needs.)
     """
 
     def __init__(self, config: ModelConfig, *, device: torch.device | str = "cpu"):
@@ -121,7 +121,7 @@ class RaggedCache(KVCache):
         """Copy the rows of a cache behind those in use."""
         start, n = self.rows, other.keys[0].shape[0]
         self._make_room(start + n, other.length + 1)
-        for own, theirs in zip(self.both, other.both):
+        for own, theirs in zip(self.layers, other.layers):
             own[start : start + n, :, : other.length] = theirs[:, :, : other.length]
         self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), other.length)))
 
@@ -130,15 +130,15 @@ class RaggedCache(KVCache):
         last = self.rows - 1
         if row != last:
             length = int(self.lengths[last])
-            for held in self.both:
-                held[row, :, :length] = held[last, :, :length]
+            for layer in self.layers:
+                layer[row, :, :length] = layer[last, :, :length]
             self.lengths[row] = self.lengths[last]
         self.lengths = self.lengths[:last]
 
     def begin(self, going: torch.Tensor) -> None:
         """Say which rows (R,) the next pass reads on; the others stay as they are."""
         self._going = going.long()
-        self.length = int(self.lengths.max())  # the longest row decides how far all are looked at
+        self.length = int(self.lengths.max())  # every row is read up to the longest one's length
         self._make_room(self.rows, self.length + 1)
         self._rows = torch.arange(self.rows, device=going.device)
         self._seen = (torch.arange(self.length + 1, device=going.device) <= self.lengths[:, None])[:, None, None]
@@ -158,7 +158,7 @@ class RaggedCache(KVCache):
         return self.append_one(layer, torch.cat((k[:, :, 0], v[:, :, 0]), dim=1))
 
     def append_one(self, layer: int, kv: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        self.both[layer][self._rows, :, self.lengths] = kv
+        self.layers[layer][self._rows, :, self.lengths] = kv
         rows, end = self.rows, self.length + 1
         return self.keys[layer][:rows, :, :end], self.values[layer][:rows, :, :end]
 
@@ -174,8 +174,8 @@ class RaggedCache(KVCache):
         tokens = have_tokens if tokens <= have_tokens else max(tokens, have_tokens * 3 // 2, 64)
         tokens = min(tokens, self.context_length)
         larger = []
-        for old in self.both:
+        for old in self.layers:
             new = old.new_zeros((rows, old.shape[1], tokens, old.shape[3]))
             new[:have_rows, :, :have_tokens] = old
             larger.append(new)
-        self.hold(larger)
+        self.adopt(larger)

@@ -24,7 +24,7 @@ class Pass:
     mask: torch.Tensor | None = None
     """(B, T), True for real tokens and False for the padding that follows them; None where all are real.
 
-    Experts neither compute nor count padding. Attention needs no mask for it: a causal model never lets a real token
+    No expert computes or counts padding. Attention needs no mask for it: a causal model never lets a real token
     see what follows.
     """
 

@@ -3,13 +3,11 @@
 B = batch, T = tokens, N = B·T, E = experts, K = experts per token, d = d_model, f = width of one expert.
 
 A router scores the experts (B, T, E); each token goes to the K best, and their outputs are summed, weighted with the
-softmax of their scores (the order of Mixtral, Jiang et al. 2024). Padding is not routed: it reaches no expert and
-counts in no load and no balance loss.
+softmax of their scores (the order of Mixtral, Jiang et al. 2024). Padding is scored, but its choices are neither
+carried out nor counted: only a shared expert runs on it.
 """
 
 from __future__ import annotations
-
-import functools
 
 import torch
 from torch import nn
@@ -43,40 +41,40 @@ class MixtureOfExperts(nn.Module):
             self.shared = shared
         if config.balance == "bias":
             self.register_buffer("selection_bias", torch.zeros(E))
-        self.function = apply_experts  # or what `hide_experts` makes of it
+        self.kernel = apply_experts  # `hide_experts` wraps it
 
-    def forward(self, x: torch.Tensor, run: Pass, layer: int) -> tuple[torch.Tensor, LayerRouting]:
+    def forward(self, x: torch.Tensor, given: Pass, layer: int) -> tuple[torch.Tensor, LayerRouting]:
         """Output (B, T, d) of x (B, T, d), and where its tokens went."""
-        routing = self.route(x, run, layer)
-        if run.mask is None:
+        routing = self.route(x, given, layer)
+        if given.mask is None:
             out = self.apply_experts(x, routing.experts, routing.weights)
         else:
-            real = run.mask  # (B, T)
+            real = given.mask  # (B, T)
             rows = self.apply_experts(x[real][None], routing.experts[real][None], routing.weights[real][None])
             out = torch.zeros_like(x, dtype=rows.dtype).masked_scatter(real.unsqueeze(-1), rows)
         if self.config.shared_expert:
             out = out + self.shared.down(self.shared.hidden(x))
-        return run.tap("ff_out", layer, out), routing
+        return given.tap("ff_out", layer, out), routing
 
-    def route(self, x: torch.Tensor, run: Pass, layer: int) -> LayerRouting:
+    def route(self, x: torch.Tensor, given: Pass, layer: int) -> LayerRouting:
         """The experts of each token of x (B, T, d), and their weights."""
         logits = self.router(x)  # (B, T, E)
-        if run.generator is not None and self.config.router_noise > 0:
-            noise = torch.empty_like(logits).normal_(generator=run.generator)
+        if given.generator is not None and self.config.router_noise > 0:
+            noise = torch.empty_like(logits).normal_(generator=given.generator)
             logits = logits + self.config.router_noise * noise
-        logits = run.tap("router_logits", layer, logits)
+        logits = given.tap("router_logits", layer, logits)
         probabilities, preference = None, logits
-        if run.tap is not no_tap or self.config.balance == "bias":
-            probabilities = run.tap("router_probabilities", layer, logits.softmax(dim=-1))
+        if given.tap is not no_tap or self.config.balance == "bias":
+            probabilities = given.tap("router_probabilities", layer, logits.softmax(dim=-1))
         if self.config.balance == "bias":  # decides which experts are chosen, never how much they count
             preference = probabilities.detach() + self.selection_bias
         experts = preference.topk(self.config.experts_per_token, dim=-1).indices
         if self.config.balance == "bias":  # their order is the biased preference's
             experts = heaviest_first(experts, logits)
-        experts = run.tap("experts", layer, experts)  # (B, T, K)
+        experts = given.tap("experts", layer, experts)  # (B, T, K)
         # the softmax of the chosen is the softmax of all, renormalised over the chosen
-        weights = run.tap("expert_weights", layer, logits.gather(-1, experts).softmax(dim=-1))  # (B, T, K)
-        return LayerRouting(logits, probabilities, experts, weights, run.mask)
+        weights = given.tap("expert_weights", layer, logits.gather(-1, experts).softmax(dim=-1))  # (B, T, K)
+        return LayerRouting(logits, probabilities, experts, weights, given.mask)
 
     def apply_experts(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """The weighted sum of each token's experts' outputs, (B, T, d), from x (B, T, d) and two (B, T, K)."""
@@ -86,14 +84,14 @@ class MixtureOfExperts(nn.Module):
         if torch.is_autocast_enabled(device):  # in its dtype, like any other linear layer
             dtype = torch.get_autocast_dtype(device)
             tokens, *matrices = (None if each is None else each.to(dtype) for each in (tokens, *matrices))
-        return self.function(tokens, experts.flatten(0, 1), weights.flatten(0, 1), self.config, *matrices).view_as(x)
+        return self.kernel(tokens, experts.flatten(0, 1), weights.flatten(0, 1), self.config, *matrices).view_as(x)
 
 
 def hide_experts(model: nn.Module) -> None:
-    """Have torch.compile leave the model's experts alone: their rows change with every batch, its kernels cannot."""
+    """Keep torch.compile out of the experts: their rows change with every batch, compiled kernels need fixed shapes."""
     for part in model.modules():
         if isinstance(part, MixtureOfExperts):
-            part.function = torch.compiler.disable(apply_experts)
+            part.kernel = torch.compiler.disable(apply_experts)
 
 
 def heaviest_first(experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
@@ -113,16 +111,17 @@ class LayerRouting:
         mask: torch.Tensor | None = None,
     ):
         self.logits = logits  # (B, T, E)
-        if probabilities is not None:
-            self.probabilities = probabilities
+        self._probabilities = probabilities  # (B, T, E), or None until they are needed
         self.experts = experts  # (B, T, K)
         self.weights = weights  # (B, T, K), rows sum to 1
         self.mask = mask  # (B, T), False for padding, or None
 
-    @functools.cached_property
+    @property
     def probabilities(self) -> torch.Tensor:
         """(B, T, E), the softmax of the logits; the layer itself only needs that of the chosen experts."""
-        return self.logits.softmax(dim=-1)
+        if self._probabilities is None:
+            self._probabilities = self.logits.softmax(dim=-1)
+        return self._probabilities
 
     def real(self, x: torch.Tensor) -> torch.Tensor:
         """x (B, T, …) of the real tokens only, (n, …)."""

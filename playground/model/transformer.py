@@ -64,21 +64,21 @@ class Transformer(nn.Module):
             self.register_buffer("sines", sines, persistent=False)
         self.initialise(seed)
 
-    def forward(self, ids: torch.Tensor, run: Pass = PLAIN) -> ModelOutput:
+    def forward(self, ids: torch.Tensor, given: Pass = PLAIN) -> ModelOutput:
         """Logits (B, T, V) for the token that follows each of ids (B, T).
 
         Raises ValueError where the tokens do not fit the context or the cache.
         """
-        x, routings = self.residual_stream(ids, run)
-        logits = self.unembed(x, run)
+        x, routings = self.residual_stream(ids, given)
+        logits = self.unembed(x, given)
         if not routings:
             return ModelOutput(logits, None)
         load = torch.stack([routing.fraction_routed() for routing in routings])
         return ModelOutput(logits, auxiliary_loss(routings, self.config), load, tuple(routings))
 
-    def residual_stream(self, ids: torch.Tensor, run: Pass = PLAIN) -> tuple[torch.Tensor, list[LayerRouting]]:
+    def residual_stream(self, ids: torch.Tensor, given: Pass = PLAIN) -> tuple[torch.Tensor, list[LayerRouting]]:
         """The residual stream (B, T, d) after the last block, and the routing of each mixture layer."""
-        config, cache = self.config, run.cache
+        config, cache = self.config, given.cache
         self.check_room(ids.shape[1], cache)
         # positions: a slice, or (B, 1) where the texts in a cache differ in length
         at = slice(0, ids.shape[1]) if cache is None else cache.places(ids.shape[1])
@@ -86,27 +86,27 @@ class Transformer(nn.Module):
         x = self.embedding(ids)  # (B, T, d)
         if config.scale_embeddings:
             x = x * math.sqrt(config.d_model)
-        x = run.tap("embed", None, x)
+        x = given.tap("embed", None, x)
         if config.positions == "learned":
-            x = x + run.tap("positions", None, self.position_embedding.weight[at])
+            x = x + given.tap("positions", None, self.position_embedding.weight[at])
         elif config.positions == "sinusoidal":
-            x = x + run.tap("positions", None, self.sinusoids[at])
-        x = dropout(x, config.dropout, run.generator)
+            x = x + given.tap("positions", None, self.sinusoids[at])
+        x = dropout(x, config.dropout, given.generator)
 
         rotary = (self.cosines[at], self.sines[at]) if config.positions == "rotary" else None
         routings = []
         for layer, block in enumerate(self.blocks):
-            x, routing = block(x, rotary, run, layer)
+            x, routing = block(x, rotary, given, layer)
             if routing is not None:
                 routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
         return x, routings
 
-    def unembed(self, x: torch.Tensor, run: Pass = PLAIN) -> torch.Tensor:
+    def unembed(self, x: torch.Tensor, given: Pass = PLAIN) -> torch.Tensor:
         """Logits (B, T, V) of a residual stream (B, T, d)."""
-        x = run.tap("final", None, self.final_norm(x))
-        return run.tap("logits", None, self.head(x))
+        x = given.tap("final", None, self.final_norm(x))
+        return given.tap("logits", None, self.head(x))
 
     def check_room(self, n_tokens: int, cache: KVCache | None = None) -> None:
         """Raise ValueError where so many more tokens do not fit the context or the cache."""
@@ -167,19 +167,19 @@ class Block(nn.Module):
             self.feedforward = MLP(config)
 
     def forward(
-        self, x: torch.Tensor, rotary: Rotary | None, run: Pass, layer: int
+        self, x: torch.Tensor, rotary: Rotary | None, given: Pass, layer: int
     ) -> tuple[torch.Tensor, LayerRouting | None]:
-        pre, p, tap = self.config.norm_placement == "pre", self.config.dropout, run.tap
+        pre, p, tap = self.config.norm_placement == "pre", self.config.dropout, given.tap
         x = tap("resid_pre", layer, x)
         normed = tap("attn_in", layer, self.attention_norm(x) if pre else x)
-        x = x + dropout(self.attention(normed, rotary, run, layer), p, run.generator)
+        x = x + dropout(self.attention(normed, rotary, given, layer), p, given.generator)
         x = tap("resid_mid", layer, x if pre else self.attention_norm(x))
         normed = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
         if isinstance(self.feedforward, MixtureOfExperts):
-            mlp_out, routing = self.feedforward(normed, run, layer)
+            mlp_out, routing = self.feedforward(normed, given, layer)
         else:
-            mlp_out, routing = self.feedforward(normed, run, layer), None
-        x = x + dropout(mlp_out, p, run.generator)
+            mlp_out, routing = self.feedforward(normed, given, layer), None
+        x = x + dropout(mlp_out, p, given.generator)
         return tap("resid_post", layer, x if pre else self.feedforward_norm(x)), routing
 
 
@@ -203,24 +203,24 @@ class Attention(nn.Module):
             self.k_norm = RMSNorm(D, config.norm_eps)
         self.out = Linear(H * D, d, bias=config.attention_output_bias)
 
-    def forward(self, x: torch.Tensor, rotary: Rotary | None, run: Pass, layer: int) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, rotary: Rotary | None, given: Pass, layer: int) -> torch.Tensor:
         q, k, v = self.project(x)  # (B, T, H, D), (B, T, Hkv, D), (B, T, Hkv, D)
         if self.config.qk_norm:
             q, k = self.q_norm(q), self.k_norm(k)
-        q, k, v = run.tap("q", layer, q), run.tap("k", layer, k), run.tap("v", layer, v)
+        q, k, v = given.tap("q", layer, q), given.tap("k", layer, k), given.tap("v", layer, v)
         if rotary is not None:
-            q = run.tap("q_rotated", layer, rotate(q, *rotary))
-            k = run.tap("k_rotated", layer, rotate(k, *rotary))
+            q = given.tap("q_rotated", layer, rotate(q, *rotary))
+            k = given.tap("k_rotated", layer, rotate(k, *rotary))
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
-        if run.cache is not None:
-            k, v = run.cache.append(layer, k, v)  # (B, Hkv, S, D)
-        drops_weights = run.generator is not None and self.config.dropout > 0
-        if run.tap is no_tap and not drops_weights:
-            z = self.fused(q, k, v, run.cache)
+        if given.cache is not None:
+            k, v = given.cache.append(layer, k, v)  # (B, Hkv, S, D)
+        drops_weights = given.generator is not None and self.config.dropout > 0
+        if given.tap is no_tap and not drops_weights:
+            z = self.fused(q, k, v, given.cache)
         else:
-            z = self.explicit(q, k, v, run, layer)
-        z = run.tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
-        return run.tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
+            z = self.explicit(q, k, v, given, layer)
+        z = given.tap("z", layer, z.transpose(1, 2))  # (B, T, H, D)
+        return given.tap("attn_out", layer, self.out(z.flatten(2)))  # (B, T, d)
 
     def project(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries (B, T, H, D), keys and values (B, T, Hkv, D) of x (B, T, d)."""
@@ -232,19 +232,19 @@ class Attention(nn.Module):
         # split_with_sizes is what split calls after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
-    def explicit(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, run: Pass, layer: int) -> torch.Tensor:
+    def explicit(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, given: Pass, layer: int) -> torch.Tensor:
         """softmax(q·kᵀ / √D)·v: (B, H, T, D), step by step, each step shown to the tap."""
         queries_per_key = self.config.n_heads // self.config.kv_heads
         if queries_per_key > 1:
             k, v = k.repeat_interleave(queries_per_key, dim=1), v.repeat_interleave(queries_per_key, dim=1)
-        scores = run.tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
+        scores = given.tap("scores", layer, q @ k.transpose(-2, -1) / math.sqrt(self.config.d_head))  # (B, H, T, S)
         if self.config.causal:
-            seen = run.cache.seen if run.cache is not None else None
+            seen = given.cache.seen if given.cache is not None else None
             mask = causal_mask(q.shape[2], k.shape[2], q.device) if seen is None else seen
             scores = scores.masked_fill(~mask, -math.inf)
-        scores = run.tap("masked_scores", layer, scores)
-        pattern = run.tap("pattern", layer, scores.softmax(dim=-1))
-        return dropout(pattern, self.config.dropout, run.generator) @ v
+        scores = given.tap("masked_scores", layer, scores)
+        pattern = given.tap("pattern", layer, scores.softmax(dim=-1))
+        return dropout(pattern, self.config.dropout, given.generator) @ v
 
     def fused(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: KVCache | None) -> torch.Tensor:
         """The same (B, H, T, D) by torch's kernel, which never holds the pattern."""
@@ -289,9 +289,9 @@ class MLP(nn.Module):
             self.gate = Linear(d, width, bias=bias)
         self.down = Linear(width, d, bias=bias)
 
-    def forward(self, x: torch.Tensor, run: Pass, layer: int) -> torch.Tensor:
-        hidden = run.tap("ff_hidden", layer, self.hidden(x))  # (B, T, d_ff)
-        return run.tap("ff_out", layer, self.down(hidden))  # (B, T, d)
+    def forward(self, x: torch.Tensor, given: Pass, layer: int) -> torch.Tensor:
+        hidden = given.tap("ff_hidden", layer, self.hidden(x))  # (B, T, d_ff)
+        return given.tap("ff_out", layer, self.down(hidden))  # (B, T, d)
 
     def hidden(self, x: torch.Tensor) -> torch.Tensor:
         """The hidden layer (B, T, d_ff) after its nonlinearity."""

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import threading
+import weakref
 
 import pytest
 import torch
@@ -219,3 +220,15 @@ def test_a_bad_request_is_refused_before_anybody_waits():
     with pytest.raises(ValueError, match="does not know"):
         join(batch, [99], 5)
     assert len(batch) == 0
+
+
+def test_a_shared_batch_does_not_keep_its_model_alive_hooks_or_not():
+    for hooked in (False, True):
+        model = Transformer(TINY)
+        if hooked:
+            model.register_forward_hook(lambda *_: None)
+        assert len(list(shared_batch(model).join(Request(model.config, [1], 3)))) == 3
+        reference = weakref.ref(model)
+        del model
+        gc.collect()
+        assert reference() is None

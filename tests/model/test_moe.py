@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from playground.model import PRESETS, Block, KVCache, ModelConfig, Pass, Transformer, trace
 from playground.model.config import BALANCES
-from playground.model.moe import MixtureOfExperts, balance_loss, hide_experts, router_z_loss
+from playground.model.moe import LayerRouting, MixtureOfExperts, balance_loss, hide_experts, router_z_loss
 
 MIXTURE = ModelConfig(vocab_size=11, context_length=12, n_layers=1, d_model=8, n_heads=2, d_ff=12, n_experts=5)
 
@@ -147,15 +147,15 @@ def test_mixtral_with_copied_weights():
 
 
 def test_switch_loss_is_one_when_even_and_more_when_not():
-    mixture = filled(MIXTURE)
-    _, routing = mixture(torch.randn(4, 8, 8), Pass(), 0)
-    routing.probabilities = torch.full((1, 5, 5), 0.2)
-    routing.experts = torch.arange(5).view(1, 5, 1)
-    assert balance_loss(routing, "switch").item() == pytest.approx(1.0)
-    routing.probabilities = torch.tensor([0.96, 0.01, 0.01, 0.01, 0.01]).expand(1, 5, 5)
-    routing.experts = torch.zeros(1, 5, 1, dtype=torch.long)
-    assert balance_loss(routing, "switch").item() == pytest.approx(4.8)
-    assert balance_loss(routing, "constant").item() == pytest.approx(1.0)
+    def routing(probabilities: torch.Tensor, experts: torch.Tensor) -> LayerRouting:
+        return LayerRouting(probabilities.log(), probabilities, experts, torch.ones(1, 5, 1))
+
+    even = routing(torch.full((1, 5, 5), 0.2), torch.arange(5).view(1, 5, 1))
+    assert balance_loss(even, "switch").item() == pytest.approx(1.0)
+    uneven = torch.tensor([0.96, 0.01, 0.01, 0.01, 0.01]).expand(1, 5, 5)
+    collapsed = routing(uneven, torch.zeros(1, 5, 1, dtype=torch.long))
+    assert balance_loss(collapsed, "switch").item() == pytest.approx(4.8)
+    assert balance_loss(collapsed, "constant").item() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("kind", "pushes"), [("switch", True), ("constant", False)])
