@@ -119,34 +119,25 @@ class TrainConfig(Settings):
 
 NEVER, NOTED, NOTICED, FREELY = "never", "noted", "noticed", "freely"
 ON_RESUME: dict[str, tuple[str, str]] = {
-    "steps": (NOTED, "a run may be trained on; the schedule is stretched to the new end"),
-    "batch_size": (NEVER, "the next batches would be others"),
-    "accumulation": (NEVER, "the next batches would be others"),
-    "optimizer": (NEVER, "what one remembers of the gradients is of no use to the other"),
-    "learning_rate": (NOTED, "it scales the next updates and no more"),
-    "muon_learning_rate": (NOTED, "it scales the next updates and no more"),
-    "muon_momentum": (NEVER, "the momentum that was saved was gathered by it"),
-    "schedule": (NEVER, "the rates so far belong to another curve"),
-    "warmup_steps": (NEVER, "the rates so far belong to another curve"),
-    "final_fraction": (NOTED, "it is where the rate ends, like the steps"),
-    "weight_decay": (NEVER, "the weights so far were held by another force"),
-    "beta1": (NEVER, "the averages that were saved were gathered by it"),
-    "beta2": (NEVER, "the averages that were saved were gathered by it"),
-    "gradient_clip": (NEVER, "the averages that were saved are of gradients clipped by it"),
-    "precision": (NOTICED, "another machine may not have it; what follows is rounded otherwise"),
-    "device": (NOTED, "another machine may not have it"),
-    "compile": (NOTICED, "another machine may not be able to; what follows is rounded otherwise"),
-    "seed": (NEVER, "the next batches would be others"),
-    "eval_every": (NOTED, "it changes what is seen, not what is learned"),
-    "eval_windows": (NOTED, "it changes what is seen, not what is learned"),
-    "sample_every": (NOTED, "it changes what is seen, not what is learned"),
-    "sample_prompt": (NOTED, "it changes what is seen, not what is learned"),
-    "sample_tokens": (NOTED, "it changes what is seen, not what is learned"),
-    "sample_temperature": (NOTED, "it changes what is seen, not what is learned"),
-    "snapshots": (NOTED, "it changes what is kept, not what is learned"),
-    "autosave_seconds": (FREELY, "it belongs to the process, not to the run"),
-    "patience": (NOTED, "it is where a run may end, like the steps"),
-    "max_seconds": (NOTED, "it is where a run may end, like the steps"),
+    name: (kind, why)
+    for kind, why, names in (
+        (NEVER, "the next batches would be others", "batch_size accumulation seed"),
+        (NEVER, "what one remembers of the gradients is of no use to the other", "optimizer"),
+        (NEVER, "the averages that were saved were gathered by it", "muon_momentum beta1 beta2"),
+        (NEVER, "the averages that were saved are of gradients clipped by it", "gradient_clip"),
+        (NEVER, "the rates so far belong to another curve", "schedule warmup_steps"),
+        (NEVER, "the weights so far were held by another force", "weight_decay"),
+        (NOTED, "a run may be trained on to another end; the schedule is stretched to it", "steps final_fraction"),
+        (NOTED, "it is where a run may end, like the steps", "patience max_seconds"),
+        (NOTED, "it scales the next updates and no more", "learning_rate muon_learning_rate"),
+        (NOTED, "another machine may not have it", "device"),
+        (NOTED, "it changes what is seen, not what is learned", "eval_every eval_windows sample_every"),
+        (NOTED, "it changes what is seen, not what is learned", "sample_prompt sample_tokens sample_temperature"),
+        (NOTED, "it changes what is kept, not what is learned", "snapshots"),
+        (NOTICED, "another machine may not have it; what follows is rounded otherwise", "precision compile"),
+        (FREELY, "it belongs to the process, not to the run", "autosave_seconds"),
+    )
+    for name in names.split()
 }
 """Whether a run that was saved may go on with another value of a setting, and why: never, noted in the run's record,
 noticed (noted, and said aloud), or freely."""

@@ -21,8 +21,9 @@ class TrainEvent:
     """Wall time spent in the run since the start."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the event's name first."""
-        return {"event": self.event, **dataclasses.asdict(self)}
+        """Plain values for JSON, with the event's name first and without weights, which JSON cannot represent."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "state"}
+        return {"event": self.event, **values}
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,6 @@ class BestKept(TrainEvent):
     state: dict[str, torch.Tensor] = dataclasses.field(repr=False)
     """The weights of then, on the CPU, in full precision."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Without the weights, which are no matter for JSON."""
-        named = {"best_step": self.best_step, "val_loss": self.val_loss}
-        return {"event": self.event, "step": self.step, "seconds": self.seconds, **named}
-
 
 @dataclass(frozen=True)
 class GradientsMeasured(TrainEvent):
@@ -135,10 +131,6 @@ class Snapshotted(TrainEvent):
 
     event: ClassVar[str] = "snapshotted"
     state: dict[str, torch.Tensor] = dataclasses.field(repr=False)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Without the weights, which are no matter for JSON."""
-        return {"event": self.event, "step": self.step, "seconds": self.seconds}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .events import (
@@ -20,11 +20,19 @@ from .events import (
     TrainEvent,
 )
 
-_COLUMNS = {
-    "steps": ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds"),
-    "evaluations": ("step", "train_loss", "val_loss", "seconds"),
+_COLUMNS: dict[type[TrainEvent], tuple[str, tuple[str, ...]]] = {
+    Stepped: ("steps", ("step", "loss", "learning_rate", "gradient_norm", "tokens_per_second", "seconds")),
+    Evaluated: ("evaluations", ("step", "train_loss", "val_loss", "seconds")),
 }
-_RECORDS = {"samples": (), "gradients": ("norms",), "load": ("load",), "changes": (), "judged": ()}  # what is numbers
+_RECORDS: dict[type[TrainEvent], tuple[str, tuple[str, ...]]] = {
+    Sampled: ("samples", ("step", "prompt", "text")),
+    GradientsMeasured: ("gradients", ("step", "norms")),
+    LoadMeasured: ("load", ("step", "load")),
+    SettingsChanged: ("changes", ("step", "settings")),
+    SkillMeasured: ("judged", ("step", "right", "of", "left")),
+}
+_NUMBERS = ("norms", "load")
+"""What of the records is numbers only."""
 
 
 @dataclass
@@ -35,8 +43,8 @@ class History:
     settings, when the run went on) and `judged` are lists of plain records.
     """
 
-    steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["steps"]})
-    evaluations: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS["evaluations"]})
+    steps: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS[Stepped][1]})
+    evaluations: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in _COLUMNS[Evaluated][1]})
     samples: list[dict[str, Any]] = field(default_factory=list)
     gradients: list[dict[str, Any]] = field(default_factory=list)
     load: list[dict[str, Any]] = field(default_factory=list)
@@ -46,24 +54,14 @@ class History:
 
     def add(self, event: TrainEvent) -> None:
         """Take in one event; those that draw no curve leave no trace."""
-        if isinstance(event, Stepped):
-            for name, column in self.steps.items():
+        kind = type(event)
+        if kind in _COLUMNS:
+            for name, column in getattr(self, _COLUMNS[kind][0]).items():
                 column.append(getattr(event, name))
-        elif isinstance(event, Evaluated):
-            for name, column in self.evaluations.items():
-                column.append(getattr(event, name))
-        elif isinstance(event, Sampled):
-            self.samples.append({"step": event.step, "prompt": event.prompt, "text": event.text})
-        elif isinstance(event, GradientsMeasured):
-            self.gradients.append({"step": event.step, "norms": event.norms})
-        elif isinstance(event, LoadMeasured):
-            self.load.append({"step": event.step, "load": event.load})
-        elif isinstance(event, SkillMeasured):
-            self.judged.append({"step": event.step, "right": event.right, "of": event.of, "left": event.left})
-        elif isinstance(event, SettingsChanged):
-            settings = {name: list(values) for name, values in event.settings.items()}
-            self.changes.append({"step": event.step, "settings": settings})
-        elif isinstance(event, Finished):
+        elif kind in _RECORDS:
+            table, names = _RECORDS[kind]
+            getattr(self, table).append({name: getattr(event, name) for name in names})
+        elif kind is Finished:
             self.finished = event.to_dict()
 
     @property
@@ -83,21 +81,20 @@ class History:
         loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
         return None if loss is None else (int(step), loss)
 
-    def until(self, step: int) -> History:
+    def until(self, step: float) -> History:
         """A copy that ends with this step: what a run remembers whose weights of then are used."""
-        kept = History(*({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations)))
-        for table in (kept.steps, kept.evaluations):
-            inside = sum(1 for at in table["step"] if at <= step)
-            for column in table.values():
-                del column[inside:]
-        for name in _RECORDS:
-            setattr(kept, name, [record for record in getattr(self, name) if record["step"] <= step])
+        kept = History()
+        for table, _ in _COLUMNS.values():
+            columns = getattr(self, table)
+            inside = sum(1 for at in columns["step"] if at <= step)
+            setattr(kept, table, {name: column[:inside] for name, column in columns.items()})
+        for table, _ in _RECORDS.values():
+            setattr(kept, table, [record for record in getattr(self, table) if record["step"] <= step])
         return kept
 
     def copied(self) -> History:
         """A copy whose lists are its own."""
-        tables = ({name: list(column) for name, column in t.items()} for t in (self.steps, self.evaluations))
-        return History(*tables, **{name: list(getattr(self, name)) for name in _RECORDS}, finished=self.finished)
+        return replace(self.until(math.inf), finished=self.finished)
 
     def thinned(self, points: int = 400) -> History:
         """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""
@@ -110,7 +107,7 @@ class History:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {name: getattr(self, name) for name in (*_COLUMNS, *_RECORDS, "finished")}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
@@ -120,45 +117,36 @@ class History:
         """
         if not isinstance(values, dict):
             raise ValueError("a history is a table of columns")
-        history = cls()
-        for table, columns in _COLUMNS.items():
-            given = values.get(table, {})
-            lists = {name: given.get(name, []) for name in columns}
-            if not all(isinstance(column, list) for column in lists.values()):
-                raise ValueError(f"the columns of {table} must be lists")
-            lists = {name: column if name == "step" else _numbers(column) for name, column in lists.items()}
-            if len({len(column) for column in lists.values()}) > 1:
-                raise ValueError(f"the columns of {table} are not equally long")
-            if not all(isinstance(x, (int, float)) for column in lists.values() for x in column):
+        history = cls(finished=values.get("finished"))
+        for table, names in _COLUMNS.values():
+            given = {name: values.get(table, {}).get(name, []) for name in names}
+            columns = {name: column if name == "step" else _numbers(column) for name, column in given.items()}
+            if not all(isinstance(c, list) and all(isinstance(x, (int, float)) for x in c) for c in columns.values()):
                 raise ValueError(f"the columns of {table} must hold numbers")
-            setattr(history, table, lists)
-        for name, numbers in _RECORDS.items():
-            records = values.get(name, [])
+            if len(set(map(len, columns.values()))) > 1:
+                raise ValueError(f"the columns of {table} are not equally long")
+            setattr(history, table, columns)
+        for table, _ in _RECORDS.values():
+            records = values.get(table, [])
             if not isinstance(records, list) or not all(isinstance(r, dict) and "step" in r for r in records):
-                raise ValueError(f"{name} must be a list of records with a step")
-            setattr(history, name, [{k: _numbers(v) if k in numbers else v for k, v in r.items()} for r in records])
-        if not all(map(_is_change, history.changes)):
-            raise ValueError("changes must name settings, each with what it was and what it became")
-        history.finished = values.get("finished")
+                raise ValueError(f"{table} must be a list of records with a step")
+            setattr(history, table, [{k: _numbers(v) if k in _NUMBERS else v for k, v in r.items()} for r in records])
+        for settings in (record.get("settings") for record in history.changes):
+            pairs = settings.values() if isinstance(settings, dict) else [None]
+            if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+                raise ValueError("changes must name settings, each with what it was and what it became")
         return history
 
     def to_csv(self) -> str:
         """One row per step that is kept or was evaluated: with its evaluation, if any, and empty where not kept."""
-        evaluated = {
-            int(step): row
-            for step, row in zip(
-                self.evaluations["step"], zip(self.evaluations["train_loss"], self.evaluations["val_loss"])
-            )
-        }
-        rows = {
-            int(step): (int(step), "", "", "", "", seconds)
-            for step, seconds in zip(self.evaluations["step"], self.evaluations["seconds"])
-        } | {int(row[0]): row for row in zip(*self.steps.values())}
+        steps = {int(row[0]): row for row in zip(*self.steps.values())}
+        evaluations = {int(step): losses for step, *losses in zip(*self.evaluations.values())}
         out = io.StringIO()
         writer = csv.writer(out)
-        writer.writerow((*_COLUMNS["steps"], "train_loss", "val_loss"))
-        for step, row in sorted(rows.items()):
-            writer.writerow((*row, *evaluated.get(step, ("", ""))))
+        writer.writerow((*self.steps, "train_loss", "val_loss"))
+        for step in sorted(steps | evaluations):
+            train_loss, val_loss, seconds = evaluations.get(step, ("", "", ""))
+            writer.writerow((*steps.get(step, (step, "", "", "", "", seconds)), train_loss, val_loss))
         return out.getvalue()
 
 
@@ -169,8 +157,3 @@ def _numbers(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _numbers(each) for name, each in value.items()}
     return math.nan if value is None else value
-
-
-def _is_change(record: dict[str, Any]) -> bool:
-    settings = record.get("settings")
-    return isinstance(settings, dict) and all(isinstance(pair, list) and len(pair) == 2 for pair in settings.values())
