@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision, processor_name
-from ..training.proof import fault
+from ..training.proof import fault, first_line
 from ..words.training import device_fault
 from . import speed
 
@@ -60,7 +60,7 @@ def _asked(question: Callable[[], Any]) -> Any:
     try:
         answer = question()
     except Exception as problem:  # a report about a broken machine is what this command is for
-        answer = f"failed: {(str(problem).strip().splitlines() or [type(problem).__name__])[0]}"
+        answer = f"failed: {first_line(problem)}"
     return answer.replace(str(Path.home()), "~") if isinstance(answer, str) else answer
 
 

@@ -8,6 +8,7 @@ import torch
 
 from ..model import Pass, Transformer
 from ..model.moe import hide_experts
+from .proof import first_line
 
 
 def compiled(model: Transformer, ids: torch.Tensor, mask: torch.Tensor | None) -> tuple[Callable, str | None]:
@@ -17,9 +18,7 @@ def compiled(model: Transformer, ids: torch.Tensor, mask: torch.Tensor | None) -
         hide_experts(model)
         forward = torch.compile(model, dynamic=False)
         forward(ids, Pass(mask=mask)).logits.sum().backward()
-        for parameter in model.parameters():
-            parameter.grad = None
+        model.zero_grad()
         return forward, None
     except Exception as problem:  # a missing C++ compiler shows itself in many ways
-        first_line = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
-        return model, first_line
+        return model, first_line(problem)

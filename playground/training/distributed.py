@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..devices import pick_device
-from .proof import fault
+from .proof import fault, first_line
 
 if TYPE_CHECKING:
     from ..data import Corpus
@@ -183,7 +183,7 @@ def workers(device: str, *, timeout: timedelta = TIMEOUT) -> Iterator[Alone]:
         torch.distributed.init_process_group(backend, timeout=timeout, rank=rank, world_size=size)
     except (RuntimeError, ValueError) as problem:
         raise ValueError(
-            f"the {size} processes of this run could not find each other: {_first_line(problem)}"
+            f"the {size} processes of this run could not find each other: {first_line(problem)}"
         ) from problem
     try:
         yield Group(rank, size)
@@ -203,8 +203,4 @@ def _or_lost() -> Iterator[None]:
     try:
         yield
     except RuntimeError as problem:  # DistBackendError, timeouts and closed connections are all RuntimeErrors
-        raise WorkerLost(_first_line(problem)) from problem
-
-
-def _first_line(problem: Exception) -> str:
-    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        raise WorkerLost(first_line(problem)) from problem

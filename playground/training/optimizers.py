@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import torch
@@ -32,24 +32,14 @@ class _NeverCompiled(torch.optim.Optimizer):
     state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
-    MEMORY: ClassVar[dict[str, bool]]
-    """What is remembered of each parameter: name → whether it has the parameter's shape (else it is a number)."""
-
-    def check_state(self, state: Mapping[int, Mapping[str, torch.Tensor]]) -> None:
-        """Raise ValueError unless `load_state_dict` can take this state: parameter's number → its memory."""
-        parameters = [p for group in self.param_groups for p in group["params"]]
-        for number, memory in state.items():
-            shape = parameters[number].shape if number in range(len(parameters)) else None
-            if shape is None or {name: tensor.shape for name, tensor in memory.items()} != {
-                name: shape if like else torch.Size() for name, like in self.MEMORY.items()
-            }:
-                raise ValueError(f"what {type(self).__name__} remembers of parameter {number} does not fit")
+    MEMORY: ClassVar[tuple[str, ...]]
+    """What is remembered of each parameter. All but `step`, which is a number, has the parameter's shape."""
 
 
 class AdamW(_NeverCompiled, torch.optim.AdamW):
     """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
 
-    MEMORY: ClassVar[dict[str, bool]] = {"step": False, "exp_avg": True, "exp_avg_sq": True}
+    MEMORY = ("step", "exp_avg", "exp_avg_sq")
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -64,7 +54,7 @@ class Muon(_NeverCompiled):
     `parts` says for each of `params` how many (default: one).
     """
 
-    MEMORY: ClassVar[dict[str, bool]] = {"momentum": True}
+    MEMORY = ("momentum",)
 
     def __init__(
         self,

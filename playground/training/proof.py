@@ -1,9 +1,9 @@
 """A device proves itself: before a GPU is trusted, it computes what the processor computes, on two tiny models.
 
 A GPU may be there and still be of no use: a driver that lacks a kernel, a library built for another chip, an operation
-that is wrong on one platform. `device_for` therefore lets a dense model and a mixture of experts run forwards and
-backwards, make optimizer steps and decode, once per process, there and on the processor, and takes the processor
-where they fail or differ.
+that is wrong on one platform. `device_for` therefore lets a dense model and a mixture of experts decode, run forwards
+and backwards and make optimizer steps, once per process, there and on the processor, and takes the processor where they
+fail or differ.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _MIXTURE = _DENSE.replace(
     positions="rotary", norm="rmsnorm", qk_norm=True, activation="swiglu", n_kv_heads=2, n_experts=4, dropout=0.1,
     balance_weight=1.0,
 )  # fmt: skip
-_MODELS = {"a dense model": _DENSE, "a mixture of experts": _MIXTURE}
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,6 @@ class Fault:
     """What is wrong with a device: it fails, or one part of training computes something else."""
 
     device: str
-    model: str
-    """Of which model: a dense one, or a mixture of experts."""
     precision: str
     part: str = ""
     """What is computed wrongly; empty where it failed."""
@@ -50,7 +47,7 @@ class Fault:
     """How it failed, in its own words."""
 
     def __str__(self) -> str:
-        return f"{self.device}, {self.precision}: {self.error or f'{self.part} of {self.model} is {self.off:.1%} off'}"
+        return f"{self.device}, {self.precision}: {self.error or f'{self.part} is {self.off:.1%} off'}"
 
 
 def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, Fault | None]:
@@ -78,17 +75,16 @@ def fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
 @cache
 def _fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
     precision = str(dtype).removeprefix("torch.")
-    for kind, config in _MODELS.items():
-        right = _right(config)
-        try:
+    try:
+        for config in (_DENSE, _MIXTURE):
+            right = _right(config)
             for part, got in _answers(config, device, dtype):
-                tolerance = STEP_TOLERANCE if part == "the optimizer's steps" else TOLERANCE[dtype]
+                tolerance = STEP_TOLERANCE if part == "the optimizer's step" else TOLERANCE[dtype]
                 off = _distance(got, right[part])
                 if not off <= tolerance:
-                    return Fault(str(device), kind, precision, part, off)
-        except Exception as problem:  # a missing kernel, a broken driver, no memory: each in its own words
-            first_line = (str(problem).strip().splitlines() or [""])[0] or type(problem).__name__
-            return Fault(str(device), kind, precision, error=first_line)
+                    return Fault(str(device), precision, part, off)
+    except Exception as problem:  # a missing kernel, a broken driver, no memory: each in its own words
+        return Fault(str(device), precision, error=first_line(problem))
     return None
 
 
@@ -102,40 +98,33 @@ def _answers(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> I
     """Each part of training and decoding with the tensors it gives on the device, all from numbers drawn on the CPU."""
     rng = torch.Generator().manual_seed(42)  # at which rounding is far from sending a token to another expert
     model = Transformer(config)
+    parameters = list(model.parameters())
     with torch.no_grad():
-        for parameter in model.parameters():  # no bias or gain that could be left out unnoticed
+        for parameter in parameters:  # no bias or gain that could be left out unnoticed
             parameter += 0.1 * torch.randn(parameter.shape, generator=rng)
     ids = torch.randint(config.vocab_size, (2, config.context_length + 1), generator=rng)
-    gradients = [[torch.randn(p.shape, generator=rng) for p in model.parameters()] for _ in range(2)]
+    gradients = [[torch.randn(p.shape, generator=rng) for p in parameters] for _ in range(2)]
     x, y = ids[:, :-1].to(device), ids[:, 1:].to(device)
     model.to(device)
-    parameters = list(model.parameters())
 
     steps = generate(model, ids[0, :4].tolist(), config.context_length, SamplingConfig(temperature=0))  # slides, too
     yield "the decoding", [step.logits for step in steps]
 
     with mixed(dtype, device):
         output = model(x)
-    balance = torch.zeros(()) if output.balance_loss is None else output.balance_loss
-    yield "the forward pass", [output.logits, 1 + balance]
-    loss = F.cross_entropy(output.logits.flatten(0, 1).float(), y.flatten()) + balance.to(device)
-    scaler = torch.amp.GradScaler(device.type, enabled=dtype == torch.float16)
-    scaler.scale(loss).backward()
-    optimizers = make_optimizers(model, TrainConfig(optimizer="muon"))  # the embeddings are AdamW's there
-    for optimizer in optimizers:
-        scaler.unscale_(optimizer)
-    yield "the backward pass", [p.grad for p in parameters]
+    loss = F.cross_entropy(output.logits.flatten(0, 1).float(), y.flatten())
+    loss = loss if output.balance_loss is None else loss + output.balance_loss
+    (2**10 * loss).backward()  # fp16 has no smaller numbers
+    yield "the gradient", [loss.detach(), *(p.grad for p in parameters)]
 
-    scaler.update()
     before = [p.detach().clone() for p in parameters]
+    optimizers = make_optimizers(model, TrainConfig(optimizer="muon"))  # the embeddings are AdamW's there
     for step in gradients:  # the same everywhere: of a rounding error Adam's first step makes a whole one
         for parameter, gradient in zip(parameters, step):
-            parameter.grad = scaler.scale(gradient.to(device))
+            parameter.grad = gradient.to(device)
         for optimizer in optimizers:
-            scaler.unscale_(optimizer)
-            scaler.step(optimizer)
-        scaler.update()
-    yield "the optimizer's steps", [now.detach() - then for now, then in zip(parameters, before)]
+            optimizer.step()
+    yield "the optimizer's step", [now.detach() - then for now, then in zip(parameters, before)]
 
     with mixed(dtype, device):  # dropout draws other numbers on other devices: enough that they are some
         noisy = model(x, Pass(generator=torch.Generator(device).manual_seed(0)))
@@ -146,3 +135,8 @@ def _distance(got: list[torch.Tensor], right: list[torch.Tensor]) -> float:
     """The largest length of a difference, in lengths of what is right; NaN where a number is none."""
     lengths = [((a.cpu().float() - b).norm() / b.norm()).item() for a, b in zip(got, right, strict=True)]
     return max(lengths) if all(length == length for length in lengths) else float("nan")
+
+
+def first_line(problem: Exception) -> str:
+    """What an error says first, or its name where it says nothing."""
+    return (str(problem).strip().splitlines() or [type(problem).__name__])[0]

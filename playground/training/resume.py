@@ -110,14 +110,17 @@ class SavedRun:
         self.changes(run.model.config, run.config, run.corpus)
         try:
             self._check_tensors(run)
-        except (KeyError, TypeError, RuntimeError, ValueError) as problem:
+        except (LookupError, TypeError, RuntimeError, ValueError) as problem:
             raise ValueError(f"{self.file} is damaged and cannot be resumed: {problem}") from problem
 
     def _check_tensors(self, run: Run) -> None:
         shapes = {name: tensor.shape for name, tensor in run.model.state_dict().items()}
         _check_shapes(self.weights, shapes)
         for i, optimizer in enumerate(run.optimizers):
-            optimizer.check_state(self._optimizer_state(i))
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            for number, memory in self._optimizer_state(i).items():
+                shape = parameters[number].shape
+                _check_shapes(memory, {name: shape if name != "step" else torch.Size() for name in optimizer.MEMORY})
         for name, state in self._generator_states(run).items():
             torch.Generator(run.generators[name].device).set_state(state)  # one that is thrown away
         if run.scaler.is_enabled() and self.scaler:

@@ -79,8 +79,8 @@ def device_fault(fault: Fault) -> str:
     names = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The processor"}
     name = names.get(fault.device.split(":")[0], f"The device {fault.device}")
     if fault.error:
-        return f"{name} cannot train {fault.model} in {fault.precision} ({fault.error})."
-    return f"{name} computes {fault.part} of {fault.model} in {fault.precision} wrongly ({100 * fault.off:.1f} % off)."
+        return f"{name} cannot train in {fault.precision} ({fault.error})."
+    return f"{name} computes {fault.part} in {fault.precision} wrongly ({100 * fault.off:.1f} % off)."
 
 
 def _value(value: Any) -> str:

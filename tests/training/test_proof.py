@@ -53,24 +53,24 @@ def test_the_processor_proves_itself_in_every_precision(dtype, declared, monkeyp
 @pytest.mark.parametrize(
     ("kernel", "where"),
     [
-        ("embedding", "the decoding of a dense model"),
-        ("linear", "the decoding of a dense model"),
-        ("cat", "of a dense model"),
-        ("mm", "the forward pass of a dense model"),
-        ("nll_loss_backward", "the backward pass of a dense model"),
-        ("native_layer_norm_backward", "the backward pass of a dense model"),
-        ("_fused_adamw_", "the optimizer's steps of a dense model"),
-        ("baddbmm", "the optimizer's steps of a dense model"),
-        ("sin", "the decoding of a mixture of experts"),
-        ("_grouped_mm", "the decoding of a mixture of experts"),
-        ("silu_backward", "the backward pass of a mixture of experts"),
+        ("embedding", "the decoding"),
+        ("linear", "the decoding"),
+        ("cat", "the gradient"),
+        ("mm", "the gradient"),
+        ("nll_loss_backward", "the gradient"),
+        ("native_layer_norm_backward", "the gradient"),
+        ("_fused_adamw_", "the optimizer's step"),
+        ("baddbmm", "the optimizer's step"),
+        ("sin", "the decoding"),
+        ("_grouped_mm", "the decoding"),
+        ("silu_backward", "the gradient"),
     ],
 )
 def test_a_kernel_that_is_five_percent_wrong_is_found(kernel, where):
     with WrongKernel(kernel) as wrong:
         found = fault(CPU, torch.float32)
     assert wrong.calls
-    assert f"{found.part} of {found.model}".endswith(where) and found.off > 0.01 and not found.error
+    assert found.part == where and found.off > 0.01 and not found.error
     assert (found.device, found.precision) == ("cpu", "float32")
 
 
@@ -86,9 +86,7 @@ def test_a_device_that_fails_is_quoted(monkeypatch):
         raise RuntimeError("no kernel image for this device\nmore lines")
 
     monkeypatch.setattr(proof, "generate", no_kernel)
-    assert fault(CPU, torch.bfloat16) == Fault(
-        "cpu", "a dense model", "float32", error="no kernel image for this device"
-    )
+    assert fault(CPU, torch.bfloat16) == Fault("cpu", "float32", error="no kernel image for this device")
 
 
 def test_a_device_is_asked_once(monkeypatch):

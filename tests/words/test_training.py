@@ -15,7 +15,7 @@ def test_every_reason_to_end_has_a_sentence_and_a_divergence_says_which_weights_
 
 
 def test_every_notice_has_a_sentence():
-    fault = {"device": "mps", "model": "a dense model", "precision": "float32", "part": "dropout", "off": 0.5}
+    fault = {"device": "mps", "precision": "float32", "part": "dropout", "off": 0.5}
     machines = {"before": "float32 on cpu, threads: 1", "now": "float32 on cpu, threads: 2"}
     facts = {
         DEVICE_FAULT: fault,
@@ -25,9 +25,7 @@ def test_every_notice_has_a_sentence():
         OTHER_MACHINE: {**machines, "settings": {"precision": ("auto", "bf16")}},
     }
     said = {kind: message(Noticed(5, 1.0, kind, values)) for kind, values in facts.items()}
-    assert said[DEVICE_FAULT].startswith(
-        "Apple's GPU computes dropout of a dense model in float32 wrongly (50.0 % off)"
-    )
+    assert said[DEVICE_FAULT].startswith("Apple's GPU computes dropout in float32 wrongly (50.0 % off)")
     assert "threads: 1 and goes on with" in said[OTHER_MACHINE] and "from 'auto' to 'bf16'" in said[OTHER_MACHINE]
     assert all(words.endswith(".") for words in said.values())
     changed = SettingsChanged(8, 1.0, {"steps": (8, 1200), "max_seconds": (None, 3.0)})
