@@ -55,13 +55,10 @@ class HeadScores:
     """Mean entropy of a row in bits: how many tokens it looks at, as a power of 2."""
     evenness: np.ndarray
     """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
-    repeats: int
-    """How many tokens have an earlier copy with something else after it: fewer than two tell no habit."""
 
     def of(self, layer: int, head: int) -> dict[str, float]:
         """One head's numbers by name."""
-        named = {name: float(getattr(self, name)[layer, head]) for name in (*HABITS, "entropy", "evenness")}
-        return {**named, "repeats": float(self.repeats)}
+        return {name: float(values[layer, head]) for name, values in vars(self).items()}
 
     def telling(self) -> np.ndarray:
         """How much there is to see (L, H): decisive heads that do not just rest on the first token or on themselves."""
@@ -86,9 +83,8 @@ def head_scores(look: Look) -> HeadScores:
     if (scores := _scores.get(look)) is None:
         ids, layers = np.array(look.ids), range(look.config.n_layers)
         by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]
-        repeats = int(_followers(_copies(ids)).any(axis=1).sum())
         stacked = {name: np.stack([each[name] for each in by_layer]) for name in by_layer[0]}
-        _scores[look] = scores = HeadScores(**stacked, repeats=repeats)
+        _scores[look] = scores = HeadScores(**stacked)
     return scores
 
 

@@ -122,12 +122,11 @@ def test_scores_are_what_loops_find(name):
                     found["induction"].append(sum(p[t, s] for s in followers))
             for habit, values in found.items():
                 assert scores.of(layer, head)[habit] == pytest.approx(np.mean(values), abs=1e-5), habit
-            assert scores.repeats == len(found["induction"])
 
 
 def test_what_a_prompt_cannot_tell_is_no_number():
     scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
-    assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all() and scores.repeats == 0
+    assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all()
     seen = look_at(VARIANTS["learned"], [5])
     alone = head_scores(seen)
     assert np.isnan(alone.previous).all() and summary(seen, 0, 0).alone and len(alone.ranking()) == 8
@@ -157,7 +156,7 @@ def test_a_repeated_sequence_is_one_twice():
 
 def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
     scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
-    assert scores.repeats == 0 and np.isnan(scores.induction).all()
+    assert np.isnan(scores.induction).all()
 
 
 def test_a_sleeper_is_woken_by_the_prompt_on_which_it_has_most_to_do():

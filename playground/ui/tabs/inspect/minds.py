@@ -135,7 +135,7 @@ def lens_of(look: Look, query: int, token: int) -> LogitLens:
 def lens_picture(look: Look, lens: LogitLens, place: Place, part: slice) -> tuple[dict[str, Any], str]:
     """The table of guesses and its sentence."""
     guesses = [[look.token_label(int(token)) for token in row[part, 0]] for row in lens.candidates]
-    answers = [look.token_label(int(token)) for token in lens.answers[part]]
+    answers = [look.token_label(int(token)) for token in lens.followed[part]]
     probabilities, ranks = lens.followed_probabilities[:, part].numpy(), lens.followed_ranks[:, part].numpy()
     column, stages = place.query - part.start, stage_names(look.config.n_layers)
     figure = lens_map(
