@@ -45,14 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from safetensors import SafetensorError
 
     from ..processes import tune_process
-    from ..words.hub import explain
     from .progress import print_no_more
 
     tune_process()
     try:
         return options.run(options) or 0
     except ValueError as problem:
-        _complain(f"python -m playground {options.command}: {explain(problem)}")
+        _complain(f"python -m playground {options.command}: {problem}")
         return BAD_ARGUMENTS
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough

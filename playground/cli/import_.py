@@ -10,7 +10,6 @@ from ..storage import Checkpoint, CheckpointError
 from ..storage.hub import HubError, pull
 from ..storage.json_files import finite
 from ..storage.opening import open_model
-from ..words.hub import explain
 from .checkpoints import new_folder, save
 
 
@@ -53,6 +52,4 @@ def _pulled(name: str) -> Checkpoint:
     except HubError as problem:
         if name.count("/") == 1 and not name.startswith((".", "/", "~")):
             raise
-        raise CheckpointError(
-            f"there is no folder {name} here, and as a model of the Hub: {explain(problem)}"
-        ) from problem
+        raise CheckpointError(f"there is no folder {name} here, and as a model of the Hub: {problem}") from problem

@@ -15,7 +15,6 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 
 from ..model import ModelConfig
@@ -41,35 +40,6 @@ Page = Callable[[Checkpoint, str], Mapping[str, bytes]]
 
 class HubError(CheckpointError):
     """What went wrong between here and the Hub, in a sentence meant to be shown. Never holds a token."""
-
-
-class Problem(Enum):
-    """What can be wrong with an exchange."""
-
-    BAD_NAME = "bad name"
-    BAD_TOKEN = "bad token"
-    BUSY = "busy"
-    CONFLICT = "conflict"
-    FILE_MISSING = "file missing"
-    FORBIDDEN = "forbidden"
-    GATED = "gated"
-    INVALID_CARD = "invalid card"
-    LOGIN_REFUSED = "login refused"
-    NO_LOGIN = "no login"
-    NO_SUCH_REPOSITORY = "no such repository"
-    NO_SUCH_REVISION = "no such revision"
-    PAYMENT_NEEDED = "payment needed"
-    REFUSED = "refused"
-    SERVER_TROUBLE = "server trouble"
-    UNREACHABLE = "unreachable"
-
-
-class ExchangeError(HubError):
-    """An exchange with the Hub failed. `words.hub.explain` says what a person should know and do about it."""
-
-    def __init__(self, kind: Problem, subject: str, *, status: int | None = None, signed_in: bool = True):
-        self.kind, self.subject, self.status, self.signed_in = kind, subject, status, signed_in
-        super().__init__(f"{subject}: {kind.value}" + (f" (the Hub answered {status})" if status else ""))
 
 
 @dataclass(frozen=True)
@@ -187,47 +157,64 @@ def find(limit: int = 20) -> list[str]:
         return [model.id for model in found]
 
 
+_REFUSED = (
+    "the Hub does not accept this login: sign in again (on this machine: hf auth login; or renew HF_TOKEN, which takes "
+    "precedence)"
+)
+_NO_LOGIN = "nobody is signed in to the Hub: run hf auth login on this machine, or set the variable HF_TOKEN"
+_NOT_THERE = "there is no {0} on the Hub, or it is private{1}; check the spelling"
+_UNREACHABLE = "the Hub cannot be reached: check the connection, and that HF_HUB_OFFLINE is not set"
+_BY_ERROR = {
+    "HFValidationError": "{0!r} is not a repository's name: write it as user/name, with letters, digits, - _ and .",
+    "GatedRepoError": "{0} is gated: open its page on the Hub, accept its terms, and try again with that account's "
+    "login",
+    "RevisionNotFoundError": "{0} has no such revision: check its name on the repository's History page",
+    "RepositoryNotFoundError": _NOT_THERE,
+    "LocalTokenNotFoundError": _NO_LOGIN,
+    "LocalEntryNotFoundError": _UNREACHABLE,
+    "EntryNotFoundError": "{0} lacks a file that it should have: look at its Files page",
+}
+"""Of huggingface_hub.errors."""
+_BY_STATUS = {
+    401: _REFUSED,
+    402: "the Hub asks for a payment method or a subscription for {0}: choose free hardware, or add one",
+    403: "this login may not do that to {0}: use a name of your own account, and a token that may write (on the Hub: "
+    "Settings, Access Tokens)",
+    404: _NOT_THERE,
+    409: "{0} is being changed by someone else right now: try again in a moment",
+    429: "the Hub asks for patience, there were too many requests: try again in a few minutes",
+}
+
+
 @contextlib.contextmanager
 def exchange(subject: str, token: str | bool | None = None) -> Iterator[None]:
-    """Turn what huggingface_hub and the network raise into ExchangeErrors about a repository or a service."""
+    """Turn what huggingface_hub and the network raise into HubErrors about a repository or a service."""
     try:
         yield
     except HubError:
         raise
     except Exception as problem:
-        status = getattr(getattr(problem, "response", None), "status_code", None)
+        private = " and this login may not see it" if token else ": sign in first"
         # from None: requests that failed carry their headers, and so the token
-        raise ExchangeError(_kind(problem, status), subject, status=status, signed_in=bool(token)) from None
+        raise HubError(_sentence(problem).format(subject, private)) from None
 
 
-def _kind(problem: Exception, status: int | None) -> Problem:
-    """What is wrong, by what huggingface_hub raised and the Hub's HTTP status."""
-    from huggingface_hub import errors
-
-    if status == 401 and "Invalid credentials" in str(problem.response.headers.get("x-error-message")):
-        return Problem.LOGIN_REFUSED
-    for raised, kind in (
-        (errors.HFValidationError, Problem.BAD_NAME),
-        (errors.GatedRepoError, Problem.GATED),
-        (errors.RevisionNotFoundError, Problem.NO_SUCH_REVISION),
-        (errors.RepositoryNotFoundError, Problem.NO_SUCH_REPOSITORY),
-        (errors.LocalTokenNotFoundError, Problem.NO_LOGIN),
-    ):
-        if isinstance(problem, raised):
-            return kind
-    if status is None:
-        card = isinstance(problem, ValueError) and "metadata" in str(problem)
-        return Problem.INVALID_CARD if card else Problem.UNREACHABLE
-    if isinstance(problem, errors.EntryNotFoundError):
-        return Problem.FILE_MISSING
-    return {
-        401: Problem.LOGIN_REFUSED,
-        402: Problem.PAYMENT_NEEDED,
-        403: Problem.FORBIDDEN,
-        404: Problem.NO_SUCH_REPOSITORY,
-        409: Problem.CONFLICT,
-        429: Problem.BUSY,
-    }.get(status, Problem.SERVER_TROUBLE if status >= 500 else Problem.REFUSED)
+def _sentence(problem: Exception) -> str:
+    """What a person should know and do, by what huggingface_hub raised and the Hub's HTTP status."""
+    response = getattr(problem, "response", None)
+    status = getattr(response, "status_code", None)
+    if status == 401 and "Invalid credentials" in str(response.headers.get("x-error-message")):
+        return _REFUSED
+    for kind in type(problem).__mro__:
+        if kind.__name__ in _BY_ERROR:
+            return _BY_ERROR[kind.__name__]
+    if status is None and isinstance(problem, ValueError) and "metadata" in str(problem):
+        return "the Hub does not accept the card's front matter, which is our mistake: please report it"
+    if status is None or status in _BY_STATUS:
+        return _BY_STATUS.get(status, _UNREACHABLE)
+    if status >= 500:
+        return f"the Hub has trouble at the moment (it answered {status}): try again later"
+    return f"the Hub refused to handle {{0}} (it answered {status})"
 
 
 def login(token: str | None = None) -> str:
@@ -238,9 +225,9 @@ def login(token: str | None = None) -> str:
         with exchange("the login"):
             token = get_token()
     if not token:
-        raise ExchangeError(Problem.NO_LOGIN, "the Hub")
+        raise HubError(_NO_LOGIN)
     if not _TOKEN.fullmatch(token):  # an HTTP client would quote it in its complaint
-        raise ExchangeError(Problem.BAD_TOKEN, "the Hub")
+        raise HubError("the stored token cannot be one, it holds spaces or other signs: sign in again")
     return token
 
 

@@ -108,13 +108,11 @@ def _numbers(by_name: dict[str, Any]) -> dict[str, Any]:
 
 def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
     """The rows whose every number is finite, as many as a chart can show; none if steps do not rise."""
-    rows = [row for row in zip(*columns.values()) if all(map(_is_number, row))]
-    names = list(columns)
-    steps = [row[names.index("step")] for row in rows]
-    if any(b <= a for a, b in pairwise(steps)):
+    rows = [i for i, row in enumerate(zip(*columns.values())) if all(map(_is_number, row))]
+    if any(columns["step"][b] <= columns["step"][a] for a, b in pairwise(rows)):
         rows = []
     rows = rows[:: max(1, -(-len(rows) // MAX_POINTS))]
-    return {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    return {name: [column[i] for i in rows] for name, column in columns.items()}
 
 
 def _baselines(values: Any) -> dict[str, Any] | None:

@@ -19,7 +19,7 @@ from safetensors.torch import save_file
 from ..atomic_files import write_file
 from ..model import ModelConfig, Transformer
 from .errors import CheckpointError
-from .tensors import check_belongs, expected_shapes, read_header, read_tensors
+from .tensors import State, check_belongs, expected_shapes, read_header, read_tensors
 
 FILE, BEST = "snapshots.safetensors", "best.safetensors"
 FOLDER = "snapshots"
@@ -49,7 +49,7 @@ class Snapshots:
         model.load_state_dict(self.weights(step))
         return model
 
-    def weights(self, step: int) -> dict[str, torch.Tensor]:
+    def weights(self, step: int) -> State:
         """The state dict of that moment, as float32. Raises CheckpointError where it cannot."""
         if step not in self._places:
             raise CheckpointError(f"no weights were kept after step {step:,}")
@@ -94,13 +94,11 @@ def _moments(file: Path) -> dict[int, tuple[Path, str]]:
     return {int(step): (file, f"{step}/") for step, _, rest in found if re.fullmatch(r"[0-9]{1,12}", step) and rest}
 
 
-def keep_best(folder: str | Path, step: int, state: dict[str, torch.Tensor], *, tied: bool = False) -> None:
+def keep_best(folder: str | Path, step: int, state: State, *, tied: bool = False) -> None:
     """Put the best moment of a run beside it, in place of the one that was the best before."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        f"{step}/{n}": t.detach().cpu().contiguous() for n, t in state.items() if not (tied and n == "head.weight")
-    }
+    tensors = _stored(state, tied, torch.float32, f"{step}/")
     write_file(folder / BEST, lambda partial: save_file(tensors, partial))
 
 
@@ -109,13 +107,13 @@ def drop_best(folder: str | Path) -> None:
     (Path(folder) / BEST).unlink(missing_ok=True)
 
 
-def keep_snapshot(folder: str | Path, step: int, state: dict[str, torch.Tensor], *, tied: bool = False) -> None:
+def keep_snapshot(folder: str | Path, step: int, state: State, *, tied: bool = False) -> None:
     """Add one moment of a run to its folder, in half precision; of more than `MOST`, the one closest to its neighbours
     goes. A crash leaves the file whole or not there."""
     folder = Path(folder) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{step:08d}.safetensors"
-    write_file(path, lambda partial: save_file(_half(state, tied), partial))
+    write_file(path, lambda partial: save_file(_stored(state, tied), partial))
     steps = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
     while len(steps) > MOST:
         # the gap between neighbours, seen from the start of the run: early moments lie densely on purpose
@@ -132,17 +130,13 @@ def drop_after(folder: str | Path, step: int) -> None:
         drop_best(folder)
 
 
-def save_snapshots(
-    folder: str | Path, moments: Iterable[tuple[int, dict[str, torch.Tensor]]], *, tied: bool = False
-) -> Path:
+def save_snapshots(folder: str | Path, moments: Iterable[tuple[int, State]], *, tied: bool = False) -> Path:
     """Put all moments of a run into one file of a checkpoint folder."""
-    tensors = {f"{step}/{name}": tensor for step, state in moments for name, tensor in _half(state, tied).items()}
+    tensors = {name: t for step, state in moments for name, t in _stored(state, tied, prefix=f"{step}/").items()}
     return write_file(Path(folder) / FILE, lambda partial: save_file(tensors, partial))
 
 
-def _half(state: dict[str, torch.Tensor], tied: bool) -> dict[str, torch.Tensor]:
-    return {
-        name: tensor.detach().to("cpu", torch.float16).contiguous()
-        for name, tensor in state.items()
-        if not (tied and name == "head.weight")
-    }
+def _stored(state: State, tied: bool, dtype: torch.dtype = torch.float16, prefix: str = "") -> State:
+    """Tensors as they are stored; a tied head is the embedding."""
+    own = {name: tensor for name, tensor in state.items() if not (tied and name == "head.weight")}
+    return {prefix + name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in own.items()}

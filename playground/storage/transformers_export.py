@@ -7,21 +7,19 @@ in which a visitor exports. Where it is not installed, the folder is read back b
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import tokenizers
 import torch
 from safetensors.torch import save_file
 
 from ..atomic_files import write_folder
-from ..data.tokenizers import Tokenizer
 from ..engine import SamplingConfig, generate
+from ..model import Transformer
 from ..model.head_layouts import fuse_heads
 from ..training.history import History
 from .checkpoint import Checkpoint
@@ -101,39 +99,39 @@ def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = 
     """
     config, model, ours = checkpoint.config, checkpoint.model, checkpoint.tokenizer
     theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))  # which AutoTokenizer wraps
+    encode = lambda text: theirs.encode(text, add_special_tokens=False).ids  # noqa: E731
+    decode = lambda ids: theirs.decode(ids, skip_special_tokens=False)  # noqa: E731
     ids = torch.randint(
         0, config.vocab_size, (2, min(config.context_length, 64)), generator=torch.Generator().manual_seed(0)
     )
     prompt = prompt or checkpoint.about.get("prompt") or "The"
-    begun = [encode(prompt)[: config.context_length // 2] or [0] for encode in (ours.encode, _encoder(theirs))]
-    room = max(min(new_tokens, config.context_length - max(map(len, begun))), 1)
-    greedy = SamplingConfig(greedy=True)
-    written = [step.tokens[0] for step in generate(model, begun[0], room, greedy)]
+    begun, begun_there = ([*tokens(prompt)[: config.context_length // 2]] or [0] for tokens in (ours.encode, encode))
+    room = max(min(new_tokens, config.context_length - max(len(begun), len(begun_there))), 1)
+    version = None
     if importlib.util.find_spec("transformers"):
         import transformers
 
-        with _no_bars(transformers.utils.logging):
-            again = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+        transformers.utils.logging.disable_progress_bar()
+        version = transformers.__version__
+        again = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True).eval()
+        prefix = torch.tensor([begun_there])
         with torch.inference_mode():
-            logits = again(ids).logits
-            prefix = torch.tensor([begun[1]])
             written_there = again.generate(
                 prefix, attention_mask=torch.ones_like(prefix), max_new_tokens=room, do_sample=False, pad_token_id=0
-            )[0, len(begun[1]) :].tolist()
-        version = transformers.__version__
+            )[0, len(begun_there) :].tolist()
     else:
         again = import_folder(folder).model
-        with torch.inference_mode():
-            logits = again(ids).logits
-        written_there = [step.tokens[0] for step in generate(again, begun[1], room, greedy)]
-        version = None
+        written_there = _greedy(again, begun_there, room)
     with torch.inference_mode():
-        difference = (logits - model(ids).logits).abs().max().item()
-    here, there = ours.decode(begun[0] + written), _decoder(theirs)(begun[1] + written_there)
+        difference = (again(ids).logits - model(ids).logits).abs().max().item()
+    same_text = ours.decode(begun + _greedy(model, begun, room)) == decode(begun_there + written_there)
     texts = _texts(prompt, checkpoint.history)
-    return Parity(
-        version, difference, here == there, ids.numel(), len(texts), sum(not _alike(ours, theirs, t) for t in texts)
-    )
+    other = sum(encode(text) != (found := ours.encode(text)) or decode(found) != ours.decode(found) for text in texts)
+    return Parity(version, difference, same_text, ids.numel(), len(texts), other)
+
+
+def _greedy(model: Transformer, prompt: list[int], room: int) -> list[int]:
+    return [step.tokens[0] for step in generate(model, prompt, room, SamplingConfig(greedy=True))]
 
 
 def _texts(prompt: str, history: History, count: int = 200) -> list[str]:
@@ -149,29 +147,3 @@ def _texts(prompt: str, history: History, count: int = 200) -> list[str]:
         )
         for _ in range(count - len(own))
     ]
-
-
-def _alike(ours: Tokenizer, theirs: tokenizers.Tokenizer, text: str) -> bool:
-    ids = ours.encode(text)
-    return _encoder(theirs)(text) == ids and _decoder(theirs)(ids) == ours.decode(ids)
-
-
-def _encoder(theirs: tokenizers.Tokenizer) -> Callable[[str], list[int]]:
-    return lambda text: theirs.encode(text, add_special_tokens=False).ids
-
-
-def _decoder(theirs: tokenizers.Tokenizer) -> Callable[[list[int]], str]:
-    return lambda ids: theirs.decode(ids, skip_special_tokens=False)
-
-
-@contextlib.contextmanager
-def _no_bars(logging: Any) -> Iterator[None]:
-    """Keep Transformers from drawing progress bars into our log."""
-    if not logging.is_progress_bar_enabled():
-        yield
-        return
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.enable_progress_bar()

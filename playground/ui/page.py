@@ -36,7 +36,6 @@ import gradio as gr
 from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
-from ..words.hub import explain
 from .gradio_fixes.lenient import LenientDropdown
 
 # for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
@@ -164,7 +163,7 @@ def in_words(*, labels: bool = True) -> Iterator[None]:
     try:
         yield
     except ValueError as problem:
-        raise gr.Error(sentence(explain(problem), labels=labels), duration=12, print_exception=False) from problem
+        raise gr.Error(sentence(str(problem), labels=labels), duration=12, print_exception=False) from problem
 
 
 LABELS: dict[str, str] = {}

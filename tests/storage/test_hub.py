@@ -20,9 +20,8 @@ from playground.figures import palette
 from playground.model import ModelConfig, Transformer
 from playground.service.hub_page import curve_png, hub_page
 from playground.storage import CheckpointError, load, save
-from playground.storage.hub import ExchangeError, HubError, Problem, find, pull, push, write_repository
+from playground.storage.hub import HubError, find, pull, push, write_repository
 from playground.training import History, TrainConfig, train
-from playground.words.hub import explain
 from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
 
 TOKEN, STRANGER = "hf_annasSecret", "hf_bertsSecret"
@@ -181,8 +180,8 @@ def test_a_push_that_fails_is_a_sentence_without_the_token(hub, checkpoint, capl
     prepare(hub)
     with pytest.raises(HubError) as problem:
         push(checkpoint, repo, hub_page, token=token)
-    assert re.search(sentence, explain(problem.value)) and "\n" not in explain(problem.value)
-    said = "".join(traceback.format_exception(problem.value)) + caplog.text + explain(problem.value)
+    assert re.search(sentence, str(problem.value)) and "\n" not in str(problem.value)
+    said = "".join(traceback.format_exception(problem.value)) + caplog.text + str(problem.value)
     assert not token or token.strip() not in said
 
 
@@ -212,15 +211,14 @@ def test_a_pull_that_fails_is_a_sentence(hub, prepare, sentence):
     prepare(hub)
     with pytest.raises(CheckpointError) as problem:
         pull("anna/odd", token=False)
-    assert sentence in explain(problem.value)
+    assert sentence in str(problem.value)
 
 
 def test_a_gated_model_says_what_to_do(hub, checkpoint):
     push(checkpoint, "lamps", hub_page, token=TOKEN)
     hub.repo("anna/lamps").gated = True
-    with pytest.raises(ExchangeError) as problem:
+    with pytest.raises(HubError, match="is gated: open its page"):
         pull("anna/lamps", token=STRANGER)
-    assert problem.value.kind is Problem.GATED
     assert same(checkpoint, pull("anna/lamps", token=TOKEN))
 
 
@@ -243,9 +241,8 @@ def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
     """On a Space the stored login would be its owner's, who has private models."""
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     hub.add("anna/secret", {"config.json": b"{}"}, private=True)
-    with pytest.raises(ExchangeError) as problem:
+    with pytest.raises(HubError, match="there is no anna/secret on the Hub, or it is private: sign in first"):
         pull("anna/secret", token=False)
-    assert problem.value.kind is Problem.NO_SUCH_REPOSITORY and not problem.value.signed_in
     with pytest.raises(HubError, match=r"has no model\.safetensors"):
         pull("anna/secret")
 
