@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any
 
 import tiktoken
-from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as Library
+from tokenizers import pre_tokenizers, trainers
 
 from .errors import TextError
 
@@ -90,13 +90,6 @@ class ByteTokenizer:
         """The bytes of one token; an id that the encoding leaves unused is shown as �."""
         raise NotImplementedError
 
-    def library(self) -> dict[str, Any]:
-        """The same as the `tokenizers` library writes it, as plain values."""
-        raise NotImplementedError
-
-    def _encode(self, text: str) -> list[int]:
-        raise NotImplementedError
-
 
 class PublishedEncoding(ByteTokenizer):
     """One of OpenAI's encodings; `load_encoding` makes it."""
@@ -114,8 +107,8 @@ class PublishedEncoding(ByteTokenizer):
             return "\N{REPLACEMENT CHARACTER}".encode()
 
     def library(self) -> dict[str, Any]:
-        ranks, special = self._encoding._mergeable_ranks, self._encoding._special_tokens
-        return json.loads(_merging(ranks, PATTERNS[self.name], special).to_str())
+        """The same as a `tokenizer.json`."""
+        return _body(self._encoding._mergeable_ranks, PATTERNS[self.name], self._encoding._special_tokens)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "name": self.name}
@@ -151,6 +144,7 @@ class BytePairs(ByteTokenizer):
         return self._bytes[token] if token < self.vocab_size else "\N{REPLACEMENT CHARACTER}".encode()
 
     def library(self) -> dict[str, Any]:
+        """The same as a `tokenizer.json`."""
         return json.loads(self._library.to_str())
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,8 +157,7 @@ def train_bpe(text: str, vocab_size: int = 512) -> BytePairs:
     """Learn up to vocab_size − 256 merges from a text (byte-pair encoding, Sennrich et al. 2016, on bytes)."""
     if vocab_size < 256:
         raise TextError(f"a byte-level vocabulary starts with the 256 bytes: {vocab_size} is too small")
-    trainable = Library(models.BPE())
-    trainable.pre_tokenizer = _cutting_by(PIECES)
+    trainable = Library.from_str(json.dumps(_body({}, PIECES, {})))
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=vocab_size, initial_alphabet=alphabet, show_progress=False)
     trainable.train_from_iterator([text], trainer)
@@ -206,32 +199,13 @@ def open_library(body: dict[str, Any]) -> BytePairs:
     come back whole. Strings that look like its special tokens are ordinary text.
     """
     try:
-        return _open_library(body)
+        _check_parts(body)
+        model = body["model"] | {"type": "BPE", "vocab": _vocabulary(body)}
+        return BytePairs(Library.from_str(json.dumps(body | {"version": "1.0", "added_tokens": [], "model": model})))
+    except TextError:
+        raise
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
         raise TextError("a part of it is not what it should be") from problem
-
-
-def _open_library(body: dict[str, Any]) -> BytePairs:
-    model, vocab = body["model"], body["model"]["vocab"]
-    for name, understood in _PARTS.items():
-        if _kind(body.get(name)) not in understood:
-            raise TextError(f"the {name} {_kind(body.get(name))} is not understood: texts would be read in another way")
-    _check_cuts(body["pre_tokenizer"])
-    for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
-        if model.get(name):
-            raise TextError(f"a BPE with {name} {str(model[name])[:40]!r} is not understood")
-    added = body.get("added_tokens") or []
-    for token in added:
-        if not token.get("special"):
-            raise TextError(f"the added token {token['content'][:60]!r} would be found in texts before they are cut")
-    special = {token["content"]: token["id"] for token in added}
-    if len({*special.values()}) < len(added) or any(vocab.get(text, i) != i for text, i in special.items()):
-        raise TextError("the added tokens' ids are not their own")
-    vocab = vocab | special
-    _check_vocabulary(vocab)
-    whole = body | {"version": "1.0", "added_tokens": [], "model": model | {"type": "BPE", "vocab": vocab}}
-    try:
-        return BytePairs(Library.from_str(json.dumps(whole)))
     except BaseException as problem:  # the library has no class of its own for what it refuses
         if not isinstance(problem, Exception) and not _panicked(problem):
             raise
@@ -248,12 +222,15 @@ _PARTS = {
 """The parts of a tokenizer.json that change a text, and which of them are understood."""
 
 
-def _check_cuts(part: Any) -> None:
-    """Raise TextError unless a pre-tokenizer cuts every text whole, by published patterns, and then into bytes."""
-    parts = part["pretokenizers"] if _kind(part) == "Sequence" else [part]
+def _check_parts(body: dict[str, Any]) -> None:
+    """Raise TextError unless texts are cut whole, by published patterns, then into bytes, and always merged alike."""
+    for name, understood in _PARTS.items():
+        if _kind(body.get(name)) not in understood:
+            raise TextError(f"the {name} {_kind(body.get(name))} is not understood: texts would be read in another way")
+    part = body["pre_tokenizer"]
+    *cuts, level = parts = part["pretokenizers"] if _kind(part) == "Sequence" else [part]
     if len(parts) > MAX_CUTS:
         raise TextError(f"the pre_tokenizer has {len(parts):,} parts, which is not understood")
-    *cuts, level = parts
     if _kind(level) != "ByteLevel":
         raise TextError(f"the pre_tokenizer {_kind(level)} is not understood: only byte-level BPE can be opened here")
     if level.get("add_prefix_space", True):
@@ -264,17 +241,30 @@ def _check_cuts(part: Any) -> None:
                 raise TextError(f"the pre_tokenizer's pattern {str(cut['pattern'])[:80]} is none of those known here")
         elif _kind(cut) != "Digits":
             raise TextError(f"the pre_tokenizer {' and '.join(map(_kind, parts))} is not understood")
+    for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
+        if value := body["model"].get(name):
+            raise TextError(f"a BPE with {name} {str(value)[:40]!r} is not understood")
 
 
-def _check_vocabulary(vocab: dict[str, int]) -> None:
+def _vocabulary(body: dict[str, Any]) -> dict[str, int]:
+    """All tokens with their ids 0, 1, …, the special ones too. Raises TextError where that is no byte-level BPE."""
+    vocab, added = body["model"]["vocab"], body.get("added_tokens") or []
+    for token in added:
+        if not token.get("special"):
+            raise TextError(f"the added token {token['content'][:60]!r} would be found in texts before they are cut")
+    special = {token["content"]: token["id"] for token in added}
+    if len({*special.values()}) < len(added) or any(vocab.get(text, i) != i for text, i in special.items()):
+        raise TextError("the added tokens' ids are not their own")
+    vocab = vocab | special
     if not all(type(number) is int for number in vocab.values()):
         raise TextError("a BPE with vocab whose ids are no numbers is not understood")
     if sorted(vocab.values()) != list(range(len(vocab))):
-        raise TextError("the tokenizer's ids have gaps")
+        raise TextError("the tokenizer's ids have gaps, or stand for two tokens")
     if not all(0 < len(token) <= MAX_TOKEN for token in vocab):
         raise TextError(f"a token has 1 to {MAX_TOKEN:,} characters")
-    if not vocab.keys() >= _STAND_INS.keys():
+    if not vocab.keys() >= _BYTE_OF.keys():
         raise TextError("a byte-level tokenizer needs the 256 bytes among its tokens")
+    return vocab
 
 
 def _kind(part: Any) -> str:
@@ -287,24 +277,14 @@ def byte_pairs(tokens: list[bytes], pattern: str = "pieces", special: dict[str, 
 
     Raises TextError for tokens, special tokens or names of patterns that make no sense.
     """
-    special = dict(special or {})
-    if len(set(tokens)) != len(tokens) or not all(0 < len(token) <= MAX_TOKEN for token in tokens):
-        raise TextError(f"a byte-level tokenizer needs distinct tokens of 1 to {MAX_TOKEN:,} bytes")
-    if any(bytes([byte]) not in tokens[:256] for byte in range(256)):
-        raise TextError("a byte-level tokenizer needs distinct tokens that begin with the 256 bytes")
     if sum(len(token) ** 2 for token in tokens) > MAX_WORK:
         raise TextError("a byte-level tokenizer needs shorter tokens than these")
-    if not isinstance(pattern, str) or pattern not in PATTERNS:
+    if pattern not in PATTERNS:
         raise TextError(f"there is no pattern called {pattern!r}; known are {', '.join(PATTERNS)}")
+    special = special or {}
     taken = set(special.values())
-    ids = range(len(tokens) + len(special))
-    if len(taken) != len(special) or not all(type(number) is int and number in ids for number in taken):
-        raise TextError("the special tokens' ids must be distinct, and leave no gap")
-    ranks = dict(zip(tokens, (number for number in ids if number not in taken)))
-    library = _merging(ranks, PATTERNS[pattern], special)
-    if library.get_vocab_size() < len(ids):
-        raise TextError("the special tokens must be texts that are no tokens already")
-    return BytePairs(library)
+    free = (number for number in range(len(tokens) + len(special)) if number not in taken)
+    return open_library(_body(dict(zip(tokens, free)), PATTERNS[pattern], special))
 
 
 def old_byte_pairs(values: dict[str, Any]) -> BytePairs:
@@ -313,21 +293,19 @@ def old_byte_pairs(values: dict[str, Any]) -> BytePairs:
     return byte_pairs(tokens, values.get("pattern", "pieces"), values.get("special"))
 
 
-def _merging(ranks: dict[bytes, int], pattern: str, special: dict[str, int]) -> Library:
-    """The library's BPE that merges by these ranks, of texts cut by a pattern."""
+def _body(ranks: dict[bytes, int], pattern: str, special: dict[str, int]) -> dict[str, Any]:
+    """The `tokenizer.json` of a BPE that merges by these ranks, of texts cut by a pattern."""
     ordered = sorted(ranks, key=ranks.__getitem__)
     vocab = {_written(token): ranks[token] for token in ordered} | special
-    merges = [tuple(map(_written, _last_merge(token, ranks))) for token in ordered if len(token) > 1]
-    library = Library(models.BPE(vocab, merges))
-    library.pre_tokenizer = _cutting_by(pattern)
-    library.decoder = decoders.ByteLevel(add_prefix_space=False, use_regex=False)
-    return library
-
-
-def _cutting_by(pattern: str) -> pre_tokenizers.PreTokenizer:
-    """Cuts texts by a pattern, and then writes each byte as a character."""
-    cut = pre_tokenizers.Split(Regex(pattern), "isolated")
-    return pre_tokenizers.Sequence([cut, pre_tokenizers.ByteLevel(False, use_regex=False)])
+    merges = [[*map(_written, _last_merge(token, ranks))] for token in ordered if len(token) > 1]
+    cut = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    return {
+        "version": "1.0",
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [cut, level]},
+        "decoder": level,
+        "model": {"type": "BPE", "vocab": vocab, "merges": merges},
+    }
 
 
 def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
@@ -342,7 +320,7 @@ def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
     return parts[0], parts[1]
 
 
-def _stand_ins() -> dict[str, int]:
+def _byte_of() -> dict[str, int]:
     """The printable character that `tokenizers` writes for each byte → that byte.
 
     Printable Latin-1 bytes stand for themselves; the others, in order, are written as U+0100, U+0101, …
@@ -352,8 +330,8 @@ def _stand_ins() -> dict[str, int]:
     return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
 
 
-_STAND_INS = _stand_ins()
-_WRITTEN = {byte: character for character, byte in _STAND_INS.items()}
+_BYTE_OF = _byte_of()
+_WRITTEN = {byte: character for character, byte in _BYTE_OF.items()}
 
 
 def _written(token: bytes) -> str:
@@ -362,8 +340,8 @@ def _written(token: bytes) -> str:
 
 def _bytes_of(token: str) -> bytes:
     """The bytes of a token as the library decodes it: what its characters stand for, or else itself."""
-    if all(character in _STAND_INS for character in token):
-        return bytes(_STAND_INS[character] for character in token)
+    if all(character in _BYTE_OF for character in token):
+        return bytes(_BYTE_OF[character] for character in token)
     return token.encode()
 
 

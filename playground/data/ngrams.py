@@ -126,24 +126,13 @@ class NGram:
 
     def write(self, n_tokens: int, seed: int, after: int | None = None, without: tuple[int, ...] = ()) -> list[int]:
         """So many tokens, each drawn from its probabilities, the first after `after`; never one of `without`."""
-        rng, written = np.random.default_rng(seed), []
-        contexts = [] if after is None else [after][: len(self.orders)]  # of 1, 2, … tokens, as long as they occurred
+        rng = np.random.default_rng(seed)
+        written = [] if after is None else [after]
         for _ in range(n_tokens):
-            probability = self.unigram
-            for order, context in zip(self.orders, contexts):
-                probability = order.following(context, probability)
-            probability = probability.copy()
+            probability = self.next_token(written).copy()
             probability[list(without)] = 0.0
-            token = int(rng.choice(len(probability), p=probability / probability.sum()))
-            written.append(token)
-            grown = [token]
-            for order, context in zip(self.orders, contexts):
-                longer = int(order.place(np.array(context), np.array(token)))
-                if longer < 0:
-                    break
-                grown.append(longer)
-            contexts = grown[: len(self.orders)]
-        return written
+            written.append(int(rng.choice(len(probability), p=probability / probability.sum())))
+        return written[len(written) - n_tokens :]
 
 
 def uniform(vocab_size: int) -> NGram:

@@ -197,9 +197,9 @@ OURS = {
         lambda f: text("model.safetensors", (f / "model.safetensors").read_bytes() + b"x" * 64)(f), "is damaged",
     ),
     "weights in double precision": (entry(dtype="F64", shape=[6, 4]), "the config needs|stored as F64"),
-    "a tokenizer whose bytes are incomplete": (incomplete, "begin with the 256 bytes"),
+    "a tokenizer whose bytes are incomplete": (incomplete, "needs the 256 bytes"),
     "a tokenizer with an empty token": (
-        text("tokenizer.json", json.dumps({"kind": "bpe", "tokens": [""] * 300})), "distinct tokens of 1 to",
+        text("tokenizer.json", json.dumps({"kind": "bpe", "tokens": [""] * 300})), "gaps, or stand for two",
     ),
     "a tokenizer with a token without end": (
         text("tokenizer.json", json.dumps({"kind": "word", "words": ["a" * 10**6]})), "list of distinct words",
@@ -237,13 +237,13 @@ OURS = {
         text("tokenizer.json", json.dumps({"kind": "bpe", "special": {"<a>": 256, "<b>": 256}, "tokens": [
             base64.b64encode(bytes([b])).decode() for b in range(256)
         ]})),
-        "ids must be distinct",
+        "gaps, or stand for two",
     ),
     "a special token with a huge id": (
         text("tokenizer.json", json.dumps({"kind": "bpe", "special": {"<a>": 10**12}, "tokens": [
             base64.b64encode(bytes([b])).decode() for b in range(256)
         ]})),
-        "leave no gap",
+        "have gaps",
     ),
     "a tokenizer of a million values": (
         text("tokenizer.json", json.dumps({"kind": "word", "words": ["a"] * 10**6})), "far more values",
