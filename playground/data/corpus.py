@@ -237,7 +237,7 @@ class Corpus:
         if guesser is None:
             text = self.language.sample(round(n_tokens * self._characters_per_token()), seed=WRITING_SEED)
             return self.tokenizer.decode(self.tokenizer.encode(text)[:n_tokens])
-        unknown = {"char": (self.vocab_size - 1,), "word": (0,)}.get(self.tokenizer.kind, ())
+        unknown = (self.tokenizer.unknown,) if isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)) else ()
         line_break = [] if self.documents else self.tokenizer.encode("\n")
         after = line_break[0] if len(line_break) == 1 and line_break[0] not in unknown else None
         return self.tokenizer.decode(guesser.write(n_tokens, WRITING_SEED, after, unknown))
@@ -322,11 +322,7 @@ def corpus_from_language(
         raise TextError(f"a synthetic language is read by char or word, not by {unit!r}: its floor needs one of them")
     language = LANGUAGES[name]
     # the whole vocabulary, so that the same language always has the same tokens in the same order
-    everything = "".join(dict.fromkeys(language.graph.texts))
-    if unit == "char":
-        tokenizer: Tokenizer = CharTokenizer.from_text(everything)
-    else:
-        tokenizer = WordTokenizer.from_text(everything)
+    tokenizer = build_tokenizer(unit, "".join(dict.fromkeys(language.graph.texts)))
     text = language.sample(n_characters, seed=2 * seed)
     held_out = language.sample(n_validation, seed=2 * seed + 1)
     train, val = (torch.tensor(tokenizer.encode(t), dtype=torch.long) for t in (text, held_out))

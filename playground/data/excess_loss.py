@@ -187,34 +187,27 @@ def partitions_of_text(
     places = (*(letters if kind == "char" else pieces), BETWEEN, CUT)
     counts = (FREQUENT, RARER, UNSEEN, BETWEEN, EDGE)
     for row, (first, after) in enumerate(zip(inputs[:, 0].tolist(), targets)):
-        tokens = [first, *after[after >= 0].tolist()]
-        pieces = [token_text(token) for token in tokens]
+        pieces = [token_text(token) for token in (first, *after[after >= 0].tolist())]
         joined = (" " if kind == "word" else "").join(pieces)
-        starts = np.cumsum([0, *(len(piece) + (kind == "word") for piece in pieces[:-1])])
-        in_word = np.full(len(joined), -1)
-        count_of = np.full(len(joined), counts.index(BETWEEN))
+        place_of = np.full(len(joined) + 1, places.index(BETWEEN))  # of characters
+        count_of = np.full(len(joined) + 1, counts.index(BETWEEN))
         for word in _WORD.finditer(joined):
-            in_word[word.start() : word.end()] = np.arange(word.end() - word.start())
-            known = word[0].lower()
+            within, known = slice(*word.span()), word[0].lower()
             which = FREQUENT if known in frequent else RARER if known in learned else UNSEEN
             if kind != "word" and (word.start() == 0 or word.end() >= len(joined.rstrip("'’"))):
                 which = EDGE
-            count_of[word.start() : word.end()] = counts.index(which)
-        edge = next((i for i, c in enumerate(joined) if not c.isalnum()), len(joined)) if kind != "word" else 0
-        for i, (start, piece) in enumerate(zip(starts.tolist()[1:], pieces[1:])):
-            at = start + len(piece) - len(piece.lstrip()) if piece.strip() else start
-            at = min(at, len(joined) - 1)
-            column = int(np.flatnonzero(after >= 0)[i])
-            if at < edge:
-                place, count = CUT, EDGE
-            elif kind == "word" and piece == UNKNOWN_WORD:
-                place, count = places[0], UNSEEN
-            elif in_word[at] < 0:
-                place = count = BETWEEN
-            else:
-                place = places[min(int(in_word[at]), len(places) - 3)]
-                count = counts[count_of[at]]
-            by_place[row, column], by_count[row, column] = places.index(place), counts.index(count)
+            place_of[within] = np.minimum(np.arange(len(word[0])), len(places) - 3)
+            count_of[within] = counts.index(which)
+        if kind != "word":
+            edge = next((i for i, c in enumerate(joined) if not c.isalnum()), len(joined))
+            place_of[:edge], count_of[:edge] = places.index(CUT), counts.index(EDGE)
+        starts = np.cumsum([0, *(len(piece) + (kind == "word") for piece in pieces[:-1])])
+        at = starts + [len(piece) - len(piece.lstrip()) if piece.strip() else 0 for piece in pieces]
+        by_place[row, after >= 0], by_count[row, after >= 0] = place_of[at[1:]], count_of[at[1:]]
+        if kind == "word":
+            unknown = np.array([piece == UNKNOWN_WORD for piece in pieces[1:]], dtype=bool)
+            columns = np.flatnonzero(after >= 0)[unknown]
+            by_place[row, columns], by_count[row, columns] = 0, counts.index(UNSEEN)
     found = [
         Partition(places, by_place, by="by place in the word"),
         Partition(counts, by_count, by="by how frequent the word is"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from .byte_pairs import ENCODINGS, MAX_TOKEN, load_encoding, old_byte_pairs, open_library, train_bpe
@@ -50,7 +50,24 @@ class Tokenizer(Protocol):
         """Plain values for JSON; `tokenizer_from_dict` is the inverse."""
 
 
-class CharTokenizer:
+class _Table:
+    """One id per piece of a text, as it stands in a table of tokens; all others are the unknown one."""
+
+    def __init__(self, tokens: Sequence[str], unknown: int):
+        self.vocab_size, self.unknown = len(tokens), unknown
+        self._tokens, self._ids = tokens, {token: i for i, token in enumerate(tokens)}
+
+    def encode(self, text: str) -> list[int]:
+        return [self._ids.get(piece, self.unknown) for piece in self._pieces(text)]
+
+    def token_text(self, token: int) -> str:
+        return self._tokens[token if token < self.vocab_size else self.unknown]
+
+    def unknown_parts(self, text: str) -> list[str]:
+        return [piece for piece in dict.fromkeys(self._pieces(text)) if piece not in self._ids]
+
+
+class CharTokenizer(_Table):
     """One id per character, in code-point order; the last id is � for characters that were not there in training.
 
     >>> t = CharTokenizer.from_text("abba")
@@ -58,37 +75,26 @@ class CharTokenizer:
     ([1, 0, 2], 'ba�')
     """
 
-    kind = "char"
+    kind, name = "char", "characters"
+    _pieces = staticmethod(iter)
 
     def __init__(self, characters: str):
         self.characters = characters.replace(UNKNOWN_CHARACTER, "") + UNKNOWN_CHARACTER
-        self.name = "characters"
-        self.vocab_size = len(self.characters)
-        self._ids = {character: i for i, character in enumerate(self.characters)}
+        super().__init__(self.characters, len(self.characters) - 1)
 
     @classmethod
     def from_text(cls, text: str) -> CharTokenizer:
         """The characters that occur in a text."""
         return cls("".join(sorted(set(text))))
 
-    def encode(self, text: str) -> list[int]:
-        unknown = self.vocab_size - 1
-        return [self._ids.get(character, unknown) for character in text]
-
     def decode(self, ids: Iterable[int]) -> str:
         return "".join(map(self.token_text, ids))
-
-    def token_text(self, token: int) -> str:
-        return self.characters[token] if token < self.vocab_size else UNKNOWN_CHARACTER
-
-    def unknown_parts(self, text: str) -> list[str]:
-        return [c for c in dict.fromkeys(text) if c not in self._ids]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "characters": self.characters[:-1]}
 
 
-class WordTokenizer:
+class WordTokenizer(_Table):
     """One id per word, punctuation mark or line break, most frequent first; id 0 is <unk>.
 
     Spaces are not tokens: decoding puts one between words and none before punctuation, so `decode(encode(text))` is
@@ -99,21 +105,17 @@ class WordTokenizer:
     'The cat <unk> <unk> <unk>'
     """
 
-    kind = "word"
+    kind, name = "word", "words"
+    _pieces = staticmethod(_WORD.findall)
 
     def __init__(self, words: Iterable[str]):
         self.words = [UNKNOWN_WORD, *(w for w in words if w != UNKNOWN_WORD)]
-        self.name = "words"
-        self.vocab_size = len(self.words)
-        self._ids = {word: i for i, word in enumerate(self.words)}
+        super().__init__(self.words, 0)
 
     @classmethod
     def from_text(cls, text: str, max_words: int = MAX_WORDS) -> WordTokenizer:
         """The most frequent words of a text."""
         return cls(word for word, _ in Counter(_WORD.findall(text)).most_common(max_words - 1))
-
-    def encode(self, text: str) -> list[int]:
-        return [self._ids.get(word, 0) for word in _WORD.findall(text)]
 
     def decode(self, ids: Iterable[int]) -> str:
         text, before = "", "\n"
@@ -122,12 +124,6 @@ class WordTokenizer:
             text += word if glued else " " + word
             before = word
         return text
-
-    def token_text(self, token: int) -> str:
-        return self.words[token] if token < self.vocab_size else UNKNOWN_WORD
-
-    def unknown_parts(self, text: str) -> list[str]:
-        return [w for w in dict.fromkeys(_WORD.findall(text)) if w not in self._ids]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "words": self.words[1:]}
@@ -138,7 +134,7 @@ def build_tokenizer(kind: str, text: str, *, vocab_size: int | None = None) -> T
     if kind == "char":
         return CharTokenizer.from_text(text)
     if kind == "word":
-        return WordTokenizer.from_text(text, vocab_size or 20_000)
+        return WordTokenizer.from_text(text, vocab_size or MAX_WORDS)
     if kind == "bpe":
         return train_bpe(text, vocab_size or 512)
     if kind in ENCODINGS:
