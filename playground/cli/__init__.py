@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
         name = module.__name__.rsplit(".", 1)[1].rstrip("_")
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
         module.add_arguments(command)
+        command.add_argument("--json", action="store_true", help="JSON on standard output: an object, or one per event")
         command.set_defaults(run=module.run)
     return parser
 

@@ -11,7 +11,8 @@ from ..words.card import model_card
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The option that names a moment."""
+    """The arguments that name a model and a moment of it."""
+    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     parser.add_argument(
         "--step", type=_step, metavar="N", help="a step whose weights were kept, or best (default: the last)"
     )

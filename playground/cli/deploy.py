@@ -18,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--private", action="store_true", help="make a new Space private")
     parser.add_argument("--dry-run", action="store_true", help="list what would change, file by file; change nothing")
     parser.add_argument("--no-wait", action="store_true", help="do not wait until it runs")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,8 +30,7 @@ CPU = torch.device("cpu")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `doctor`."""
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    """It takes none of its own."""
 
 
 def run(options: argparse.Namespace) -> int:

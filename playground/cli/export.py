@@ -14,11 +14,9 @@ from . import checkpoints
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `export`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     checkpoints.add_arguments(parser)
     parser.add_argument("--out", metavar="DIR", required=True, help="the folder to write")
     parser.add_argument("--prompt", help="what both continue greedily (default: the run's own)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,7 +15,6 @@ TEMPERATURE = 0.8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `generate`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     checkpoints.add_arguments(parser)
     parser.add_argument("--prompt", required=True, help="the text to continue")
     parser.add_argument("--max-new-tokens", type=int, default=200, metavar="N")
@@ -29,7 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end when this has been written")
     parser.add_argument("--no-cache", action="store_true", help="read the whole text again for every token")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the weights (default: fp32)")
-    parser.add_argument("--json", action="store_true", help="one token per line on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

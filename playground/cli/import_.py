@@ -19,7 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source", metavar="DIR|USER/NAME", help="a folder, a zip, or a public model such as openai-community/gpt2"
     )
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

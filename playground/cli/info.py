@@ -17,7 +17,6 @@ from ..words.shell import checkpoint_lines
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `info`."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

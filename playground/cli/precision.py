@@ -17,11 +17,9 @@ from . import checkpoints
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `precision`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     checkpoints.add_arguments(parser)
     parser.add_argument("--text", metavar="FILE", help="judge by the last tenth of this text")
     parser.add_argument("--tokens", type=int, default=4096, metavar="N", help="judge by about so many (default: 4096)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

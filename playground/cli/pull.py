@@ -14,7 +14,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("repo", metavar="USER/NAME", help="a model repository")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument("--revision", metavar="NAME", help="a branch, tag or commit (default: main)")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -15,12 +15,10 @@ from . import checkpoints
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `push`."""
-    parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     checkpoints.add_arguments(parser)
     parser.add_argument("repo", metavar="USER/NAME", help="the repository; NAME alone for one of your own")
     parser.add_argument("--private", action="store_true", help="make a new repository private")
     parser.add_argument("--dry-run", action="store_true", help="list what would be uploaded; nothing is sent")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -54,7 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run that DIR holds; --steps trains longer"
     )
-    parser.add_argument("--json", action="store_true", help="one event per line on standard output, nothing else")
     remote.add_arguments(parser)
 
 
