@@ -219,6 +219,8 @@ class ForceExpert:
         """The choices, and their weights (B, T, K): all on the first choice."""
         if name not in ("experts", "expert_weights"):
             return x
+        if self.positions is not None and not all(0 <= place < x.shape[1] for place in self.positions):
+            raise ValueError(f"The prompt has {x.shape[1]} tokens, counted from 0: choose positions among them")
         x, places = x.clone(), slice(None) if self.positions is None else list(self.positions)
         if name == "experts":
             x[:, places] = self.expert
@@ -254,17 +256,18 @@ def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
 
 # ---- as plain values -------------------------------------------------------------------------------------------------
 
+SavedEdit = SwitchOff | EditCell | SwapPattern | RemoveMask  # what the page offers and links carry
 KINDS: dict[str, type] = {"off": SwitchOff, "cell": EditCell, "pattern": SwapPattern, "mask": RemoveMask}
 _TYPES = {"int": int, "int | None": (int, type(None)), "str": str, "bool": bool, "float": (int, float)}
 
 
-def to_dict(edit: Edit) -> dict[str, Any]:
+def to_dict(edit: SavedEdit) -> dict[str, Any]:
     """Plain values for JSON; `from_dict` is its inverse."""
     kind = next(name for name, cls in KINDS.items() if isinstance(edit, cls))
     return {"kind": kind, **dataclasses.asdict(edit)}
 
 
-def from_dict(values: Any) -> Edit:
+def from_dict(values: Any) -> SavedEdit:
     """The edit whose `to_dict` gave these values, which anybody may have written. Raises ValueError."""
     try:
         values = dict(values)

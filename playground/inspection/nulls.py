@@ -6,16 +6,16 @@ A layer's stream is not the router's work: attention has gathered who spoke befo
 as eight random directions, tells some of that. Whether the router *learned* to tell the speakers apart is a question
 about the rest. So its bits are judged against four nulls, each drawn several times and measured on the same tokens:
 
-shuffled   the same choices, held against the speakers of other sentences: luck alone
+shuffled   the same choices, held against the speakers shifted to other sentences: luck alone
 position   experts drawn once for every place of the window, whatever stands there
 before     the same configuration with fresh random weights, its routers on its own stream
 random     random directions in place of the trained router, on the trained model's stream
 
 A result is clear only if it beats every null: it must lie above the mean of the draws by more than one further draw
-would, 95 times in 100 for all layers and measures together (the prediction interval of Student's t, Bonferroni). What
-learned nothing is then called clear at most as often as the least of the four tests errs. Text and stream are the same
-for all, so their luck is in every draw. What probes find in untrained features has to be taken off what they find in
-trained ones: Hewitt and Liang 2019; Zhang and Bowman 2018.
+would, for all layers and measures together (the two-sided 95 % prediction interval of Student's t, Bonferroni: for one
+side that is stricter still). So an untrained router passes no more often than the strictest of the four tests allows.
+Text and stream are the same for all, so their luck is in every draw. What probes find in untrained features has to be
+taken off what they find in trained ones: Hewitt and Liang 2019; Zhang and Bowman 2018.
 
 Of 100 models whose routers were replaced by random ones, 5 had any of their 12 results called clear.
 """
@@ -86,7 +86,7 @@ class Judgement:
 def judge(bits: float, draws: Mapping[str, np.ndarray], tests: int = 1) -> Judgement:
     """Hold bits against the draws (R,) of each null.
 
-    Of `tests` such judgements of what learned nothing, one or more come out clear once in 20 times at most.
+    For untrained routers, the chance that any of `tests` judgements is clear is at most 5 %.
     """
     nulls = {}
     for name, drawn in draws.items():

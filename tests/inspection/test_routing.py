@@ -129,6 +129,8 @@ def test_a_forced_route_gives_that_experts_own_answer():
         for t in range(10):
             wanted = own if positions is None or t in positions else usual
             assert torch.allclose(seen["ff_out", 1][:, t], wanted[:, t], atol=1e-5)
+    with pytest.raises(ValueError, match="10 tokens"):
+        trace(model, ids[:2], edit=edits_tap([ForceExpert(1, 3, (10,))], model.config))
 
 
 def test_edits_never_touch_the_stored_model():

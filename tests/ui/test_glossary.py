@@ -17,7 +17,7 @@ from playground.ui.app import TABS, build_app
 from playground.ui.glossary import terms
 
 PACKAGE = Path(tabs.__file__).resolve().parents[2]
-ROOMS = ("words", "ui", "figures", "inspection", "training", "service", "data")  # whose sentences come to stand on the page
+ROOMS = ("words", "ui", "figures", "inspection", "training", "service", "data")  # their sentences reach the page
 FIELD = """
     token|tokens; vocabulary; BPE|byte-pair encoding; context length; embedding|embeddings; unembedding; residual
     stream; attention; attention heads?; query|queries; keys?; key/value heads; grouped-query attention;
