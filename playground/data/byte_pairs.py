@@ -24,7 +24,7 @@ MAX_TOKEN = 1000
 MAX_WORK = 30_000_000
 """Sum of the squared lengths of a vocabulary's tokens, up to which their merges are worked out: a few seconds."""
 AT_ONCE = 100_000
-"""Characters that the library encodes at once: it takes 250 bytes for each."""
+"""Characters that the library encodes at once: it takes about 200 bytes for each."""
 _BETWEEN_LINES = re.compile(r"(?<=\S\n)(?=[A-Za-z])")
 """Where every pattern below cuts, whatever else is in the text."""
 MAX_CUTS = 4

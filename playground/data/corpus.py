@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.nn.functional import pad
 
 from .baselines import IGNORE, WRITTEN, Baselines, measure
 from .errors import TextError
@@ -112,8 +113,7 @@ class Corpus:
         else:
             tokens = getattr(self, split)
             n = -(-(len(tokens) - 1) // context_length)
-            padded = torch.full((n * context_length + 1,), -1, dtype=torch.long)
-            padded[: len(tokens)] = tokens
+            padded = pad(tokens, (0, n * context_length + 1 - len(tokens)), value=-1)
             chunks = padded.unfold(0, context_length + 1, context_length)
         if max_windows is not None and len(chunks) > max_windows:
             chunks = chunks[torch.linspace(0, len(chunks) - 1, max_windows).long()]
@@ -246,13 +246,10 @@ class Corpus:
         """Documents (N, T + 1) with −1 after their end."""
 
         def compute() -> torch.Tensor:
-            tokens = getattr(self, split)
-            ends = (tokens < 0).nonzero().flatten().tolist()
-            rows = torch.full((len(ends), context_length + 1), -1, dtype=torch.long)
-            for row, (start, end) in enumerate(zip([0, *(e + 1 for e in ends)], ends)):
-                document = tokens[start:end][: context_length + 1]
-                rows[row, : len(document)] = document
-            return rows
+            ends = (getattr(self, split) < 0).nonzero().flatten()
+            documents = getattr(self, split).tensor_split(ends + 1)[:-1]  # each with the −1 at its end
+            rows = [pad(d, (0, context_length + 1 - len(d)), value=-1) for d in documents]  # cuts what is too long
+            return torch.stack(rows)
 
         return self._once.get(("padded", split, context_length), compute)
 
