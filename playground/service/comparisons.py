@@ -21,7 +21,7 @@ from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
-from ..training.comparison import SIDES, Calibrated, PairPlan, PairsJudged, SideEvent, Trained, common_step, compare
+from ..training.comparison import SIDES, Calibrated, PairPlan, PairsJudged, SideEvent, Trained, compare
 from ..training.verdict import Verdict
 from ..words.training import message
 from .job import Job
@@ -231,18 +231,19 @@ class ComparisonJob(Job):
         kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
         both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other goes on"
         words = f"Stopped: {who}; {both}."
-        found = common_step(*(self._histories[side][-1].evaluations for side in SIDES))
+        evaluations = (self._histories[side][-1].evaluations for side in SIDES)
+        dense, moe = (dict(zip(columns["step"], columns["val_loss"])) for columns in evaluations)
+        at = max(dense.keys() & moe.keys(), default=0)
         if pair > 1 and self._verdict is not None:
             return f"{words} The verdict is on the pairs that were complete."
-        if found and found[0] > 0:
-            step, dense, moe = found
-            difference = f"MoE was {abs(moe - dense):.4f} nats {'lower' if moe < dense else 'higher'}"
+        if at > 0:
+            difference = f"MoE was {abs(moe[at] - dense[at]):.4f} nats {'lower' if moe[at] < dense[at] else 'higher'}"
             words += (
-                f" They were trained equally: at step {step:,} {difference}. "
+                f" They were trained equally: at step {at:,} {difference}. "
                 "One pair that was stopped early says little, so there is no verdict."
                 if equally
                 else " There is no verdict on unequal training; "
-                f"at step {step:,}, the last at which both were measured, {difference}."
+                f"at step {at:,}, the last at which both were measured, {difference}."
             )
         return words
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from filelock import FileLock, Timeout
 from safetensors.torch import save_file
 
-from ..atomic_files import write_file
+from ..atomic_files import forget_halves, write_file
 from ..data.corpus import Corpus
 from .events import Finished, Saved, Started, TrainEvent
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .loop import Run
 
 FILE = "resume.safetensors"
+LOCK = ".lock"
 
 
 class Autosave:
@@ -72,6 +74,25 @@ def save(run: Run, folder: Path) -> Saved:
     folder.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))
     return Saved(run.step, run.seconds, str(path))
+
+
+def owned(folder: Path) -> FileLock:
+    """The folder's lock, made and taken: one process at a time trains into it. `release` gives it back, and so does the
+    end of the process.
+
+    What an owner before left half-written is gone. Raises ValueError where somebody else holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # by whichever thread: a page's runs begin in one and may end in another
+    lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(
+            f"another run is being trained into {folder}: wait until it ends, or choose another folder"
+        ) from None
+    forget_halves(folder)
+    return lock
 
 
 def machine_of(run: Run) -> str:

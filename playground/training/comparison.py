@@ -161,14 +161,3 @@ def _in_turns(runs: dict[str, Iterator[TrainEvent]], steps: dict[str, int]) -> I
                 break
         else:
             del going[side]
-
-
-def common_step(dense: dict[str, list[float]], moe: dict[str, list[float]]) -> tuple[int, float, float] | None:
-    """(step, dense loss, mixture's loss) at the last step at which both were evaluated; None where there is none.
-
-    Args:
-        dense, moe: columns `step` and `val_loss` of `History.evaluations`.
-    """
-    there = dict(zip(moe["step"], moe["val_loss"]))
-    both = [(int(s), loss, there[s]) for s, loss in zip(dense["step"], dense["val_loss"]) if s in there]
-    return both[-1] if both else None

@@ -44,8 +44,8 @@ class SettingsChanged(TrainEvent):
     """A run that was saved goes on with other settings."""
 
     event: ClassVar[str] = "changed"
-    settings: dict[str, tuple[Any, Any]]
-    """Name → (before, from here on)."""
+    settings: dict[str, list]
+    """Name → [before, from here on]."""
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class History:
             setattr(history, table, [{k: _numbers(v) if k in _NUMBERS else v for k, v in r.items()} for r in records])
         for settings in (record.get("settings") for record in history.changes):
             pairs = settings.values() if isinstance(settings, dict) else [None]
-            if not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+            if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
                 raise ValueError("changes must name settings, each with what it was and what it became")
         return history
 

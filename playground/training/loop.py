@@ -30,7 +30,7 @@ import torch
 from ..data.corpus import Corpus
 from ..devices import mixed, pick_precision
 from ..model import Pass, Transformer
-from .autosave import Autosave
+from .autosave import Autosave, owned
 from .batches import Batch, share_out
 from .compiling import compiled
 from .config import TrainConfig
@@ -51,7 +51,6 @@ from .events import (
     TrainEvent,
 )
 from .history import History
-from .lock import owned
 from .losses import Interrupted, evaluate, loss_of
 from .optimizers import gradient_norms, make_optimizers
 from .pace import Pace
@@ -153,7 +152,7 @@ class Run:
         self.forward: Callable = model
         self.seconds_before, self.began = 0.0, time.perf_counter()
         self.notices = [(DEVICE_FAULT, asdict(fault))] if fault else []  # kinds and facts of Noticed
-        self.changes: dict[str, tuple] = {}  # settings that are not those it was saved with: name → (before, now)
+        self.changes: dict[str, list] = {}  # settings that are not those it was saved with: name → [before, now]
         self.good: Weights | None = None  # the last that computed numbers, to go back to where a step spoils them
         self.best: Weights | None = None  # of the lowest validation loss
         self.told_best: int | None = None  # the step of the last BestKept
@@ -171,7 +170,10 @@ class Run:
                 norms = gradient_norms(self.model) if measured else {}
                 length = self.update(loss, load)
                 if length is None:
-                    reason, restored = "diverged", self._last_good(loss)
+                    reason = "diverged"
+                    if not math.isfinite(loss):  # the weights themselves are spoiled
+                        self.model.load_state_dict(self.good.state)
+                        restored = self.good.step
                     break
                 self.pace.add(time.perf_counter() - began)
                 stepped = self.record(self._stepped(loss, length))
@@ -179,7 +181,7 @@ class Run:
                 if measured:
                     if load is not None:
                         yield self.record(LoadMeasured(self.step, self.seconds, load.tolist()))
-                    yield from self._evaluate()
+                    yield from self._evaluate(self.step, self.reason_to_hurry)
                     yield self.record(GradientsMeasured(self.step, self.seconds, norms))
                 yield from self._observe(observers, stepped)
         except WorkerLost:
@@ -226,7 +228,7 @@ class Run:
         yield self.record(started)
         if self.step == 0:
             if self.due(config.eval_every):
-                yield from self._evaluate()
+                yield from self._evaluate(self.step, self.reason_to_hurry)
             yield from self._observe(observers, started)
         yield from self._best_behind()
         self.pace = Pace(self.seconds)
@@ -244,25 +246,22 @@ class Run:
         return "done" if self.step >= self.config.steps else self.workers.agree(self.reason_to_hurry())
 
     def _end(self, reason: str, restored: int | None, observers: list[Observer]) -> Iterator[TrainEvent]:
-        evaluations, made = self.history.evaluations, self.step if restored is None else restored
-        known = dict(zip(evaluations["step"], evaluations["val_loss"]))
+        made = self.step if restored is None else restored
         try:
-            if made not in known and reason not in ("lost", "interrupted"):
-                losses = self._losses()
-                if made > max(known, default=-1):  # the history stays in the order of steps
-                    yield from self._evaluated(made, losses)
-                known[made] = losses["val"]
+            if made not in self.history.evaluations["step"] and reason not in ("lost", "interrupted"):
+                yield from self._evaluate(made)
         except WorkerLost:
             reason = "lost"
         if reason == "interrupted":
             reason = self.reason_to_hurry() or "stopped"
+        known = self.good.val_loss if self.good.step == made else None
         finished = Finished(
             self.step,
             self.seconds,
             reason=reason,
             steps=self.config.steps,
             processes=self.workers.size,
-            val_loss=known.get(made, self.history.val_loss),
+            val_loss=self.history.val_loss if known is None else known,
             weights_step=restored,
         )
         yield from self._observe(observers, finished)
@@ -344,29 +343,17 @@ class Run:
 
     # ---- evaluations -----------------------------------------------------------------------------------------------
 
-    def _evaluate(self) -> Iterator[TrainEvent]:
-        """Score both splits; raises Interrupted where the run should end meanwhile."""
-        yield from self._evaluated(self.step, self._losses(self.reason_to_hurry))
-
-    def _losses(self, should_stop: Callable[[], object] = lambda: False) -> dict[str, float]:
-        return {split: evaluate(self.model, *windows, self.workers, should_stop)
-                for split, windows in self.windows.items()}  # fmt: skip
-
-    def _evaluated(self, step: int, losses: dict[str, float]) -> Iterator[TrainEvent]:
+    def _evaluate(self, step: int, should_stop: Callable[[], object] = lambda: False) -> Iterator[TrainEvent]:
+        """Score both splits, by the weights of `step`; raises Interrupted where the run should end meanwhile."""
+        losses = {split: evaluate(self.model, *windows, self.workers, should_stop)
+                  for split, windows in self.windows.items()}  # fmt: skip
         if all(map(math.isfinite, losses.values())):
             self.good = Weights.of(self.model, step, losses["val"])
             if self.best is None or losses["val"] < self.best.val_loss:
                 self.best = self.good  # one copy serves both
-        yield self.record(Evaluated(step, self.seconds, train_loss=losses["train"], val_loss=losses["val"]))
-        yield from self._best_behind()
-
-    def _last_good(self, loss: float) -> int | None:
-        """After a step that was not made: go back to the last good weights, unless these still gave a loss that is a
-        number; returns their step."""
-        if math.isfinite(loss):
-            return None
-        self.model.load_state_dict(self.good.state)
-        return self.good.step
+        if step > max(self.history.evaluations["step"], default=-1):  # the history stays in the order of steps
+            yield self.record(Evaluated(step, self.seconds, train_loss=losses["train"], val_loss=losses["val"]))
+            yield from self._best_behind()
 
     def _best_behind(self) -> Iterator[TrainEvent]:
         """Hand on the best weights, once, when the model's are no longer they."""

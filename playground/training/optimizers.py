@@ -94,7 +94,8 @@ class Muon(_NeverCompiled):
     def _update(members: list[tuple[torch.Tensor, torch.Tensor]], lr: float) -> None:
         wide = [u.mT if u.shape[1] > u.shape[2] else u for _, u in members]
         lengths = [len(u) for u in wide]
-        stack = wide[0].new_empty(sum(lengths), *wide[0].shape[1:], dtype=_dtype_on(wide[0].device))
+        dtype = torch.bfloat16 if has_fast_bf16(wide[0].device) else torch.float32
+        stack = wide[0].new_empty(sum(lengths), *wide[0].shape[1:], dtype=dtype)
         for place, u in zip(stack.split(lengths), wide):
             place.copy_(u)  # turned and cast in one pass
         done = orthogonalise(stack).split(lengths)  # of (matrices, n, m), n ≤ m
@@ -106,47 +107,35 @@ class Muon(_NeverCompiled):
             parameter.add_(turned, alpha=-lr * math.sqrt(max(1.0, out_features / in_features)))
 
 
-def orthogonalise(
-    stack: torch.Tensor, steps: int = NEWTON_SCHULZ_STEPS, dtype: torch.dtype | None = None
-) -> torch.Tensor:
-    """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations.
+def orthogonalise(stack: torch.Tensor) -> torch.Tensor:
+    """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations: x ← (A + B·G +
+    C·G²)·x, where G = x·xᵀ.
 
-    Computed in `dtype`; None is bfloat16 where the device has it in hardware, else fp32. In bfloat16, directions weaker
-    than its rounding of the strongest come out as noise.
+    In bfloat16, directions weaker than its rounding of the strongest come out as noise.
     """
-    x = stack.to(dtype or _dtype_on(stack.device))
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
-    wide = x.shape[-1] >= 2 * x.shape[-2]
+    x = stack / stack.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     # bfloat16 has too few digits for the square of a matrix to stand for it
-    x = _orthogonalise_wide(x, steps) if wide and x.dtype != torch.bfloat16 else _orthogonalise(x, steps)
-    return x.to(stack.dtype)
-
-
-def _dtype_on(device: torch.device) -> torch.dtype:
-    return torch.bfloat16 if has_fast_bf16(device) else torch.float32
-
-
-def _orthogonalise(x: torch.Tensor, steps: int) -> torch.Tensor:
-    """`steps` times x ← (A + B·G + C·G²)·x, where G = x·xᵀ."""
-    for _ in range(steps):
+    if x.shape[-1] >= 2 * x.shape[-2] and x.dtype != torch.bfloat16:
+        return _orthogonalise_wide(x)
+    for _ in range(NEWTON_SCHULZ_STEPS):
         gram = x @ x.mT
         x = torch.baddbmm(x, _polynomial(gram), x, beta=_A)
     return x
 
 
-def _orthogonalise_wide(x: torch.Tensor, steps: int) -> torch.Tensor:
+def _orthogonalise_wide(x: torch.Tensor) -> torch.Tensor:
     """The same, with products of (n, n) only: every step multiplies x from the left, so the factors are gathered first.
 
     A step with factor Q turns G = x·xᵀ into Q·G·Q, since both are polynomials of the first G: symmetric, and commuting.
     """
     gram, gathered = x @ x.mT, None
-    for step in range(steps):
+    for step in range(NEWTON_SCHULZ_STEPS):
         factor = _polynomial(gram)
         factor.diagonal(dim1=-2, dim2=-1).add_(_A)
         gathered = factor if gathered is None else factor @ gathered
-        if step < steps - 1:
+        if step < NEWTON_SCHULZ_STEPS - 1:
             gram = factor @ gram @ factor
-    return x if gathered is None else gathered @ x
+    return gathered @ x
 
 
 def _polynomial(gram: torch.Tensor) -> torch.Tensor:

@@ -88,8 +88,8 @@ class SavedRun:
         """Of the model."""
         return _under(self.tensors, "model/")
 
-    def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, tuple[Any, Any]]:
-        """Settings with which it may go on but that are not as they were: name → (before, now).
+    def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, list]:
+        """Settings with which it may go on but that are not as they were: name → [before, now].
 
         Raises ValueError that names whatever has to be the same and is not.
         """
@@ -103,7 +103,7 @@ class SavedRun:
                 f"this run cannot go on otherwise than it began: {'; '.join(words)}. "
                 "Give it what it had, or begin a new run in another folder"
             )
-        return {name: values for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
+        return {name: list(values) for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 
     def check(self, run: Run) -> None:
         """Raise ValueError unless `run`, which was just made, can go on exactly from here; nothing is changed."""

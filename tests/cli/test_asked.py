@@ -17,7 +17,7 @@ from playground.model import ModelConfig, Transformer
 from playground.storage import load, save
 from playground.storage.json_files import read_json, write_json
 from playground.training import TrainConfig, proof
-from playground.training.lock import owned
+from playground.training.autosave import owned
 
 SMALL = ["--preset", "tiny", "--set", "d_model=16", "context_length=16", "batch_size=2", "eval_every=4",
          "eval_windows=2", "device=cpu", "precision=fp32"]  # fmt: skip

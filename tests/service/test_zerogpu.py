@@ -141,7 +141,7 @@ def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
         list(train_in_slices(model, corpus, CONFIG.replace(batch_size=8), folder=tmp_path, resume=True))
     events = list(train_in_slices(model, corpus, CONFIG, folder=tmp_path, resume=True))
     changed = [event for event in events if isinstance(event, SettingsChanged)]
-    assert lender.slices > 2 and [event.settings["steps"] for event in changed] == [(8, 24)], "once, not in every slice"
+    assert lender.slices > 2 and [event.settings["steps"] for event in changed] == [[8, 24]], "once, not in every slice"
 
 
 @pytest.mark.parametrize("slices", [0, 1])

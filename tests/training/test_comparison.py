@@ -18,7 +18,6 @@ from playground.training.comparison import (
     SideEvent,
     Trained,
     _in_turns,
-    common_step,
     compare,
 )
 
@@ -117,13 +116,6 @@ def test_turns_keep_unequal_runs_at_the_same_share():
 
     order = [side for side, _ in _in_turns({"dense": steps(6), "moe": steps(3)}, {"dense": 6, "moe": 3})]
     assert order == ["dense", "moe", "dense", "dense", "moe", "dense", "dense", "moe", "dense"]
-
-
-def test_the_last_step_that_both_reached():
-    dense = {"step": [0, 4, 8, 12], "val_loss": [3.0, 2.0, 1.5, 1.0]}
-    moe = {"step": [0, 4, 7], "val_loss": [3.1, 1.9, 1.7]}
-    assert common_step(dense, moe) == (4, 2.0, 1.9)
-    assert common_step(dense, {"step": [], "val_loss": []}) is None
 
 
 @pytest.mark.parametrize("wrong", [

@@ -18,11 +18,10 @@ from safetensors.torch import load_file, save_file
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.model import ModelConfig, Transformer
 from playground.training import Finished, Noticed, Saved, SettingsChanged, Stepped, TrainConfig, train
-from playground.training.autosave import FILE
+from playground.training.autosave import FILE, LOCK
 from playground.training.config import FREELY, NEVER, NOTICED, ON_RESUME
 from playground.training.distributed import Alone
 from playground.training.events import OTHER_MACHINE
-from playground.training.lock import LOCK
 from playground.training.resume import SavedRun
 
 TEXT = "a stitch in time saves nine. " * 60
@@ -136,7 +135,7 @@ def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypa
     if kind == FREELY:
         assert not changed
         return
-    assert [(event.step, event.settings) for event in changed] == [(5, {field.name: (before, value)})]
+    assert [(event.step, event.settings) for event in changed] == [(5, {field.name: [before, value]})]
     saved = SavedRun.of(tmp_path)
     assert saved.history.changes == [{"step": 5, "settings": {field.name: [before, value]}}]
     assert getattr(saved.training, field.name) == value
