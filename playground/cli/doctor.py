@@ -89,9 +89,15 @@ def _machine() -> Questions:
         "kernels of torch": torch.backends.cpu.get_cpu_capability,
         "bfloat16 in hardware": lambda: _yes(has_bf16(CPU)),
         "bfloat16 declared": lambda: os.environ.get(DECLARED) or f"no ({DECLARED}=1 or 0 overrules the hardware)",
-        "memory, GB": lambda: round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 1e-9, 1),
+        "memory, GB": _memory,
         "free disk here, GB": lambda: round(shutil.disk_usage(".").free * 1e-9, 1),
     }
+
+
+def _memory() -> float | str:
+    if not hasattr(os, "sysconf"):
+        return "unknown"  # Windows does not say it this way
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 1e-9, 1)
 
 
 def _devices() -> Questions:
