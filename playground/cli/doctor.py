@@ -95,9 +95,8 @@ def _machine() -> Questions:
 
 
 def _memory() -> float | str:
-    if not hasattr(os, "sysconf"):
-        return "unknown"  # Windows does not say it this way
-    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 1e-9, 1)
+    ask = getattr(os, "sysconf", None)  # which Windows lacks
+    return round(ask("SC_PAGE_SIZE") * ask("SC_PHYS_PAGES") * 1e-9, 1) if ask else "unknown"
 
 
 def _devices() -> Questions:
