@@ -98,12 +98,9 @@ class History:
 
     def thinned(self, points: int = 400) -> History:
         """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""
-        stride = max(1, -(-len(self.steps["step"]) // points))
-        kept = {name: column[::stride] for name, column in self.steps.items()}
-        if self.steps["step"] and kept["step"][-1] != self.steps["step"][-1]:
-            for name, column in self.steps.items():
-                kept[name].append(column[-1])
-        return replace(self, steps=kept)
+        n = len(self.steps["step"])
+        kept = [i for i in range(n) if i % -(-n // points) == 0 or i == n - 1]
+        return replace(self, steps={name: [column[i] for i in kept] for name, column in self.steps.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -79,9 +79,8 @@ def window_losses(
 def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """What a model loses on each target (N, T), in nats; 0 where none counts."""
     device = next(model.parameters()).device
-    logits = model(inputs.to(device), Pass(mask=_mask(targets, device))).logits.flatten(0, 1).float()
-    losses = F.cross_entropy(logits, targets.to(device).flatten(), ignore_index=IGNORE, reduction="none")
-    return losses.unflatten(0, targets.shape).cpu()
+    logits = model(inputs.to(device), Pass(mask=_mask(targets, device))).logits
+    return _per_token(logits, targets.to(device)).cpu()
 
 
 def _mask(targets: torch.Tensor, device: torch.device) -> torch.Tensor | None:
@@ -92,8 +91,12 @@ def _mask(targets: torch.Tensor, device: torch.device) -> torch.Tensor | None:
 
 def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Loss of each window (N,), summed over its tokens in float64, of logits (N, T, V) and targets (N, T)."""
+    return _per_token(logits, targets).sum(dim=1, dtype=torch.float64)
+
+
+def _per_token(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")
-    return losses.unflatten(0, targets.shape).sum(dim=1, dtype=torch.float64)
+    return losses.unflatten(0, targets.shape)
 
 
 def evaluate(

@@ -53,7 +53,7 @@ def test_losses_of_windows_route_no_padding():
         return apply_experts(x, *arguments)
 
     for block in model.blocks:
-        block.feedforward.function = counting
+        block.feedforward.kernel = counting
     one, other = window_losses(model, inputs, targets), token_losses(model, inputs, targets)
     assert routed == [int(real_tokens(targets).sum())] * 8
     plain = token_losses(model, inputs[:, :16], targets[:, :16])
