@@ -117,7 +117,7 @@ class SavedRun:
         shapes = {name: tensor.shape for name, tensor in run.model.state_dict().items()}
         _check_shapes(self.weights, shapes)
         for i, optimizer in enumerate(run.optimizers):
-            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            parameters = dict(enumerate(p for group in optimizer.param_groups for p in group["params"]))
             for number, memory in self._optimizer_state(i).items():
                 shape = parameters[number].shape
                 _check_shapes(memory, {name: shape if name != "step" else torch.Size() for name in optimizer.MEMORY})
