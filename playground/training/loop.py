@@ -10,8 +10,9 @@ One training step, in the order of `Run.loop`:
 4. The model is at rest. Each observer (`samples.py`, `autosave.py`) may look at it and report what it saw, as events;
    it may not change anything. Whoever consumes the events reads on when it likes.
 
-Only step 2 changes the weights. A run repeats to the last digit because everything it draws comes from the generators
-of `Run`, which are seeded by the config and saved with the run.
+Weights change in step 2, when a saved run is restored, and when a loss that is not a number sends the run back to its
+last good weights. On the same kind of machine a run repeats to the last digit: everything it draws comes from the
+generators of `Run`, which are seeded by the config and saved with the run.
 
 B = batch, T = context length, L = mixture layers, E = experts.
 """
@@ -78,8 +79,9 @@ def train(
 
     With `folder`, the run's state is saved there every `autosave_seconds`, and no other run may use the folder until
     the last event was taken; with `resume` it first continues from what that folder holds, on the same curve.
-    `should_stop` is asked after every step. Whatever the end, the model holds what was learned and lives on the CPU
-    again. As one of several `workers`, this process reads its part of each batch (see `distributed.py`).
+    `should_stop` is asked before every step and during evaluations. Whatever the end, the model holds what was learned
+    and lives on the CPU again. As one of several `workers`, this process reads its part of each batch (see
+    `distributed.py`).
 
     Raises ValueError before the first event where model, corpus, config and what is to be resumed do not fit together.
     Until the first event is asked for, the model is neither changed nor moved.
@@ -152,8 +154,8 @@ class Run:
         self.forward: Callable = model
         self.seconds_before, self.began = 0.0, time.perf_counter()
         self.notices = [(DEVICE_FAULT, asdict(fault))] if fault else []  # kinds and facts of Noticed
-        self.changes: dict[str, list] = {}  # settings that are not those it was saved with: name → [before, now]
-        self.good: Weights | None = None  # the last that computed numbers, to go back to where a step spoils them
+        self.changes: dict[str, list] = {}  # settings that differ from the saved run's: name → [before, now]
+        self.good: Weights | None = None  # the last with finite losses, restored when a step gives NaN
         self.best: Weights | None = None  # of the lowest validation loss
         self.told_best: int | None = None  # the step of the last BestKept
 
@@ -161,7 +163,7 @@ class Run:
 
     def loop(self, observers: list[Observer]) -> Iterator[TrainEvent]:
         """The whole run; its end is always a Finished event. Every event is in the history before it is handed on."""
-        reason, restored = "", None
+        reason, restored, evaluate_last = "", None, True
         try:
             yield from self._begin(observers)
             while not (reason := self.reason_to_end()):
@@ -185,10 +187,10 @@ class Run:
                     yield self.record(GradientsMeasured(self.step, self.seconds, norms))
                 yield from self._observe(observers, stepped)
         except WorkerLost:
-            reason = "lost"
-        except Interrupted:  # amid an evaluation, which nobody waits for
-            reason = "interrupted"
-        yield from self._end(reason, restored, observers)
+            reason, evaluate_last = "lost", False
+        except Interrupted as interrupted:  # during an evaluation, which is dropped
+            reason, evaluate_last = interrupted.reason, False
+        yield from self._end(reason, restored, evaluate_last, observers)
 
     def record(self, event: TrainEvent) -> TrainEvent:
         """Put an event into the history; returns it, to be handed on."""
@@ -245,16 +247,16 @@ class Run:
         """Why no further step is made, as all processes agree; "" to go on."""
         return "done" if self.step >= self.config.steps else self.workers.agree(self.reason_to_hurry())
 
-    def _end(self, reason: str, restored: int | None, observers: list[Observer]) -> Iterator[TrainEvent]:
-        made = self.step if restored is None else restored
+    def _end(
+        self, reason: str, restored: int | None, evaluate_last: bool, observers: list[Observer]
+    ) -> Iterator[TrainEvent]:
+        final_step = self.step if restored is None else restored  # of the weights that remain
         try:
-            if made not in self.history.evaluations["step"] and reason not in ("lost", "interrupted"):
-                yield from self._evaluate(made)
+            if evaluate_last and final_step not in self.history.evaluations["step"]:
+                yield from self._evaluate(final_step)
         except WorkerLost:
             reason = "lost"
-        if reason == "interrupted":
-            reason = self.reason_to_hurry() or "stopped"
-        known = self.good.val_loss if self.good.step == made else None
+        known = self.good.val_loss if self.good.step == final_step else None
         finished = Finished(
             self.step,
             self.seconds,
@@ -343,7 +345,7 @@ class Run:
 
     # ---- evaluations -----------------------------------------------------------------------------------------------
 
-    def _evaluate(self, step: int, should_stop: Callable[[], object] = lambda: False) -> Iterator[TrainEvent]:
+    def _evaluate(self, step: int, should_stop: Callable[[], str] = lambda: "") -> Iterator[TrainEvent]:
         """Score both splits, by the weights of `step`; raises Interrupted where the run should end meanwhile."""
         losses = {split: evaluate(self.model, *windows, self.workers, should_stop)
                   for split, windows in self.windows.items()}  # fmt: skip
@@ -356,7 +358,7 @@ class Run:
             yield from self._best_behind()
 
     def _best_behind(self) -> Iterator[TrainEvent]:
-        """Hand on the best weights, once, when the model's are no longer they."""
+        """Hand on the best weights, once, when the current weights are no longer the best."""
         best, evaluated = self.best, self.history.evaluations["step"][-1:]
         if best is not None and evaluated and best.step not in (*evaluated, self.told_best):
             self.told_best = best.step
@@ -367,7 +369,7 @@ class Run:
     # ---- what observers may ask --------------------------------------------------------------------------------------
 
     def due(self, every: int, step: int | None = None) -> bool:
-        """Whether what happens every so many steps, and after the last, happens after this one."""
+        """Whether an action due every `every` steps, and after the last one, is due after this step."""
         step = self.step if step is None else step
         return every > 0 and (step % every == 0 or step == self.config.steps)
 

@@ -33,7 +33,12 @@ def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = N
 
 
 class Interrupted(Exception):
-    """Somebody did not want to wait for the rest."""
+    """An evaluation was stopped before its end."""
+
+    def __init__(self, reason: str):
+        super().__init__(reason)
+        self.reason = reason
+        """Why the run should end."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,17 @@ def window_losses(
     *,
     tap: Tap = no_tap,
     at_once: int = WINDOWS_AT_ONCE,
-    should_stop: Callable[[], object] = lambda: False,
+    should_stop: Callable[[], str] = lambda: "",
 ) -> WindowLosses:
     """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes.
 
-    Raises Interrupted where `should_stop` says so, which is asked between any two passes.
+    Raises Interrupted where `should_stop`, which is asked between any two passes, gives a reason.
     """
     device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
-        if len(totals) > 1 and should_stop():
-            raise Interrupted
+        if len(totals) > 1 and (reason := should_stop()):
+            raise Interrupted(reason)
         logits = model(x.to(device), Pass(tap=tap, mask=_mask(y, device))).logits
         totals.append(summed_losses(logits, y.to(device)).cpu())
     return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
@@ -104,14 +109,14 @@ def evaluate(
     inputs: torch.Tensor,
     targets: torch.Tensor,
     workers: Alone = ALONE,
-    should_stop: Callable[[], object] = lambda: False,
+    should_stop: Callable[[], str] = lambda: "",
 ) -> float:
     """Mean loss in nats per counted token over windows (N, T).
 
     Each of several `workers` gives its own windows; the mean is that of all. Only who works alone asks `should_stop`,
     and raises Interrupted: the others would wait.
     """
-    asked = should_stop if workers.size == 1 else lambda: False
+    asked = should_stop if workers.size == 1 else lambda: ""
     losses = window_losses(model, inputs, targets, should_stop=asked)
     sums = torch.stack([losses.total.sum(), losses.tokens.sum().double()])
     workers.add_up([sums])
