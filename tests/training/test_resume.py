@@ -188,8 +188,12 @@ def test_nothing_and_damage_are_refused_in_words(tmp_path):
 
 def broken(tensors: dict, notes: dict, what: str) -> None:
     """Damage one part of a saved state."""
-    part = next(name for name in tensors if name.startswith(what))
-    if what == "generator/batches":
+    part = next(name for name in tensors if name.startswith(what.removesuffix("-1/")))
+    if what == "optimizer/0/-1/":  # the last parameter, counted from the end
+        last = max(int(name.split("/")[2]) for name in tensors if name.startswith("optimizer/0/"))
+        for name in [name for name in tensors if name.startswith(f"optimizer/0/{last}/")]:
+            tensors[name.replace(f"/{last}/", "/-1/")] = tensors.pop(name)
+    elif what == "generator/batches":
         tensors[part] = torch.full_like(tensors[part], 255)
     elif what == "best":
         notes["best"] = {"step": 3, "val_loss": 1.0}
@@ -200,8 +204,10 @@ def broken(tensors: dict, notes: dict, what: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["model/head", "optimizer/0/", "optimizer/1/", "generator/dropout", "generator/batches", "best", "text"]
-)
+    "what",
+    ["model/head", "optimizer/0/", "optimizer/0/-1/", "optimizer/1/", "generator/dropout", "generator/batches", "best",
+     "text"],
+)  # fmt: skip
 def test_a_refused_resume_leaves_the_model_as_it_was_and_where_it_was(tmp_path, monkeypatch, what):
     config = CONFIG.replace(eval_every=2)
     list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, should_stop=stop_after(5)))
