@@ -108,7 +108,7 @@ def mixed(dtype: torch.dtype, device: torch.device) -> contextlib.AbstractContex
 def machine_kind(device: str, precision: str, threads: int = 1) -> str:
     """What decides the last digits of a loss: instructions, number format, threads, torch, processor.
 
-    The processor's name stands beside its instructions because torch's libraries choose their kernels by it.
+    It names the processor as well as its instructions, because torch's libraries choose kernels by both.
     """
     version = torch.__version__
     if device == "cuda" and torch.cuda.is_available():
@@ -122,7 +122,7 @@ def machine_kind(device: str, precision: str, threads: int = 1) -> str:
 
 @cache
 def processor_name() -> str:
-    """The maker's name for this machine's processor; "unknown processor" where nobody says."""
+    """The maker's name for this machine's processor; "unknown processor" if it cannot be found."""
     try:
         if platform.system() == "Linux":
             lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -68,7 +68,7 @@ class Baselines:
         return loss / math.log(2) / self.characters_per_token
 
     def learned(self, loss: float) -> float | None:
-        """How much of what a bigram does not know was learned, 0 … 1; None where the floor is not known."""
+        """Share of the gap from bigram to best possible loss that is closed, 0 … 1; None if that is unknown."""
         if self.floor is None or not math.isfinite(loss) or self.bigram - self.floor <= NOTHING_LEFT:
             return None
         return min(max((self.bigram - loss) / (self.bigram - self.floor), 0.0), 1.0)
@@ -83,7 +83,7 @@ class Baselines:
         return best
 
     def named(self, loss: float) -> str:
-        """The name of the rung that a loss is told by: the last that it has passed, before that the first."""
+        """The baseline to compare a loss with: the last one that it has passed, or the first."""
         return self.passed(loss) or "uniform"
 
     def clearly(self, name: str) -> float:

@@ -309,7 +309,7 @@ def _body(ranks: dict[bytes, int], pattern: str, special: dict[str, int]) -> dic
 
 
 def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
-    """The two tokens whose merge makes this one: what is left when only lower-ranked merges are applied to it."""
+    """The two tokens whose merge makes this one: the parts that remain after all lower-ranked merges."""
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
         joined = [(ranks.get(a + b, len(ranks)), i) for i, (a, b) in enumerate(pairwise(parts))]
@@ -346,5 +346,5 @@ def _bytes_of(token: str) -> bytes:
 
 
 def _panicked(problem: BaseException) -> bool:
-    """Whether a library in Rust gave up: no Exception, so that nobody catches it by chance."""
+    """Whether a library in Rust panicked: its error is not an Exception, so `except Exception` misses it."""
     return type(problem).__name__ == "PanicException"

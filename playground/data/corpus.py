@@ -152,7 +152,7 @@ class Corpus:
         return not self.documents and self.language is None
 
     def overlap(self) -> float:
-        """Share of the validation text that stands word for word in the training text; 0 of what is ours."""
+        """Share of the validation text that occurs word for word in the training text; 0 for texts that ship here."""
         if not self.is_own_text:
             return 0.0
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))

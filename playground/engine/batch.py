@@ -33,7 +33,7 @@ _Work = Callable[["list[_Member]"], "dict[_Member, Any]"]
 PASSES = 4
 """Made at once by a reader who finds nothing ready: a hand-over between threads costs as much as reading a token."""
 AHEAD = 64
-"""Steps that a request may be ahead of its reader: a reader who pauses holds up nobody."""
+"""Steps that a request may run ahead of its reader, so that a paused reader does not delay the others."""
 
 
 class _Member:

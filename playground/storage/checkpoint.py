@@ -104,8 +104,8 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = 
     """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
 
     `card` becomes its README.md. `half` stores weights as float16, which loses about three decimal digits; they are
-    loaded as float32 again. Files that the folder held besides are kept. What is saved can be loaded: of a record too
-    long for that every second entry is left out, a config too large for it raises CheckpointError.
+    loaded as float32 again. Files that the folder held besides are kept. What is saved can be loaded: a record too
+    long for that loses every second entry until it fits; a config too large for it raises CheckpointError.
     """
     folder, model = Path(folder), checkpoint.model
     check_bounds(model.config)

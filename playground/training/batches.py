@@ -39,16 +39,17 @@ def share_out(
     mean is its own.
     """
     counted = sum(int((y != IGNORE).sum()) for _, y in passes) if len(passes) * workers.size > 1 else None
-    tokens = [_n_tokens(y) for _, y in passes]
+    masks = [real_tokens(y) for _, y in passes]
+    tokens = [_n_tokens(x, mask) for (x, _), mask in zip(passes, masks)]
     batches = []
-    for (x, y), n in zip(passes, tokens):
-        x, y = workers.rows(x), workers.rows(y)
-        parts = (None if part is None else part.to(device) for part in (x, y, real_tokens(y)))
-        batches.append(Batch(*parts, share=_n_tokens(y) / n, weight=n / sum(tokens)))
+    for (x, y), mask, n in zip(passes, masks, tokens):
+        x, y, mask = (None if part is None else workers.rows(part) for part in (x, y, mask))
+        share = _n_tokens(x, mask) / n
+        parts = (None if part is None else part.to(device) for part in (x, y, mask))
+        batches.append(Batch(*parts, share=share, weight=n / sum(tokens)))
     return batches, counted
 
 
-def _n_tokens(targets: torch.Tensor) -> int:
-    """How many of the inputs before these targets are no padding."""
-    real = real_tokens(targets)
-    return targets.numel() if real is None else int(real.sum())
+def _n_tokens(inputs: torch.Tensor, mask: torch.Tensor | None) -> int:
+    """How many of the inputs (B, T) are real tokens, not padding."""
+    return inputs.numel() if mask is None else int(mask.sum())

@@ -6,7 +6,7 @@ from collections import deque
 
 
 class Pace:
-    """The seconds of steps: of those of the last second, and of all."""
+    """Seconds per step, over the last second and over the whole run."""
 
     def __init__(self, began: float):
         """`began`: the run's seconds when its first step begins."""
@@ -14,7 +14,7 @@ class Pace:
         self._recent: deque[float] = deque()
 
     def add(self, seconds: float) -> None:
-        """Another step took so long."""
+        """Count one more step, which took so many seconds."""
         self.seconds, self.steps = self.seconds + seconds, self.steps + 1
         self._recent.append(seconds)
         while sum(self._recent) - self._recent[0] >= 1.0:

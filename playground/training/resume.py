@@ -1,8 +1,8 @@
 """Resume: a run that was saved goes on exactly where it was, or with a notice that its last digits differ (another
 machine), or is refused with the names of what differs.
 
-What of its settings may be others is said, setting by setting, in `config.ON_RESUME`; its model, its text and its
-tokenizer may not. All of the file is checked (`SavedRun.check`) before anything is changed (`restore`).
+`config.ON_RESUME` says which settings may change; the model, the text and the tokenizer may not. All of the file is
+checked (`SavedRun.check`) before anything is changed (`restore`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class SavedRun:
         return _under(self.tensors, "model/")
 
     def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, list]:
-        """Settings with which it may go on but that are not as they were: name → [before, now].
+        """Settings that differ from the saved run's and may: name → [before, now].
 
         Raises ValueError that names whatever has to be the same and is not.
         """

@@ -32,7 +32,7 @@ def sample(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
     for step in generate(run.model, prompt, config.sample_tokens, sampling):
         written.append(step.tokens[0])
         if written[-1] in run.corpus.ends:
-            break  # of what follows a document's end the model has learned nothing
+            break  # the model never learned what follows a document's end
     shown = tokenizer.decode(prompt) if config.sample_prompt else ""  # else the first token is part of the sample
     text = tokenizer.decode(prompt + written)[len(shown) :]
     yield Sampled(run.step, run.seconds, prompt=shown, text=text)

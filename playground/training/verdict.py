@@ -20,8 +20,7 @@ POWER = 0.8416
 """Standard errors beyond the interval's end at which a difference is found four times in five."""
 MOST_SEEDS = 1000
 ON_ITS_WAY = 0.01
-"""Part of all it has learned that a model learns from its last evaluation before the last fifth of its steps to its
-end, from which it had not come to rest."""
+"""A model is still learning if more than this share of its whole improvement came in the last fifth of its steps."""
 
 
 @dataclass(frozen=True)

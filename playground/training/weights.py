@@ -23,5 +23,5 @@ class Weights:
 
     @classmethod
     def of(cls, model: Transformer, step: int, val_loss: float | None) -> Weights:
-        """Those of a model as it is."""
+        """A copy of the model's present weights."""
         return cls(step, val_loss, {name: tensor.detach().clone() for name, tensor in model.state_dict().items()})

@@ -2,18 +2,9 @@
 
 import numpy as np
 
-from playground.inspection.game import FLOOR, MODEL, Game, Passage
+from playground.inspection.game import FLOOR, MODEL, Passage
 from playground.words.game import ENOUGH, game_summary
-
-
-def played(you: list[float], model: list[float]) -> Game:
-    """A game in which the two paid so many bits."""
-    n = len(you)
-    game = Game(Passage(tuple([0] * (n + 1)), tuple((0, i + 1) for i in range(n))), 4)
-    for mine, its in zip(you, model):
-        rest = np.log2((1 - 2.0**-its) / 3)
-        game.settle(np.array([2.0**-mine, *[(1 - 2.0**-mine) / 3] * 3]), {MODEL: np.array([-its, rest, rest, rest])}, 1)
-    return game
+from tests.inspection.test_game import played
 
 
 def test_the_summary_is_fair_to_few_bets():
