@@ -24,6 +24,16 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         choices=("local", "class", "public"),
         help="what visitors may ask for (default: PLAYGROUND_LIMITS, else local, or class where others can reach it)",
     )
+    parser.add_argument(
+        "--use-hub-login",
+        action="store_true",
+        help="let the page push and pull with this machine's Hub login, where it is opened by the link printed here",
+    )
+    parser.add_argument(
+        "--behind-proxy",
+        action="store_true",
+        help="all visitors come through a proxy of yours, which says in X-Forwarded-For from where",
+    )
     parser.add_argument("--mcp", action="store_true", help="also offer the endpoints to language models as tools")
     return parser.parse_args(arguments)
 
@@ -59,7 +69,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     from playground.processes import tune_process
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
-    from playground.ui.where import is_loopback
+    from playground.ui.where import Reach, is_loopback
 
     # a Space tells its host by GRADIO_SERVER_NAME, and only one listening on all addresses can be reached there
     host = (
@@ -76,7 +86,8 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     if others and limits.kind != "local":
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)
-    return build_app(limits), host, launch
+    reach = Reach.here(behind_proxy=arguments.behind_proxy, use_hub_login=arguments.use_hub_login)
+    return build_app(limits, reach=reach), host, launch
 
 
 if __name__ == "__main__":

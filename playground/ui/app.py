@@ -24,6 +24,7 @@ from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
+from .where import OWNER_PATH, Reach
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
@@ -41,6 +42,7 @@ def build_app(
     registry: Registry | None = None,
     jobs: Board | None = None,
     classes: Classes | None = None,
+    reach: Reach | None = None,
 ) -> gr.Blocks:
     """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
     limits = limits or limits_here()
@@ -64,7 +66,7 @@ def build_app(
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
-        page = Page(limits, registry, jobs, visitor, model, tabs, TABS)
+        page = Page(limits, registry, jobs, visitor, model, tabs, TABS, reach or Reach.here())
         api.build(page)
         strip.build(page)
         with tabs:
@@ -101,6 +103,7 @@ def build_app(
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
+    reach = app.page.reach
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -108,7 +111,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
-        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app), *mended_scripts()]},
+        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app), reach.owner_route(), *mended_scripts()]},
         "footer_links": [],
         "max_threads": THREADS,
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
@@ -128,6 +131,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "If a browser cannot open it: is the machine very busy, or does a firewall stand before it?",
             file=sys.stderr,
         )
+    if reach.owner:
+        print(f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}", flush=True)
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
         app.block_thread()

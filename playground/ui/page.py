@@ -37,6 +37,7 @@ from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
 from .gradio_fixes.lenient import LenientDropdown
+from .where import Reach
 
 # for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
 # gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
@@ -59,6 +60,8 @@ class Page:
     tabs: gr.Tabs
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
+    reach: Reach = Reach()
+    """How visitors reach the server, and who of them is its owner."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))

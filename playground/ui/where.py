@@ -1,21 +1,93 @@
-"""Where: from which address a request comes, and whether it was sent to this very machine."""
+"""Where: from which address a request comes, and whether its page may use the server's own Hub login.
+
+Anybody can write any header into a request. So X-Forwarded-For counts only where a proxy that the owner named wrote it,
+and the Hub login only opens for a page that holds the token printed when the server started.
+"""
 
 from __future__ import annotations
 
+import hmac
 import ipaddress
 import os
+import secrets
+from dataclasses import dataclass
 
 import gradio as gr
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+OWNER_PATH = "/owner"
+_COOKIE = "playground-owner"
 
 
-def address_of(request: gr.Request | None) -> str:
-    """From where a request comes, to bound how often codes are guessed; behind a Space's proxy it says so itself."""
+@dataclass(frozen=True)
+class Reach:
+    """How visitors reach this server, and who of them is its owner."""
+
+    behind_proxy: bool = False
+    """Whether all requests come through a proxy that appends the address it was asked from to X-Forwarded-For."""
+    on_space: bool = False
+    """Whether that is a Space's, which has further machines between it and this one."""
+    owner: str = ""
+    """The token that makes a page the owner's; empty where no page may use the stored Hub login."""
+
+    @classmethod
+    def here(cls, *, behind_proxy: bool = False, use_hub_login: bool = False) -> Reach:
+        """As this server was started."""
+        on_space = bool(os.environ.get("SPACE_ID"))
+        return cls(behind_proxy or on_space, on_space, secrets.token_urlsafe(24) if use_hub_login else "")
+
+    def origin_of(self, request: gr.Request | None) -> str:
+        """The address that a request comes from, an IPv6 one as its network of 64 bits; "" where there is none."""
+        try:
+            # a header that is there twice counts as one, in order: what the proxy added comes last
+            forwarded = request.headers.getlist("x-forwarded-for") if self.behind_proxy else []
+            hops = [hop.strip() for hop in ",".join(forwarded).split(",") if hop.strip()]
+            if self.on_space and len(hops) > 1:  # from the right, where whoever asks can write nothing
+                hops = [next((hop for hop in reversed(hops) if _is_public(hop)), hops[-1])]
+            return network_of(hops[-1] if hops else request.client.host if request.client else "")
+        except AttributeError:
+            return ""
+
+    def is_owner(self, request: gr.Request | Request) -> bool:
+        """Whether the page was opened by the link that was printed at the start."""
+        try:
+            shown = request.cookies.get(_COOKIE, "")
+        except AttributeError:
+            return False
+        return bool(self.owner) and hmac.compare_digest(shown.encode(), self.owner.encode())
+
+    def owner_route(self) -> Route:
+        """The route behind that link: it gives the browser the token and goes on to the page."""
+
+        def answer(request: Request) -> Response:
+            shown = request.path_params["token"]
+            if not self.owner or not hmac.compare_digest(shown.encode(), self.owner.encode()):
+                return PlainTextResponse("This link is not of this start of the server: see its terminal.", 404)
+            response = RedirectResponse(f"{request.scope.get('root_path', '')}/")
+            response.set_cookie(_COOKIE, self.owner, httponly=True, samesite="strict")
+            return response
+
+        return Route(OWNER_PATH + "/{token}", answer)
+
+
+def network_of(address: str) -> str:
+    """An address as limits count it: IPv4 whole, IPv6 by its first 64 bits, which one customer shares out at will."""
     try:
-        if os.environ.get("SPACE_ID") and request.headers.get("x-forwarded-for"):
-            return request.headers["x-forwarded-for"].split(",")[0].strip()[:60]
-        return request.client.host if request.client else ""
-    except AttributeError:
-        return ""
+        found = ipaddress.ip_address(address.partition("%")[0].strip("[]"))
+    except ValueError:
+        return address[:60]
+    if found.version == 6 and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(getattr(found, "ipv4_mapped", None) or found)
+
+
+def _is_public(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.strip("[]")).is_global
+    except ValueError:
+        return False
 
 
 def asked_here(request: gr.Request) -> bool:
@@ -24,16 +96,6 @@ def asked_here(request: gr.Request) -> bool:
         return is_loopback(request.headers.get("host", "").rsplit(":", 1)[0].strip("[]"))
     except AttributeError:
         return False
-
-
-def at_home(request: gr.Request) -> bool:
-    """Whether a request comes from a browser on this very machine, so that its stored login may be used.
-
-    A page may be open to a network or shared through a tunnel; then the address asked for is another one.
-    """
-    if os.environ.get("SPACE_ID") or request.headers.get("x-forwarded-for"):
-        return False
-    return asked_here(request) and is_loopback(request.client.host if request.client else "")
 
 
 def is_loopback(host: str) -> bool:

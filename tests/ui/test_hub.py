@@ -6,12 +6,15 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.testclient import TestClient
 
 from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.train.hub import build
-from playground.ui.where import at_home, is_loopback
+from playground.ui.where import Reach, is_loopback, network_of
 from tests.standins.hub import Account, hub_for_tests
 
 from .runs import ANNA, BERT, small_limits
@@ -28,9 +31,14 @@ def hub(monkeypatch, tmp_path):
         yield hub
 
 
-def asked(host="127.0.0.1:7860", client="127.0.0.1", **headers) -> SimpleNamespace:
-    """A request as gradio shows it to handlers."""
-    return SimpleNamespace(headers={"host": host, **headers}, client=SimpleNamespace(host=client))
+REACH = Reach(owner="printed-at-the-start")
+
+
+def asked(client="127.0.0.1", *, owner=REACH.owner, **headers) -> SimpleNamespace:
+    """A request of the owner's page as gradio shows it to handlers."""
+    raw = [(name.encode(), line.encode()) for name, lines in headers.items() for line in lines.split("\n")]
+    cookies = {"playground-owner": owner} if owner else {}
+    return SimpleNamespace(headers=Headers(raw=raw), client=SimpleNamespace(host=client), cookies=cookies)
 
 
 def section(**limits):
@@ -39,7 +47,7 @@ def section(**limits):
     registry = Registry(bounds, SHIPPED_FOLDER)
     with gr.Blocks() as app:
         visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
-        page = Page(bounds, registry, Board(registry, bounds), visitor, model, gr.Tabs())
+        page = Page(bounds, registry, Board(registry, bounds), visitor, model, gr.Tabs(), reach=REACH)
         build(page)
     app.page = page
     return app, {f.name: f.fn for f in app.fns.values()}
@@ -50,10 +58,10 @@ SIGNED_IN = gr.OAuthToken(token=VISITOR, scope="contribute-repos", expires_at=0)
 
 def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
     app, do = section()
-    said = do["push_model"](ANNA, "shipped-sentences", " words ", True, asked(), None)
+    said = do["push_model"](ANNA, "shipped-sentences", " words ", True, "", asked(), None)
     assert f'href="{hub.address}/owner/words"' in said and said.startswith('<p class="quiet-line">Made')
     assert hub.repo("owner/words").private
-    chosen, words = do["pull_model"](BERT, None, "owner/words", asked(), None)
+    chosen, words = do["pull_model"](BERT, None, "owner/words", "", asked(), None)
     registry = app.page.registry
     assert registry.get(chosen.value, BERT).name == "owner/words" and "owner/words is here" in words
     assert not registry.has(chosen.value, ANNA)
@@ -63,35 +71,17 @@ def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
 
 def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "secret", True, asked(), None)
+    do["push_model"](ANNA, "shipped-sentences", "secret", True, "", asked(), None)
     monkeypatch.setenv("SPACE_ID", "owner/space")
+    _, do = section()
     with pytest.raises(gr.Error, match="Sign in with Hugging Face first"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, asked(), None)
+        do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
     with pytest.raises(gr.Error, match="it is private: sign in first"):
-        do["pull_model"](ANNA, None, "owner/secret", asked(), None)
-    assert "visitor/words" in do["push_model"](ANNA, "shipped-sentences", "words", False, asked(), SIGNED_IN)
+        do["pull_model"](ANNA, None, "owner/secret", "", asked(), None)
+    assert "visitor/words" in do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), SIGNED_IN)
     with pytest.raises(gr.Error, match="may not do that to owner/words") as refused:
-        do["push_model"](ANNA, "shipped-sentences", "owner/words", False, asked(), SIGNED_IN)
+        do["push_model"](ANNA, "shipped-sentences", "owner/words", False, "", asked(), SIGNED_IN)
     assert VISITOR not in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("request_", "home"),
-    [
-        (asked(), True),
-        (asked("localhost:7860"), True),
-        (asked("[::1]:7860", "::1"), True),
-        (asked("192.168.0.7:7860", "192.168.0.9"), False),
-        (asked("127.0.0.1:7860", "192.168.0.9"), False),
-        (asked("abc.gradio.live"), False),
-        (asked("evil.example:7860"), False),
-        (asked("localhost.evil.example"), False),
-        (asked(**{"x-forwarded-for": "1.2.3.4"}), False),
-        (asked(""), False),
-    ],
-)
-def test_the_stored_login_is_for_whoever_sits_at_the_machine(hub, request_, home):
-    assert at_home(request_) is home
 
 
 def test_a_server_that_others_can_reach_is_known_by_its_address():
@@ -99,13 +89,66 @@ def test_a_server_that_others_can_reach_is_known_by_its_address():
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "my-machine", "localhost.evil.example", "")))
 
 
-def test_a_shared_page_lends_nobody_its_owners_login(hub):
+HEADERS = ("host", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via", "origin", "referer")
+
+
+@pytest.mark.parametrize("header", HEADERS)
+def test_no_header_opens_the_stored_login(hub, header):
     _, do = section()
-    with pytest.raises(gr.Error, match="Only whoever sits at the server's own machine"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, asked("abc.gradio.live"), None)
+    stranger = asked(owner="", **{header: "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"})
+    with pytest.raises(gr.Error, match="Type a token of your own first"):
+        do["push_model"](ANNA, "shipped-sentences", "words", False, "", stranger, None)
     hub.add("owner/secret", {}, private=True)
     with pytest.raises(gr.Error, match="it is private"):
-        do["pull_model"](ANNA, None, "owner/secret", asked("abc.gradio.live"), None)
+        do["pull_model"](ANNA, None, "owner/secret", "", stranger, None)
+    assert ("model", "owner/words") not in hub.repos
+
+
+def test_a_wrong_token_of_an_owner_opens_nothing_and_without_the_option_none_does():
+    assert REACH.is_owner(asked())
+    assert not REACH.is_owner(asked(owner="printed-at-another-start")) and not REACH.is_owner(asked(owner=""))
+    assert Reach.here().owner == "" and not Reach.here().is_owner(asked(owner=""))
+    assert len(Reach.here(use_hub_login=True).owner) >= 32
+
+
+def test_whoever_types_a_token_pushes_with_it(hub):
+    _, do = section()
+    assert "visitor/words" in do["push_model"](
+        ANNA, "shipped-sentences", "words", False, VISITOR, asked(owner=""), None
+    )
+
+
+def test_the_printed_link_gives_the_browser_the_token_once():
+    browser = TestClient(Starlette(routes=[REACH.owner_route()]), follow_redirects=False)
+    there = browser.get(f"/owner/{REACH.owner}")
+    assert there.headers["location"] == "/" and REACH.owner not in there.text
+    assert "HttpOnly" in there.headers["set-cookie"] and "SameSite=strict" in there.headers["set-cookie"]
+    assert browser.get("/owner/guessed").status_code == 404
+    assert TestClient(Starlette(routes=[Reach().owner_route()])).get("/owner/x").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("reach", "forwarded", "client", "origin"),
+    [
+        (Reach(), "9.9.9.9", "203.0.113.7", "203.0.113.7"),
+        (Reach(), "9.9.9.9", "127.0.0.1", "127.0.0.1"),
+        (Reach(behind_proxy=True), "6.6.6.6, 198.51.100.3", "127.0.0.1", "198.51.100.3"),
+        (Reach(behind_proxy=True), "6.6.6.6\n198.51.100.3", "127.0.0.1", "198.51.100.3"),
+        (Reach(behind_proxy=True), "6.6.6.6, 192.168.1.20", "127.0.0.1", "192.168.1.20"),
+        (Reach(behind_proxy=True, on_space=True), "6.6.6.6, 8.8.4.4, 10.20.0.9", "10.20.0.1", "8.8.4.4"),
+        (Reach(behind_proxy=True), "", "127.0.0.1", "127.0.0.1"),
+    ],
+)
+def test_only_what_the_proxy_wrote_says_from_where(reach, forwarded, client, origin):
+    headers = {"x-forwarded-for": forwarded} if forwarded else {}
+    assert reach.origin_of(asked(client, **headers)) == origin
+
+
+def test_addresses_of_one_network_count_as_one():
+    assert network_of("2001:db8:1:2::7") == network_of("2001:db8:1:2:ffff::1") == "2001:db8:1:2::/64"
+    assert network_of("2001:db8:1:3::7") != network_of("2001:db8:1:2::7")
+    assert network_of("::ffff:198.51.100.3") == network_of("198.51.100.3") == "198.51.100.3"
+    assert len(network_of("x" * 5000)) == 60
 
 
 def test_names_that_lead_nowhere_are_sentences(hub):
@@ -119,15 +162,15 @@ def test_names_that_lead_nowhere_are_sentences(hub):
     }
     for name, sentence in sentences.items():
         with pytest.raises(gr.Error, match=sentence):
-            do["pull_model"](ANNA, None, name, asked(), None)
+            do["pull_model"](ANNA, None, name, "", asked(), None)
 
 
 def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "words", False, asked(), None)
+    do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
     app, do = section(layers=1)
     with pytest.raises(gr.Error, match="layers are too many"):
-        do["pull_model"](ANNA, None, "owner/words", asked(), None)
+        do["pull_model"](ANNA, None, "owner/words", "", asked(), None)
     assert not [entry for entry in app.page.registry.models(ANNA) if not entry.shipped]
 
 

@@ -23,7 +23,6 @@ from ...lessons.reading import Ask, Lesson
 from ...service.classes import ClassError, Classes
 from ...service.classes.speedrun import Verifier
 from ..page import QUIETLY, Page, in_words
-from ..where import address_of
 from . import board, make, student
 
 OPEN = """() => {
@@ -75,7 +74,7 @@ def build(page: Page, classes: Classes) -> None:
         with in_words():
             if key:
                 return teachers.open(wanted, key, request) | {fold: gr.Accordion(visible=False)}
-            return pupils.open(visitor, wanted, address_of(request))
+            return pupils.open(visitor, wanted, page.reach.origin_of(request))
 
     outputs = [*teachers.outputs, *pupils.outputs, fold]
 

@@ -13,7 +13,7 @@ from ...service.classes.tables import answers_csv, results_csv
 from .. import theme
 from ..chart import Chart
 from ..page import QUIETLY, Page, in_words
-from ..where import address_of, asked_here
+from ..where import asked_here
 from . import picture
 
 LOOK_SECONDS = 3.0
@@ -135,7 +135,7 @@ class Boards:
 
     def open(self, code: Any, secret: Any, request: gr.Request) -> dict:
         """A page opens at a teacher's link."""
-        klass, b = self.classes.taught(code, secret, address_of(request)), self.b
+        klass, b = self.classes.taught(code, secret, self.page.reach.origin_of(request)), self.b
         thing = klass.changes or "seed"
         return self.draw(klass, "joined", False, thing, "flops", asked_here(request)) | {
             **dict(zip(self.key, (klass.code, secret))),
@@ -148,7 +148,7 @@ class Boards:
     ) -> dict:
         """A tick, or another choice: what is new."""
         try:
-            klass = self.classes.taught(code, secret, address_of(request))
+            klass = self.classes.taught(code, secret, self.page.reach.origin_of(request))
             if self._state(klass, sort, hidden, thing, by) == seen:
                 return gr.skip()
             by = by if by in ("flops", "seconds") else "flops"
@@ -177,7 +177,7 @@ class Boards:
         if sure != "sure":
             return gr.skip()
         with in_words():
-            self.classes.end(self.classes.taught(code, secret, address_of(request)))
+            self.classes.end(self.classes.taught(code, secret, self.page.reach.origin_of(request)))
         return ""
 
     def delete(self, sure: Any, code: Any, secret: Any, request: gr.Request) -> Any:
@@ -185,7 +185,7 @@ class Boards:
         if sure != "sure":
             return gr.skip()
         with in_words():
-            self.classes.delete(self.classes.taught(code, secret, address_of(request)))
+            self.classes.delete(self.classes.taught(code, secret, self.page.reach.origin_of(request)))
         return self._gone("The class is deleted, with everything that its students did in it.")
 
     def _gone(self, words: str) -> dict:
@@ -196,7 +196,7 @@ class Boards:
     def _saver(self, name: str, table: Any) -> Any:
         def save(code: Any, secret: Any, request: gr.Request) -> str:
             with in_words():
-                klass = self.classes.taught(code, secret, address_of(request))
+                klass = self.classes.taught(code, secret, self.page.reach.origin_of(request))
                 return json.dumps({"name": f"class-{name}.csv", "csv": table(self.classes, klass)})
 
         return save

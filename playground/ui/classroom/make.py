@@ -15,7 +15,6 @@ from .. import theme
 from ..forms import run as form
 from ..forms import texts
 from ..page import QUIETLY, Page, in_words
-from ..where import address_of
 
 ENDS = (("in an hour", 1), ("in two hours", 2), ("in eight hours", 8), ("in two days", 48), ("in a week", 168),
         ("in a month", 744))  # fmt: skip
@@ -94,7 +93,7 @@ def connect(page: Page, classes: Classes, m: dict[str, Any], code: gr.Textbox, s
                 text=spec.source.text if spec else "",
                 changes=given["changes"] if spec else "",
                 target=float(target) if form.is_number(target) and target else None,
-                address=address_of(request),
+                address=page.reach.origin_of(request),
             )
         return {code: made.code, secret: key}
 

@@ -12,7 +12,6 @@ from ...service.classes.speedrun import Verifier, enter, entries
 from ...service.limits import STUDENT_NAME
 from .. import theme
 from ..page import QUIETLY, Page, in_words
-from ..where import address_of
 from . import picture
 
 LOOK_SECONDS = 10.0
@@ -120,7 +119,7 @@ class Students:
     def join(self, visitor: Any, code: Any, name: Any, request: gr.Request) -> dict:
         """Press Join: everything is set up."""
         with in_words():
-            member = self.classes.join(code, name, self.page.known(visitor), address_of(request))
+            member = self.classes.join(code, name, self.page.known(visitor), self.page.reach.origin_of(request))
             return self.shown(member) | self.controls(member)
 
     def set_controls(self, visitor: Any) -> dict:

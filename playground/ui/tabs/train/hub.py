@@ -1,7 +1,8 @@
 """The Hub section of "Take it with you": push the chosen model, pull one by its name, see what others made.
 
 Whose login is used: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and
-change those it made); on this machine its stored login, but only for whoever sits at it.
+change those it made); elsewhere a token that the visitor types, or the machine's stored login on its owner's page, where
+the server was started with --use-hub-login.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from ....storage import hub
 from ... import theme
 from ...page import QUIETLY, UNSEEN, Page, in_words
 from ...theme import quiet
-from ...where import at_home
 
 # for handlers that wait for the network; _waits says in words that they work, where gradio's own marks have no room
 _WAITING = {"concurrency_limit": 4, "concurrency_id": "hub", **UNSEEN}
@@ -43,6 +43,15 @@ def build(page: Page) -> None:
         with gr.Row(elem_classes="hub-buttons"):
             push = gr.Button("Push", size="md", min_width=90, scale=0, elem_id="hub-push")
             private = gr.Checkbox(label="for my eyes only (private)", value=False, min_width=200, container=False)
+        typed = gr.Textbox(
+            label="Your token",
+            info="From the Hub: Settings, Access Tokens. Used for this press only.",
+            type="password",
+            max_lines=1,
+            max_length=200,
+            visible=not on_space,
+            elem_id="hub-token",
+        )
         pushed = gr.HTML(padding=False, elem_id="hub-pushed")
         repo = gr.Dropdown(
             [],
@@ -58,20 +67,37 @@ def build(page: Page) -> None:
         pulled = gr.HTML(padding=False, elem_id="hub-pulled")
 
     def push_model(
-        visitor: str, model_id: str, name: str, private: bool, request: gr.Request, signed_in: gr.OAuthToken | None
+        visitor: str,
+        model_id: str,
+        name: str,
+        private: bool,
+        typed: str,
+        request: gr.Request,
+        signed_in: gr.OAuthToken | None,
     ) -> str:
         with in_words():
             page.known(visitor)
             checkpoint = page.registry.get(model_id, visitor)
-            done = hub.push(checkpoint, _named(name), hub_page, token=_token(request, signed_in), private=bool(private))
+            token = login(request, typed, signed_in)
+            if token is False:
+                raise ValueError(_SIGN_IN if on_space else _TYPE_A_TOKEN)
+            done = hub.push(checkpoint, _named(name), hub_page, token=token, private=bool(private))
         return _said(f"{'Made' if done.created else 'Updated'} ", done.url, done.repo_id)
 
+    def login(request: gr.Request, typed: str, signed_in: gr.OAuthToken | None) -> str | bool | None:
+        """The token to use; None is the stored login, False none at all."""
+        if signed_in is not None:
+            return signed_in.token
+        if isinstance(typed, str) and typed.strip() and not on_space:
+            return typed.strip()
+        return None if page.reach.is_owner(request) and not on_space else False
+
     def pull_model(
-        visitor: str, model_id: str, repo: str, request: gr.Request, signed_in: gr.OAuthToken | None
+        visitor: str, model_id: str, repo: str, typed: str, request: gr.Request, signed_in: gr.OAuthToken | None
     ) -> tuple:
         with in_words():
             visitor, repo = page.known(visitor), _named(repo).strip()
-            token = signed_in.token if signed_in else None if at_home(request) else False
+            token = login(request, typed, signed_in)
             with tempfile.TemporaryDirectory() as temporary:
                 # visitors must not fill the Space's disk; one's own machine keeps what it has fetched
                 cache = temporary if on_space else None
@@ -92,31 +118,22 @@ def build(page: Page) -> None:
 
     chosen = [page.visitor, page.model]
     _waits(push, pushed, "Sending it to the Hub …")
-    push.click(push_model, [*chosen, name, private], pushed, **_WAITING).failure(None, None, pushed, js=_NOTHING)
+    push.click(push_model, [*chosen, name, private, typed], pushed, **_WAITING).failure(None, None, pushed, js=_NOTHING)
     _waits(pull, pulled, "Fetching it from the Hub …")
-    pull.click(pull_model, [*chosen, repo], [page.model, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
+    pull.click(pull_model, [*chosen, repo, typed], [page.model, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
     _waits(look, pulled, "Asking the Hub …")
     look.click(look_around, None, [repo, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
     page.model.change(lambda: "", None, pushed, **QUIETLY)
 
 
 _NOTHING = "() => ''"
+_SIGN_IN = "Sign in with Hugging Face first, so that the model goes to your own account."
+_TYPE_A_TOKEN = "Type a token of your own first. Is this your server? Start it with --use-hub-login to use its login."
 
 
 def _waits(button: gr.Button, said: gr.HTML, words: str) -> None:
     """Let a click write at once, in the browser, that something has begun."""
     button.click(None, None, said, js=f"() => {json.dumps(quiet(words))}")
-
-
-def _token(request: gr.Request, signed_in: gr.OAuthToken | None) -> str | None:
-    """The token to push with; None is the stored login. Raises ValueError for those who have none."""
-    if signed_in is not None:
-        return signed_in.token
-    if os.environ.get("SPACE_ID"):
-        raise ValueError("Sign in with Hugging Face first, so that the model goes to your own account.")
-    if not at_home(request):
-        raise ValueError("Only whoever sits at the server's own machine can push with its login.")
-    return None
 
 
 def _named(name: str) -> str:
@@ -133,7 +150,7 @@ def _login_words(on_space: bool) -> str:
             "Sign in to push to your own account. This page may then make repositories there and change those it "
             "made, nothing else."
         )
-    return "Pushing uses this machine's login (hf auth login, or HF_TOKEN). Pulling public models needs none."
+    return "Pushing needs a token of yours. Pulling public models needs none."
 
 
 def _said(before: str, url: str, name: str) -> str:
