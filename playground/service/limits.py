@@ -79,8 +79,10 @@ CLASS_DAYS = 31
 """The longest that a class may last."""
 CLASS_BYTES = 500_000_000
 """Of the file of all classes: beyond it nothing more is taken in."""
-CLASS_ALONE_DAYS = 2
-"""After so long a class that nobody has joined makes room where there are too many."""
+CLASS_ALONE_DAYS = 1
+"""After so long a class that nobody has joined is deleted."""
+CLASS_ALONE_HOURS = 1
+"""After so long such a class makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000
@@ -97,8 +99,8 @@ CURVE_POINTS = 80
 """Points of a run's curve that a class remembers."""
 ENTRIES = 6
 """Runs that one student may have waiting for the speedrun board, or on it."""
-WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS = 60, 1000, 600.0
-"""Codes and teacher's links that one address, and all together, may get wrong within so many seconds."""
+WRONG_CODES, WRONG_SECONDS = 60, 600.0
+"""Codes and teacher's links that one address may get wrong within so many seconds."""
 
 
 class LimitError(ValueError):

@@ -87,18 +87,23 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
             classes.invited(wrong)
 
 
-def test_guessing_codes_is_bounded_for_an_address(classes, clock):
+def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, clock):
     klass, secret = made(classes)
-    for _ in range(WRONG_CODES):
-        with pytest.raises(ClassError, match="There is no class"):
-            classes.invited("apple-apple-apple-apple", "10.0.0.1")
-    for ask in (classes.invited, lambda code, address: classes.taught(code, "guess", address)):
-        with pytest.raises(ClassError, match=r"Too many wrong codes .* try again in 10 minutes"):
-            ask(klass.code, "10.0.0.1")
-    assert classes.taught(klass.code, secret, "10.0.0.1") == klass  # the teacher stays, whoever guesses beside
-    assert classes.invited(klass.code, "10.0.0.2") == klass
+    guess = "apple-apple-apple-apple"
+    for address in ("10.0.0.1", *(f"10.0.{i}.2" for i in range(17))):  # a thousand in all
+        for _ in range(WRONG_CODES):
+            with pytest.raises(ClassError, match="There is no class"):
+                classes.invited(guess, address)
+    for ask in (lambda: classes.invited(guess, "10.0.0.1"), lambda: classes.taught(klass.code, "guess", "10.0.0.1")):
+        with pytest.raises(ClassError, match="try again in 10 minutes"):
+            ask()
+    assert classes.taught(klass.code, secret, "10.0.0.1") == klass
+    assert classes.invited(klass.code, "10.0.0.1") == klass, "a school shares one address"
+    with pytest.raises(ClassError, match="There is no class"):
+        classes.invited(guess, "10.0.0.3")
     clock.now += 601
-    assert classes.invited(klass.code, "10.0.0.1").id == klass.id
+    with pytest.raises(ClassError, match="There is no class"):
+        classes.invited(guess, "10.0.0.1")
 
 
 def test_the_teachers_link_without_its_secret_opens_no_board(classes):
@@ -241,11 +246,30 @@ def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, mo
     classes.join(busy.code, "Anna", ANNA)
     with pytest.raises(ClassError, match="There are 2 classes here already"):
         made(classes)
-    clock.now += 3 * 86_400
-    made(classes)
+    clock.now += 3601
+    new, _ = made(classes)
     assert classes.member(ANNA).klass.id == busy.id
     with pytest.raises(ClassError, match="no class"):
         classes.invited(empty.code)
+    assert classes.invited(new.code).id == new.id
+
+
+def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
+    joined, _ = made(classes)
+    empty, _ = made(classes)
+    classes.join(joined.code, "Anna", ANNA)
+    clock.now += 86_400 + 3601
+    classes.sweep()
+    assert classes.of_id(joined.id) and classes.of_id(empty.id) is None
+
+
+def test_a_name_that_only_looks_like_another_is_refused(classes):
+    klass, _ = made(classes)
+    classes.join(klass.code, "Alice", ANNA)
+    with pytest.raises(ClassError, match="mixes alphabets"):
+        classes.join(klass.code, "\u0410lice", "b" * 32)
+    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
+        assert classes.join(klass.code, name, name * 8).name == name
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------

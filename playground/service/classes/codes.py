@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 
-from ..limits import CLASSES_PER_HOUR, WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS
+from ..limits import CLASSES_PER_HOUR, WRONG_CODES, WRONG_SECONDS
 
 WORDS = re.findall(
     r"\w+",
@@ -74,21 +74,21 @@ def same_secret(secret: object, kept: bytes) -> bool:
 
 
 class Tries:
-    """How often something went wrong of late, from each address and altogether."""
+    """How often something happened of late from each address. What one address does stands in nobody else's way."""
 
-    def __init__(self, each: int, together: int, seconds: float, refusal: str, clock: Callable[[], float]):
-        self.each, self.together, self.seconds, self.refusal, self.clock = each, together, seconds, refusal, clock
+    def __init__(self, most: int, seconds: float, refusal: str, clock: Callable[[], float]):
+        self.most, self.seconds, self.refusal, self.clock = most, seconds, refusal, clock
         self._lock = threading.Lock()
         self._at: OrderedDict[str, deque[float]] = OrderedDict()
-        self._all: deque[float] = deque()
 
     def check(self, address: str) -> None:
         """Raise ClassError where it was too often."""
         with self._lock:
-            mine, everyones = self._recent(self._at.get(address, deque())), self._recent(self._all)
-            over = mine if len(mine) >= self.each else everyones if len(everyones) >= self.together else None
-            if over:
-                minutes = max(round((over[0] + self.seconds - self.clock()) / 60), 1)
+            recent = self._at.get(address, deque())
+            while recent and recent[0] <= self.clock() - self.seconds:
+                recent.popleft()
+            if len(recent) >= self.most:
+                minutes = max(round((recent[0] + self.seconds - self.clock()) / 60), 1)
                 when = f"{minutes} minute{'s' if minutes > 1 else ''}"
                 raise ClassError(f"{self.refusal}: try again in {when}.")
 
@@ -97,22 +97,16 @@ class Tries:
         with self._lock:
             self._at.setdefault(address, deque()).append(self.clock())
             self._at.move_to_end(address)
-            self._all.append(self.clock())
             while len(self._at) > _FORGOTTEN:
                 self._at.popitem(last=False)
 
-    def _recent(self, times: deque[float]) -> deque[float]:
-        while times and times[0] <= self.clock() - self.seconds:
-            times.popleft()
-        return times
-
 
 def wrong_codes(clock: Callable[[], float] = time.monotonic) -> Tries:
-    """Codes and teacher's links that were wrong."""
-    refusal = "Too many wrong codes have come from your network"
-    return Tries(WRONG_CODES, WRONG_CODES_OF_ALL, WRONG_SECONDS, refusal, clock)
+    """Codes and teacher's links that were wrong. A right one always works, whoever guesses beside."""
+    refusal = "This code is wrong, like many others from your network"
+    return Tries(WRONG_CODES, WRONG_SECONDS, refusal, clock)
 
 
 def makings(clock: Callable[[], float] = time.monotonic) -> Tries:
     """Classes that were made."""
-    return Tries(CLASSES_PER_HOUR, 10**9, 3600.0, "Many classes have been made from your network within an hour", clock)
+    return Tries(CLASSES_PER_HOUR, 3600.0, "Many classes have been made from your network within an hour", clock)

@@ -22,6 +22,7 @@ from ..cards import spec_of
 from ..limits import (
     ANSWER,
     CLASS_ALONE_DAYS,
+    CLASS_ALONE_HOURS,
     CLASS_ANSWERS,
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
@@ -44,6 +45,9 @@ CHANGES = ("", "seed", "size", "text")
 """What each student is asked to change: nothing, or one thing."""
 SILENT_SECONDS = 180.0
 """After so long without a word a run is taken to be over."""
+
+
+_NOBODY_JOINED = "NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id)"
 
 
 @dataclass(frozen=True)
@@ -167,9 +171,8 @@ class Classes:
         now, secret = self.clock(), new_secret()
         with self.store.change() as db:
             db.execute(
-                "DELETE FROM classes WHERE made < ? AND NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id) "
-                "AND (SELECT count(*) FROM classes) >= ?",
-                (now - CLASS_ALONE_DAYS * 86_400, CLASSES),
+                f"DELETE FROM classes WHERE made < ? AND {_NOBODY_JOINED} AND (SELECT count(*) FROM classes) >= ?",
+                (now - CLASS_ALONE_HOURS * 3600, CLASSES),
             )
             if db.execute("SELECT count(*) FROM classes").fetchone()[0] >= CLASSES:
                 raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
@@ -242,7 +245,6 @@ class Classes:
 
     def invited(self, code: object, address: str = "") -> Klass:
         """The class that this code lets in, while it goes on. Raises ClassError."""
-        self.wrong.check(address)
         klass = self._of_code(regular(code))
         if klass is None:
             self._guessed(False, address)
@@ -256,6 +258,8 @@ class Classes:
         name = one_line(name, STUDENT_NAME, "name")
         if not name:
             raise ClassError("Choose a name first: it stands on your teacher's board.")
+        if len(_alphabets(name)) > 1:
+            raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
             mine = mine.fetchone()
@@ -349,13 +353,16 @@ class Classes:
     # ---- how they end ------------------------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Delete the classes that ended long ago; looks once an hour."""
+        """Delete the classes that ended long ago, and those that nobody joined; looks once an hour."""
         now = self.clock()
         if not self.store.there or now - self._swept < 3600:
             return
         self._swept = now
         with self.store.change() as db:
-            gone = db.execute("DELETE FROM classes WHERE ends < ?", (now - CLASS_KEPT_DAYS * 86_400,)).rowcount
+            gone = db.execute(
+                f"DELETE FROM classes WHERE ends < ? OR (made < ? AND {_NOBODY_JOINED})",
+                (now - CLASS_KEPT_DAYS * 86_400, now - CLASS_ALONE_DAYS * 86_400),
+            ).rowcount
         if gone:
             self.store.wipe()
 
@@ -401,6 +408,11 @@ def _unstacked(text: str) -> str:
         if marks <= 2:
             kept.append(c)
     return "".join(kept)
+
+
+def _alphabets(name: str) -> set[str]:
+    """Those of the alphabets with letters that look alike which a name uses."""
+    return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
 
 
 def _free(name: str, taken: set[str]) -> str:
