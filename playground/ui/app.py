@@ -111,7 +111,10 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "theme": theme.theme(),
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
-        "app_kwargs": {"middleware": [early_head()], "routes": [status_route(app), reach.owner_route(), *mended_scripts()]},
+        "app_kwargs": {
+            "middleware": [early_head()],
+            "routes": [status_route(app), reach.owner_route(), *mended_scripts()],
+        },
         "footer_links": [],
         "max_threads": THREADS,
         "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
@@ -132,7 +135,10 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             file=sys.stderr,
         )
     if reach.owner:
-        print(f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}", flush=True)
+        print(
+            f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",
+            flush=True,
+        )
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
         app.block_thread()

@@ -60,7 +60,7 @@ class Page:
     tabs: gr.Tabs
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
-    reach: Reach = Reach()
+    reach: Reach = field(default_factory=Reach)
     """How visitors reach the server, and who of them is its owner."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""

@@ -95,7 +95,8 @@ HEADERS = ("host", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-i
 @pytest.mark.parametrize("header", HEADERS)
 def test_no_header_opens_the_stored_login(hub, header):
     _, do = section()
-    stranger = asked(owner="", **{header: "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"})
+    here = "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"
+    stranger = asked(owner="", **{header: here})
     with pytest.raises(gr.Error, match="Type a token of your own first"):
         do["push_model"](ANNA, "shipped-sentences", "words", False, "", stranger, None)
     hub.add("owner/secret", {}, private=True)

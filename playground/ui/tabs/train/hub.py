@@ -1,8 +1,8 @@
 """The Hub section of "Take it with you": push the chosen model, pull one by its name, see what others made.
 
 Whose login is used: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and
-change those it made); elsewhere a token that the visitor types, or the machine's stored login on its owner's page, where
-the server was started with --use-hub-login.
+change those it made); elsewhere a token that the visitor types, or the machine's stored login on its owner's page,
+where the server was started with --use-hub-login.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def build(page: Page) -> None:
     _waits(push, pushed, "Sending it to the Hub …")
     push.click(push_model, [*chosen, name, private, typed], pushed, **_WAITING).failure(None, None, pushed, js=_NOTHING)
     _waits(pull, pulled, "Fetching it from the Hub …")
-    pull.click(pull_model, [*chosen, repo, typed], [page.model, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
+    pull.click(pull_model, [*chosen, repo, typed], [page.model, pulled], **_WAITING).failure(
+        None, None, pulled, js=_NOTHING
+    )
     _waits(look, pulled, "Asking the Hub …")
     look.click(look_around, None, [repo, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
     page.model.change(lambda: "", None, pushed, **QUIETLY)
