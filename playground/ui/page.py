@@ -25,6 +25,7 @@ worked out: when the page loads only what `page.on_load` gathered is; `page.tab.
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -162,11 +163,17 @@ def scroll_to(selector: str) -> str:
 
 @contextmanager
 def in_words(*, labels: bool = True) -> Iterator[None]:
-    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`."""
+    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`.
+
+    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them as they are.
+    """
     try:
         yield
     except ValueError as problem:
-        raise gr.Error(sentence(str(problem), labels=labels), duration=12, print_exception=False) from problem
+        words = sentence(str(problem), labels=labels)
+        raise gr.Error(
+            html.escape(words, quote=False) if labels else words, duration=12, print_exception=False
+        ) from problem
 
 
 LABELS: dict[str, str] = {}

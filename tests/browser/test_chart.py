@@ -8,6 +8,7 @@ import pytest
 
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.ui import theme
 from playground.ui.chart import Chart, Feed, show
 from playground.words.heads import describe_pattern
 
@@ -64,6 +65,7 @@ def address(serve, growing):
             grow.click(growing.grow, None, loss)
             lose.click(growing.lose_one, None, loss)
             quiet = gr.Button("grow elsewhere")
+            gr.HTML(theme.table(("name", "number"), [("=1+1", "−7"), ("@SUM(A1)", "+0.5")], save="names"))
         with gr.Tab("Two"):
             figure = attention.pattern_map(PATTERN, TOKENS)
             cells = Chart(show(figure, describe_pattern(PATTERN, TOKENS)), elem_id="cells", clickable=True)
@@ -221,6 +223,10 @@ def test_pictures_are_saved_and_described(chromium_page, address):
         assert download.value.suggested_filename == f"loss.{kind}"
         with open(download.value.path(), "rb") as file:
             assert file.read(4) == start
+    with page.expect_download() as download:
+        page.locator("[data-csv=names]").click()
+    table = download.value.path().read_text("utf-8-sig").splitlines()
+    assert table == ["name,number", "'=1+1,-7", "'@SUM(A1),+0.5"], "words are no formulas, and numbers stay numbers"
     sentence = page.locator("#loss .chart-words").inner_text()
     assert "the floor" in sentence
     assert page.locator("#loss .chart-plot").get_attribute("aria-label") == sentence

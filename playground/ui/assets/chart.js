@@ -125,8 +125,10 @@
     for (let few = 6; few < 9; few++) if (Math.fround(Number(value.toPrecision(few))) === value) return String(Number(value.toPrecision(few)));
     return String(Number(value.toPrecision(9)));
   }
+  // A spreadsheet takes words that begin so for a formula; with an apostrophe before them they are words.
+  const harmless = (text) => (/^\s*[=+\-@\t\r\n＝＋－＠]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text);
   const quoted = (value) => {
-    const text = value === null || value === undefined || Number.isNaN(value) ? "" : digits(value);
+    const text = value === null || value === undefined || Number.isNaN(value) ? "" : harmless(digits(value));
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const lines = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
@@ -164,7 +166,7 @@
           z.forEach((row, i) => rows.push([name("y", y, i), ...row]));
         }
       } else if (x || y) {
-        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x ?? t.error_y) ? ["+", "-"] : [])]);
+        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x ?? t.error_y) ? ["above", "below"] : [])]);
         const length = (x ?? y).length, series = bare(trace.meta?.series ?? trace.name ?? "");
         for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? more.map((side) => side[i]) : [])]);
       }
@@ -174,7 +176,7 @@
 
   // A table under a line that says what it is of. Programs skip lines that begin with #.
   function download(rows, name, about) {
-    const text = (about?.line ? `# ${bare(about.line)}\r\n` : "") + lines(rows);
+    const text = (about?.line ? `# ${bare(about.line).replace(/\s+/g, " ")}\r\n` : "") + lines(rows);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
     link.download = `${named(name, about)}.csv`;
