@@ -165,7 +165,7 @@ def scroll_to(selector: str) -> str:
 def in_words(*, labels: bool = True) -> Iterator[None]:
     """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`.
 
-    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them as they are.
+    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them plain.
     """
     try:
         yield
