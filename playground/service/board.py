@@ -112,11 +112,12 @@ class Board:
 
     def use_best(self, visitor: str, run_id: str | None) -> RunJob:
         """Let a run's best weights be its model from now on. Raises ValueError where there are no better ones."""
+        job = self.find(visitor, run_id)
+        if job is None:
+            raise ValueError("Only the best weights of your own runs can be used.")
+        best = job.best()  # reads and tries a model: nobody else waits for that
         with self._lock:
-            job = self.find(visitor, run_id)
-            if job is None:
-                raise ValueError("Only the best weights of your own runs can be used.")
-            job.use_best(self.registry, partial(self._left, job))
+            job.use(best, self.registry, partial(self._left, job))
         return job
 
     def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = RunJob) -> K | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -38,6 +38,18 @@ from .views import RunView, sample_temperature
 logger = logging.getLogger(__name__)
 
 Runner = Callable[..., Iterator[RunEvent]]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best weights of a finished run, ready to be its model."""
+
+    of: Checkpoint
+    """The model of which they are the better version."""
+    checkpoint: Checkpoint
+    step: int
+    probabilities: torch.Tensor | None
+    """(V,) what they predict after the run's prompt; None without a prompt."""
 
 
 class RunJob(Job):
@@ -281,22 +293,26 @@ class RunJob(Job):
         if self.told is not None:
             self.told(self)
 
-    def use_best(self, registry: Registry, left: Callable[[str], None]) -> None:
-        """Let the kept weights of the lowest validation loss be the model from now on; its record ends with them.
-
-        The run itself stays what it was: it goes on from its last step. Raises ValueError where nothing better is kept.
-        """
-        best = self.checkpoint.best if self.checkpoint is not None and self.settled else None
-        if best is None:
+    def best(self) -> Best:
+        """The kept weights of the lowest validation loss as a model. Raises ValueError where nothing better is kept."""
+        last = self.checkpoint if self.settled else None
+        if last is None or last.best is None:
             raise ValueError("No better weights than the last are kept of this run.")
-        checkpoint = self.checkpoint.at("best")
-        asked = list(self._prepared.asked)
-        now = predict(checkpoint.model, asked) if asked else None
+        checkpoint, asked = last.at("best"), list(self._prepared.asked)
+        return Best(last, checkpoint, last.best[0], predict(checkpoint.model, asked) if asked else None)
+
+    def use(self, best: Best, registry: Registry, left: Callable[[str], None]) -> None:
+        """Let these weights be the model from now on; its record ends with them.
+
+        The run itself stays what it was: it goes on from its last step. Raises ValueError where it has changed since.
+        """
+        if self.checkpoint is not best.of or not self.settled:
+            raise ValueError("This run has changed in the meantime: look at it again.")
         with self._lock:
-            self.checkpoint, self.used, self._of_used = checkpoint, best[0], now
+            self.checkpoint, self.used, self._of_used = best.checkpoint, best.step, best.probabilities
             self._version += 1
-        self._remember_text(checkpoint.model)
-        registry.add(self.visitor, checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
+        self._remember_text(best.checkpoint.model)
+        registry.add(self.visitor, best.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
 
     def _remember_text(self, model: Transformer) -> None:
         if self._learned is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,33 @@ def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
     losses[-1] = last
     figure, words = watch.curve(view)
     assert any(f"step {step}" in note["text"] for note in figure["layout"]["annotations"]) and "alling" not in words
+
+
+def test_others_are_answered_while_the_best_weights_are_read(house, monkeypatch):
+    board, job = house
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slow(model, asked):
+        reading.set()
+        assert go_on.wait(20)
+        raise ValueError("enough")
+
+    monkeypatch.setattr("playground.service.run_job.predict", slow)
+
+    def use() -> None:
+        with contextlib.suppress(ValueError):
+            board.use_best(ANNA, job.id)
+
+    using = threading.Thread(target=use)
+    using.start()
+    assert reading.wait(20)
+    answered = threading.Thread(target=lambda: (board.counts(), board.of(BERT), board.registry.models(BERT)))
+    answered.start()
+    answered.join(10)
+    held = answered.is_alive()
+    go_on.set()
+    using.join(20)
+    assert not held and job.checkpoint.best is not None
 
 
 def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
