@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..words.numbers import signed
 from . import palette
 from .shapes import (
     FIXED,
@@ -107,19 +106,6 @@ def signed_map(
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         uirevision=f"{len(rows)} {len(columns)}",
-    )
-
-
-def describe_signed(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], name: str = "value") -> str:
-    """The highest and the lowest value drawn and where they stand; NaN cells do not count."""
-    values = np.asarray(values, dtype=np.float64)
-    if not np.isfinite(values).any():
-        return "There is nothing to show."
-    high = np.unravel_index(int(np.nanargmax(values)), values.shape)
-    low = np.unravel_index(int(np.nanargmin(values)), values.shape)
-    return (
-        f"Of what is drawn, the highest {name} is {signed(values[high], 4, plus=True)} ({rows[high[0]]}, "
-        f"{columns[high[1]]}), the lowest {signed(values[low], 4, plus=True)} ({rows[low[0]]}, {columns[low[1]]})."
     )
 
 

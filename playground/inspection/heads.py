@@ -1,4 +1,4 @@
-"""What heads do on one prompt: where their weight lies, what the prediction owes them, and prompts that wake a sleeper.
+"""What heads do on one prompt: where their weight lies, and what the prediction owes them.
 
 What a head does in general is another question, which one prompt cannot answer: `roles.py` tests it.
 
@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ..model import ModelConfig, Pass
 from .cost import Variants
-from .look import Look, look
-
-if TYPE_CHECKING:
-    from ..storage import Checkpoint
+from .look import Look
 
 HABITS = ("previous", "duplicate", "induction", "first", "itself")
 """Where a head may look; `HeadScores` says what each means."""
@@ -32,9 +27,6 @@ ALIKE = 0.95
 """Share of the tokens that would have the same entropy if all were looked at alike, from which that is even."""
 NAMED = 0.25
 """Share of weight from which a habit is named."""
-RESTS = 0.6
-"""Share of weight on the first token from which a head counts as resting."""
-_TRIED_TOKENS = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,11 +190,6 @@ def spread(evenness: float, alike: float) -> str:
     return "evenly" if alike >= ALIKE else "widely"
 
 
-def sleeps(scores: dict[str, float]) -> bool:
-    """Whether a head does nothing in particular here: it rests on the first token or spreads its weight evenly."""
-    return scores["first"] >= RESTS or scores["evenness"] >= EVEN
-
-
 def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) -> list[int]:
     """Random tokens, none of them twice, then the same again: what induction heads live on.
 
@@ -232,20 +219,3 @@ def moves(look: Look, query: int = -1) -> np.ndarray:
     logits = look.model(ids, Pass(tap=Variants(look.model))).logits[:, query].double().log_softmax(dim=-1).cpu()
     whole, lacking = logits[0], logits[1:].unflatten(0, (look.config.n_layers, look.config.n_heads + 2))
     return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()
-
-
-def wake(
-    checkpoint: Checkpoint, layer: int, head: int, prompts: Sequence[str], before: float
-) -> tuple[str, WeightSummary] | None:
-    """Of these prompts, the one on which this head is most telling, and where its weight lies there; None if none
-    beats `before`, how telling it is on the present prompt, by a tenth."""
-    best, most = None, before + 0.1
-    for prompt in dict.fromkeys(prompts):
-        ids = checkpoint.tokenizer.encode(prompt)[: min(_TRIED_TOKENS, checkpoint.config.context_length)]
-        if len(ids) < 3:
-            continue
-        seen = look(checkpoint, ids)
-        telling = float(head_scores(seen).telling()[layer, head])
-        if telling > most:
-            best, most = (checkpoint.tokenizer.decode(ids), summary(seen, layer, head)), telling
-    return best

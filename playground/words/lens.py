@@ -1,21 +1,13 @@
-"""The logit lens and what a logit is made of, in words."""
+"""The logit lens in words."""
 
 from __future__ import annotations
 
-from ..inspection.attribution import Part
 from ..model import ModelConfig
 
 
 def stage_names(n_layers: int) -> tuple[str, ...]:
     """Names of the stages that the lens reads, in the order in which a token passes them."""
     return ("embeddings", *(f"layer {layer}" for layer in range(n_layers)))
-
-
-def part_name(part: Part) -> str:
-    """A summand of a logit, as written in tables."""
-    if part.kind == "head":
-        return f"L{part.layer} H{part.head}"
-    return part.kind if part.layer is None else f"L{part.layer} {part.kind}"
 
 
 def lens_caveat(config: ModelConfig) -> str:

@@ -411,13 +411,6 @@ def test_two_moments_are_named_each_with_its_own_leader():
     assert same == "Most probable before and now: “a”, with 50.0 % and 99.7 %."
 
 
-def test_the_highest_and_the_lowest_are_those_of_what_is_drawn():
-    words = attention.describe_signed(np.array([[0.0104, -0.5], [0.2, 0.0]]), ["layer 0", "layer 1"], ["head 0", "ff"])
-    assert (
-        words == "Of what is drawn, the highest value is +0.2000 (layer 1, head 0), the lowest −0.5000 (layer 0, ff)."
-    )
-
-
 @pytest.mark.parametrize(
     "last, said",
     [(0.16, "the layers lower it to 16.0 %."), (0.5, "the layers raise it to 50.0 %."), (0.173, "leave it at that.")],

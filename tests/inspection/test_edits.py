@@ -20,7 +20,6 @@ from playground.model.forward_pass import trace
 from playground.training import evaluate
 from playground.training.losses import WindowLosses, window_losses
 from playground.training.verdict import difference, student_t
-from tests.inspection.test_attribution import roughened
 from tests.model.configs import TINY, VARIANTS
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
@@ -34,6 +33,17 @@ EDITS = (
     SwapPattern(0, 1, "uniform"),
     SwapPattern(1, 1, "previous"),
 )
+
+
+def roughened(config, seed=3):
+    """A model whose biases and gains are not the zeros and ones of a fresh one."""
+    model = Transformer(config, seed=seed)
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter += 0.3 * torch.randn(parameter.shape, generator=rng)
+    return model
 
 
 def softmax(x):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection import Look, look
+from playground.inspection import Look
 from playground.inspection.cost import effect
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.heads import (
@@ -17,9 +17,7 @@ from playground.inspection.heads import (
     ranked,
     repeated_sequence,
     row_summary,
-    sleeps,
     summary,
-    wake,
 )
 from playground.model import ModelConfig, Trace, Transformer
 from playground.storage import Checkpoint
@@ -71,7 +69,6 @@ def test_pure_heads_have_pure_scores_and_the_right_habit():
     assert scores.duplicate[0, 3] == scores.induction[0, 4] == 1
     assert scores.evenness[0, 5] == pytest.approx(1) and scores.entropy[0, 0] == 0
     assert scores.entropy[0, 5] == pytest.approx(np.mean(np.log2(np.arange(2, T + 1))), rel=1e-5)
-    assert [sleeps(scores.of(0, head)) for head in range(6)] == [False, True, False, False, False, True]
     assert scores.ranking()[0] == (0, 0) and {(0, 1), (0, 2), (0, 5)} == set(scores.ranking()[-3:])
 
 
@@ -157,13 +154,3 @@ def test_a_repeated_sequence_is_one_twice():
 def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
     scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
     assert np.isnan(scores.induction).all()
-
-
-def test_a_sleeper_is_woken_by_the_prompt_on_which_it_has_most_to_do():
-    checkpoint = look_at(VARIANTS["no positions"]).checkpoint
-    prompts = ["abcabcab", "aaaa", "gfedcba", "ab"]
-    told = {p: float(head_scores(look(checkpoint, WORDS.encode(p))).telling()[1, 2]) for p in prompts[:3]}
-    best = max(told, key=told.get)
-    prompt, weight = wake(checkpoint, 1, 2, prompts, before=told[best] - 0.2)
-    assert prompt == best and weight == summary(look(checkpoint, WORDS.encode(best)), 1, 2)
-    assert wake(checkpoint, 1, 2, prompts, before=told[best]) is None

@@ -21,7 +21,7 @@ ROOMS = ("words", "ui", "figures", "inspection", "training", "service", "data") 
 FIELD = """
     token|tokens; vocabulary; BPE|byte-pair encoding; context length; embedding|embeddings; unembedding; residual
     stream; attention; attention heads?; query|queries; keys?; key/value heads; grouped-query attention;
-    multi-query; softmax; logits?; logit lens; logit attribution; causal mask; feed-forward|MLP; activation; ReLU;
+    multi-query; softmax; logits?; logit lens; causal mask; feed-forward|MLP; activation; ReLU;
     GELU; SwiGLU|SiLU; LayerNorm; RMSNorm; pre-norm; post-norm; QK-norm; rotary|RoPE; ALiBi; sinusoidal|sinusoids;
     tied embeddings; parameters; loss(?:es)?; cross-entropy; nats?; bits; perplexity; validation;
     overfitting|overfits; underfitting; early stopping; patience; unigram; bigram; trigram; n-gram|[345]-gram;

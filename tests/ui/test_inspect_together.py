@@ -247,7 +247,7 @@ def test_pages_are_forgotten_and_begin_anew(tab, monkeypatch):
 
 CLICKED = {
     "inspect_step_chart": "walk", "inspect_heads_grid": "walk", "inspect_head_chart": "heads", "edit_map": "edit",
-    "inspect_roles_chart": "roles", "minds_lens": "minds", "minds_parts": "minds", "learn_before": "learn",
+    "inspect_roles_chart": "roles", "minds_lens": "minds", "learn_before": "learn",
     "replay_pattern": "replay",
 }  # fmt: skip
 

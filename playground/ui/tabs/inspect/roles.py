@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -11,18 +10,16 @@ import numpy as np
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
 from ....inspection import Look, look
-from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, sleeps, summary, wake
+from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, summary
 from ....inspection.roles import REPEATS, Estimate, HeadTests
 from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason
 from ....words.numbers import signed
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import SteadyRadio
-from ...page import QUIETLY, sentence
-from ...prompts import suggestions
+from ...page import sentence
 from ...widgets.clicks import cell_of
-from ...widgets.turns import Question
-from .frame import MODEL, Frame, Place
+from .frame import Frame, Place
 from .heads import asked
 from .place import moved, ranking
 from .tested import Tested, roles_of
@@ -39,7 +36,7 @@ ENOUGH = {"evenness": EVEN}
 
 
 def build(frame: Frame) -> None:
-    """The map, the table behind it, and the way to wake a sleeping head."""
+    """The map, and the table behind it."""
     with gr.Row(equal_height=False):
         with gr.Column(scale=3, min_width=320, elem_classes="card"):
             sequence = SteadyRadio(
@@ -59,10 +56,6 @@ def build(frame: Frame) -> None:
             chart = Chart(height=260, save_name="head-map", clickable=True, elem_id="inspect-roles-chart")
         with gr.Column(scale=2, min_width=300, elem_classes="card"):
             card = gr.HTML(padding=False, elem_id="inspect-role")
-            waker = gr.Button("Find a prompt that wakes it", visible=False, size="md", elem_id="inspect-wake")
-            proposal = gr.HTML(padding=False, elem_id="inspect-proposal")
-            taker = gr.Button("Use this prompt", visible=False, variant="primary", size="md", elem_id="inspect-take")
-            found = gr.Textbox(visible=False)
     with gr.Accordion("All heads as a table", open=False):
         table = gr.HTML(padding=False)
 
@@ -77,12 +70,9 @@ def build(frame: Frame) -> None:
             chart: show(*head_picture(seen, place, known, which, name), measure=name, **read),
             card: problem + role_card(seen, place, known),
             table: role_table(seen, known),
-            waker: gr.Button(visible=sleeps(head_scores(seen).of(*place.owner))),
-            taker: gr.Button(visible=False),
-            proposal: "",
         }
 
-    frame.follow(draw, [chart, card, table, waker, taker, proposal], extra=[sequence, habit], slow=True)
+    frame.follow(draw, [chart, card, table], extra=[sequence, habit], slow=True)
     frame.redraws(sequence.input, of=sequence)
     frame.redraws(habit.input, of=habit)
 
@@ -92,39 +82,10 @@ def build(frame: Frame) -> None:
 
     frame.moves(chart.select, to_head)
 
-    def find(seen: Look, place: Place, question: Question) -> Callable[[], dict]:
-        values = question.values
-        if values[frame.subject] != MODEL:
-            raise ValueError("The worked example knows only its own three tokens")
-        prompts = candidates(frame, seen, values[frame.page.model], values[frame.page.visitor])
-        return lambda: {} if question.stale else proposed(seen, place, prompts)
-
-    def proposed(seen: Look, place: Place, prompts: list[str]) -> dict:
-        before = float(head_scores(seen).telling()[place.owner])
-        better = wake(seen.checkpoint, *place.owner, prompts, before)
-        if better is None:
-            words = "None of the prompts tried gives this head more to do: it may rest wherever you look."
-            return {proposal: theme.notice(words), taker: gr.Button(visible=False)}
-        prompt, weight = better
-        words = f"On “{prompt.strip()}” it {lies_on(weight)}."
-        return {proposal: theme.notice(words, "good"), taker: gr.Button(visible=True), found: prompt}
-
-    frame.presses(waker.click, find, [], [proposal, taker, found])
-    taker.click(lambda text: text, found, frame.prompt, **QUIETLY)
-
 
 def repeated(seen: Look) -> Look:
     """The same model's look at a random sequence that comes twice."""
     return look(seen.checkpoint, repeated_sequence(seen.config, seen.checkpoint.tokenizer.vocab_size))
-
-
-def candidates(frame: Frame, seen: Look, model_id: str | None, visitor: str | None) -> list[str]:
-    """Prompts to try: what suits the model, and a random sequence twice."""
-    known = suggestions(frame.page, model_id, visitor)
-    samples = [str(s.get("text", ""))[:120] for s in seen.checkpoint.history.samples[-3:]]
-    tokenizer = seen.checkpoint.tokenizer
-    twice = [tokenizer.decode(repeated_sequence(seen.config, tokenizer.vocab_size, seed=seed)) for seed in range(3)]
-    return [*known, *samples, *(f"{text} {text}" for text in known), *twice]
 
 
 def head_picture(
