@@ -1,4 +1,4 @@
-"""Say what this machine is, what works on it and how fast: the lines that a report of something odd needs."""
+"""Say what this machine is and what works on it: the lines that a report of something odd needs."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ import torch
 from ..devices import APPLE_GPU_FROM, DECLARED, has_bf16, on_zerogpu, pick_device, pick_precision, processor_name
 from ..training.proof import fault, first_line
 from ..words.training import device_fault
-from . import speed
 
 LIBRARIES = (
     "gradio", "plotly", "numpy", "tiktoken", "tokenizers", "safetensors", "huggingface_hub", "matplotlib",
     "transformers",
 )  # fmt: skip
-COMPILERS = ("c++", "g++", "clang++", "cl")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 CPU = torch.device("cpu")
 
 
@@ -36,13 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask everything, a section at a time, and print it. Nothing that is broken ends the asking."""
     facts = {}
-    for section, questions in (
-        ("versions", _versions()),
-        ("machine", _machine()),
-        ("devices", _devices()),
-        ("speed", _speed()),
-        ("at hand", _at_hand()),
-    ):
+    for section, questions in (("versions", _versions()), ("machine", _machine()), ("devices", _devices())):
         facts[section] = {name: _asked(question) for name, question in questions.items()}
         if not options.json:
             _print(section, facts[section])
@@ -87,7 +78,7 @@ def _machine() -> Questions:
         "cores": os.cpu_count,
         "threads of torch": torch.get_num_threads,
         "kernels of torch": torch.backends.cpu.get_cpu_capability,
-        "bfloat16 in hardware": lambda: _yes(has_bf16(CPU)),
+        "bfloat16 in hardware": lambda: "yes" if has_bf16(CPU) else "no",
         "bfloat16 declared": lambda: os.environ.get(DECLARED) or f"no ({DECLARED}=1 or 0 overrules the hardware)",
         "memory, GB": _memory,
         "free disk here, GB": lambda: round(shutil.disk_usage(".").free * 1e-9, 1),
@@ -136,30 +127,3 @@ def _proof(device: torch.device) -> str:
 
 def _short(dtype: torch.dtype) -> str:
     return {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}[dtype]
-
-
-def _speed() -> Questions:
-    device = pick_device("auto")
-    name = device.type
-    return {
-        "reading memory, GB/s": speed.bandwidth,
-        f"products in fp32 on {name}, GFLOP/s": lambda: speed.product(device, torch.float32),
-        f"products in bf16 on {name}, GFLOP/s": lambda: speed.product(device, torch.bfloat16),
-        "training tiny, tokens/s": speed.training,
-        "the same on one thread": lambda: speed.on_one_thread(speed.training),  # as the page trains small models
-        "decoding tiny, tokens/s": speed.decoding,
-        "that on one thread": lambda: speed.on_one_thread(speed.decoding),  # far quicker where others are at work
-    }
-
-
-def _at_hand() -> Questions:
-    compilers = [os.environ.get("CXX", "c++"), *COMPILERS]
-    return {
-        "C++ compiler, for torch.compile": lambda: _yes(any(map(shutil.which, compilers))),
-        "Chromium, for the browser's tests": lambda: _yes(any(map(shutil.which, BROWSERS))),
-        "TIKTOKEN_CACHE_DIR": lambda: "set" if os.environ.get("TIKTOKEN_CACHE_DIR") else "not set",
-    }
-
-
-def _yes(there: bool) -> str:
-    return "yes" if there else "no"

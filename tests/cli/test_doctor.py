@@ -3,15 +3,9 @@
 import json
 from pathlib import Path
 
-import pytest
 import torch
 
-from playground.cli import doctor, main, speed
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(speed, "SECONDS", 0.05)
+from playground.cli import doctor, main
 
 
 def facts(capsys) -> dict:
@@ -23,13 +17,7 @@ def facts(capsys) -> dict:
 def test_the_report_is_aligned_lines_without_anybodys_home(capsys):
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if not line.startswith(" ")] == [
-        "versions",
-        "machine",
-        "devices",
-        "speed",
-        "at hand",
-    ]
+    assert [line for line in lines if not line.startswith(" ")] == ["versions", "machine", "devices"]
     answers = [line for line in lines if line.startswith(" ")]
     assert all(line[2] != " " and line[38] == " " and line[39] != " " for line in answers)
     assert str(Path.home()) not in "\n".join(lines) and "failed" not in "\n".join(lines)
@@ -43,8 +31,6 @@ def test_json_holds_what_a_report_needs(capsys, monkeypatch):
     assert {"system", "processor", "cores", "threads of torch", "kernels of torch"} <= report["machine"].keys()
     assert report["machine"]["bfloat16 declared"] == "1"
     assert report["devices"]["cpu"] == "trains and decodes two tiny models as it should, in fp32 and bf16"
-    assert len(report["speed"]) == 7 and all(number > 0 for number in report["speed"].values())
-    assert "TIKTOKEN_CACHE_DIR" in report["at hand"]
 
 
 def test_what_auto_chooses_is_said_with_its_reason(capsys, monkeypatch):
@@ -71,9 +57,9 @@ def test_a_question_that_fails_is_a_line_too(capsys, monkeypatch):
     def broken():
         raise RuntimeError(f"{Path.home()}/secret/driver.so cannot be loaded\nand more")
 
-    monkeypatch.setattr(speed, "bandwidth", broken)
+    monkeypatch.setattr(doctor, "processor_name", broken)
     monkeypatch.setenv("PLAYGROUND_BF16", "perhaps")
     report = facts(capsys)
-    assert report["speed"]["reading memory, GB/s"] == "failed: ~/secret/driver.so cannot be loaded"
+    assert report["machine"]["processor"] == "failed: ~/secret/driver.so cannot be loaded"
     assert report["devices"]["auto"].startswith("failed: PLAYGROUND_BF16 is 'perhaps'")
     assert report["versions"]["python"]
