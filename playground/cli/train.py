@@ -114,12 +114,12 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows
-    partitions = corpus.partitions(model.config.context_length, windows)
+    partition = corpus.partition(model.config.context_length, windows)
     state = None
-    for event in judged(events, model, corpus, windows, lambda: partitions):
+    for event in judged(events, model, corpus, windows, lambda: partition):
         history.add(event)
         if event.event == "finished" and event.step and event.reason not in ("stopped", "lost", "diverged"):
-            last = judged_in_the_end(event, model, corpus, windows, partitions)
+            last = judged_in_the_end(event, model, corpus, windows, partition)
             history.add(last)
             tell(last)
         if event.event in ("evaluated", "finished"):

@@ -20,7 +20,7 @@ from torch.nn.functional import pad
 
 from .baselines import IGNORE, WRITTEN, Baselines, measure
 from .errors import TextError
-from .excess_loss import Partition, partitions_of_text, words_of
+from .excess_loss import Partition
 from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
@@ -126,7 +126,7 @@ class Corpus:
             inputs, targets = self.windows("val", context_length, max_windows)
             floor = None
             if self.exact_model() is not None:
-                (exact,) = self.partitions(context_length, max_windows)
+                exact = self.partition(context_length, max_windows)
                 floor = float(exact.unavoidable[exact.part >= 0].mean())
             return measure(
                 self._guesser(),
@@ -176,18 +176,15 @@ class Corpus:
             return None
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
-    def partitions(self, context_length: int, max_windows: int | None = None) -> list[Partition]:
-        """The ways to share out a model's loss on the same windows, to see what is left to learn. Kept, too."""
-
-        def compute() -> list[Partition]:
-            inputs, targets = (t.numpy() for t in self.windows("val", context_length, max_windows))
-            exact = self.exact_model()
-            if exact is not None:
-                return [self._by_kind(exact, inputs, targets)]
-            learned = words_of(self.learned().text)
-            return partitions_of_text(inputs, targets, self.tokenizer.kind, self.tokenizer.token_text, learned)
-
-        return self._once.get(("partitions", context_length, max_windows), compute)
+    def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
+        """The rule that decides each target of the same windows, to see what is left to learn; None where no rules are
+        known. Kept, too."""
+        exact = self.exact_model()
+        if exact is None:
+            return None
+        inputs, targets = (t.numpy() for t in self.windows("val", context_length, max_windows))
+        key = "partition", context_length, max_windows
+        return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
 
     def learned(self) -> LearnedText:
         """The training text, to hold others against."""

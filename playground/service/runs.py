@@ -180,15 +180,15 @@ def run_training(
     baselines = Background(lambda: laddered(corpus, config.context_length, spec.training))
     windows = spec.training.eval_windows
 
-    def partitions() -> list[Partition]:
-        return corpus.partitions(config.context_length, windows) if baselines.taken else []
+    def partition() -> Partition | None:
+        return corpus.partition(config.context_length, windows) if baselines.taken else None
 
     # a model that learns elsewhere is here only when it has been sampled
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
-        for event in judged(events, model, corpus, windows, partitions, at=moments):
+        for event in judged(events, model, corpus, windows, partition, at=moments):
             yield event
             if isinstance(event, Evaluated) and baselines.idle:
                 baselines.start()  # not before the first point is out, so that it is not held up
@@ -203,13 +203,13 @@ def run_training(
         if baselines.started:
             yield baselines.take()
         if finished is not None and finished.step:
-            yield judged_in_the_end(finished, model, corpus, windows, partitions())
+            yield judged_in_the_end(finished, model, corpus, windows, partition())
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
     """The reference losses on the windows that such a training is judged by."""
     baselines = corpus.baselines(context_length, training.eval_windows)
-    corpus.partitions(context_length, training.eval_windows)  # which the training asks for when it has the baselines
+    corpus.partition(context_length, training.eval_windows)  # which the training asks for when it has the baselines
     return Laddered(baselines, corpus_warning(corpus), None if corpus.language else corpus.learned())
 
 

@@ -86,10 +86,14 @@ def single_line(text: str, longest: int = MAX_NAME) -> str:
 
 
 def _left(left: str | list) -> str | list:
-    """What carries the loss that is left: clauses in runs of earlier versions, else records, without false ones."""
+    """What carries the loss that is left, without false records; runs of earlier versions have clauses, and more."""
     if isinstance(left, str):
         return single_line(left, MAX_LEFT)
-    return [dict(each) for each in left[:4] if is_excess(each)]
+    known = [{**each} for each in left[:4] if isinstance(each, dict) and not each.get("of_loss")]
+    for each in known:
+        for gone in ("by", "of_loss"):
+            each.pop(gone, None)
+    return [each for each in known if is_excess(each)]
 
 
 def _at_steps(columns: dict[str, list[float]]) -> dict[str, list[float]]:

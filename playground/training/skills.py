@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -38,47 +38,38 @@ def judged(
     model: Transformer,
     corpus: Corpus,
     context_windows: int | None,
-    partitions: Callable[[], Sequence[Partition]],
+    partition: Callable[[], Partition | None],
     at: type[TrainEvent] = Evaluated,
 ) -> Iterator[TrainEvent]:
     """The same events, and after some of kind `at`, when the model rests, a SkillMeasured.
 
-    `partitions` says how the loss on the validation windows (at most `context_windows`) may be shared out: of the
-    corpus, as soon as somebody has worked that out (and made its grammar), before that none and nothing is judged.
+    `partition` says how the loss on the validation windows (at most `context_windows`) is shared out: that of the
+    corpus, as soon as somebody has worked it out; before that it is None, and nothing is judged.
     """
-    spent, last = {"left": 0.0, "share": 0.0}, {"left": 0.0, "share": 0.0}  # seconds: in all, and the last time
+    spent = last = 0.0  # seconds: in all, and the last time
     for event in events:
         yield event
-        if not isinstance(event, at) or not event.step or not (known := partitions()):
+        if not isinstance(event, at) or not event.step or (known := partition()) is None:
             continue
-        excess, share = [], Share(0, 0)
-        for what in last:
-            room = MOST_TIME / 2 * event.seconds - spent[what]
-            if last[what] > room:
-                continue
-            began = time.perf_counter()
-            if what == "left":
-                excess = excess_records(model, corpus, context_windows, known)
-            else:
-                share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
-            last[what] = time.perf_counter() - began
-            spent[what] += last[what]
-            if what == "share" and not share.of:  # it ran out of time: wait until there is twice as much
-                last[what] *= 2
-        if excess or share.of:
-            yield SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
+        room = MOST_TIME * event.seconds - spent
+        if last > room:
+            continue
+        began = time.perf_counter()
+        excess = excess_records(model, corpus, context_windows, known)
+        share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
+        last = time.perf_counter() - began
+        spent += last
+        if not share.of:  # it ran out of time: wait until there is twice as much
+            last *= 2
+        yield SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
 def judged_in_the_end(
-    event: TrainEvent,
-    model: Transformer,
-    corpus: Corpus,
-    context_windows: int | None,
-    partitions: Sequence[Partition],
+    event: TrainEvent, model: Transformer, corpus: Corpus, context_windows: int | None, partition: Partition | None
 ) -> SkillMeasured:
     """The finished model judged more thoroughly, after the event that says that it is finished."""
     share = share_right(model, corpus, AT_THE_END, seed=event.step)
-    excess = excess_records(model, corpus, context_windows, partitions)
+    excess = excess_records(model, corpus, context_windows, partition)
     return SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
@@ -116,12 +107,12 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
 
 
 def excess_records(
-    model: Transformer, corpus: Corpus, max_windows: int | None, partitions: Sequence[Partition]
+    model: Transformer, corpus: Corpus, max_windows: int | None, partition: Partition | None
 ) -> list[dict[str, Any]]:
-    """What carries the loss that is left, shared out in each of these ways; empty where nobody knows."""
-    if not partitions or not model.config.causal:
+    """What carries the loss that is left, as one record; none where nobody knows."""
+    if partition is None or not model.config.causal:
         return []
     inputs, targets = corpus.windows("val", model.config.context_length, max_windows)
     some = torch.linspace(0, len(inputs) - 1, min(WINDOWS, len(inputs))).long()
     losses = token_losses(model, inputs[some], targets[some]).numpy()
-    return [excess_loss(losses, each.rows(some.numpy()), corpus.unit).to_dict() for each in partitions]
+    return [excess_loss(losses, partition.rows(some.numpy()), corpus.unit).to_dict()]

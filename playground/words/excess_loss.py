@@ -18,29 +18,25 @@ def excess_clauses(excess: Sequence[Mapping[str, Any]] | str) -> str:
 
 
 def _clause(excess: Mapping[str, Any]) -> str:
-    words = f"{excess['by']}, {_share(excess)}" if excess["by"] else _share(excess)
     n, unit = excess["tokens"], excess["unit"]
     few = 0 < n < FEW and excess["parts"]
-    return f"{words}, counted on {n} {unit}{'s' * (n != 1)} only" if few else words
+    return f"{_share(excess)}, counted on {n} {unit}{'s' * (n != 1)} only" if few else _share(excess)
 
 
 def _share(excess: Mapping[str, Any]) -> str:
-    kind, of_loss = excess["kind"], excess["of_loss"]
+    kind = excess["kind"]
     if kind == UNCLEAR:
         return "what is left cannot be told"
     if kind == NOTHING:
         return "next to nothing is left"
-    whole, parts = "its loss" if of_loss else "what is left", _listed(excess)
+    parts = _listed(excess)
     if kind == MOSTLY:
-        return f"most of {whole} is at {parts}" if of_loss else f"{whole} is mostly {parts}"
+        return f"what is left is mostly {parts}"
     if kind == DIVIDED:
-        return f"{whole} divides into {parts}"
-    return f"{whole} is spread over many kinds of {excess['unit']}s; the largest are {parts}"
+        return f"what is left divides into {parts}"
+    return f"what is left is spread over many kinds of {excess['unit']}s; the largest are {parts}"
 
 
 def _listed(excess: Mapping[str, Any]) -> str:
-    words = []
-    for name, share, of_tokens in excess["parts"]:
-        tokens = f" on {100 * of_tokens:.0f} % of the {excess['unit']}s" if excess["of_loss"] else ""
-        words.append(f"*{name}* ({100 * share:.0f} %{tokens})")
+    words = [f"*{name}* ({100 * share:.0f} %)" for name, share, _ in excess["parts"]]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -22,6 +22,7 @@ from playground.storage import Checkpoint, CheckpointError, write_checkpoint
 from playground.storage.archive import FILES, MAX_CONTENTS, file_name, pack, unpack
 from playground.storage.bounds import check_bounds
 from playground.storage.opening import load_archive
+from playground.storage.record import sanitised_history
 from playground.training import Evaluated, Finished, History, Sampled, Stepped, TrainConfig
 
 CONFIG = ModelConfig(vocab_size=6, context_length=8, n_layers=1, d_model=8, n_heads=2)
@@ -418,3 +419,15 @@ def test_records_of_another_kind_are_refused_or_empty(tmp_path, folder, record):
         assert "history.json" in str(problem) or "not what their names say" in str(problem)
     else:
         assert again.history.last_step == 0
+
+
+def test_what_was_left_to_learn_is_read_from_runs_of_earlier_versions():
+    """They kept the clauses themselves, or records of other ways to share out a loss, too."""
+    now = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
+    old, of_all = now | {"by": "", "of_loss": False}, now | {"by": "by place in the word", "of_loss": True}
+    for left, known in (
+        ([now], [now]), ([old], [now]), ([of_all, old], [now]), ([of_all], []), ([7, now | {"kind": "no"}], []),
+        ("what is left is mostly *a*", "what is left is mostly *a*"),
+    ):  # fmt: skip
+        history = History(judged=[{"step": 5, "right": 1, "of": 2, "left": left}])
+        assert [record["left"] for record in sanitised_history(history).judged] == [known]
