@@ -123,12 +123,6 @@ PLACES: dict[str, Place] = {
         role=("#inspect-role", "the chosen head's role"),
     ),
     **_places(
-        "inspect",
-        "cachewalk",
-        cache_walk=("#walk-panels", "the cache, token by token"),
-        cache_next=("#walk-next", "the button “Next”"),
-    ),
-    **_places(
         "moe",
         train_both=("#moe-train", "the button “Train both”"),
         verdict=("#moe-verdict", "the verdict"),
@@ -147,7 +141,7 @@ PLACES: dict[str, Place] = {
 """By the name that lesson files use."""
 
 TABS = ("train", "generate", "inspect", "moe")
-VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewalk", "sizes")
+VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "sizes")
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

@@ -37,8 +37,6 @@ STEP_PARAMETERS = 8_000_000
 """Of a model whose training step is looked at: a larger one takes too long to copy and step at every look."""
 REPLAY_NUMBERS = 250_000_000
 """Parameters that are read for one look through training, all moments together."""
-WALK_NUMBERS = 12_000_000
-"""Kept keys, values and patterns of one walk along the cache; a longer or larger one is cut."""
 HEADS_AT_ONCE_FLOPS = 1e11
 """Operations up to which a prompt is read without each head in turn before it is drawn: some tenths of a second."""
 HEAD_TESTS_FLOPS = 1e12

@@ -148,8 +148,9 @@ def _opened(
             out[component] = _holding(component, value)
     if view.rules and (rules := page.shared(f"{view.tab}.rules")):
         out |= rules.read(view.rules, page.limits)
-    if view.view is not None and f"{view.tab}.views" in shared:
-        out[shared[f"{view.tab}.views"]] = gr.Tabs(selected=view.view)
+    views = shared.get(f"{view.tab}.views")
+    if views is not None and view.view in {tab.id for tab in views.children}:  # older links may know others
+        out[views] = gr.Tabs(selected=view.view)
     return out
 
 

@@ -14,7 +14,7 @@ from .measuring import broken_rules, calm, figures
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
 WIDTHS = (390, 768, 1280, 1920)
-VIEWS = ("Heads side by side", "What heads do", "Layers' minds", "Change it", "How it learns", "Cache walk")
+VIEWS = ("Heads side by side", "What heads do", "Layers' minds", "Change it", "How it learns")
 # colours fade; what follows scrolling never ends
 FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
   .map((change) => change.finished))"""

@@ -172,7 +172,7 @@ def test_progress_comes_back_as_it_was():
     answer = progress.answer(lesson, lesson.steps[0])
     answer.guess, answer.truth, answer.right, answer.told = 54.0, 54.0, True, ("Right.",)
     again = Progress.from_dict(json.loads(json.dumps(progress.to_dict())))
-    assert again == progress and again.ticked(lesson) == [True, *[False] * 5]
+    assert again == progress and again.ticked(lesson) == [True, *[False] * 4]
     assert again.report(lesson)[0] == {"step": "without", "ticked": True, "guess": 54.0, "truth": 54.0, "right": True}
 
 

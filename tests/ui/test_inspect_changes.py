@@ -34,7 +34,7 @@ from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import VISITOR, Inspecting
 
 LETTERS = CharTokenizer("ab<>&cde\n ")
-VIEWS = ("minds", "edit", "learn", "replay", "cachewalk", "sizes")
+VIEWS = ("minds", "edit", "learn", "replay", "sizes")
 TOO_LITTLE = {"learn": "nothing after it to learn from", "replay": "moments of this model's training were kept"}
 
 
@@ -93,8 +93,7 @@ def test_one_token_an_example_and_a_model_without_a_mask_are_drawn_or_explained(
     assert view != "replay" or "written, not trained" in worked[tab.component("replay-nothing")]
     unmasked = of_model(tab, checkpoint(TINY.replace(causal=False)), "abc", view=view)
     notice = html.unescape(tab.frame.update(unmasked)[tab.frame.notice])
-    expected = "nothing can be kept" if view == "cachewalk" else ""
-    assert expected in notice and bool(expected) == bool(notice)
+    assert notice == ""
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -275,25 +274,6 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     for nonsense in (None, "x", float("nan"), -5, 10**9):
         updates = tab.frame.update(tab.at("abcabc", view="replay", replay_slider=nonsense))
         assert updates[tab.frame.notice] == ""
-
-
-def test_the_walks_panels_hold_the_real_keys_and_values(tab):
-    updates = tab.frame.update(tab.at("abca", view="cachewalk", place=(1, 2, 3, 0), walk_slider=2))
-    q, k, v = (drawn(updates, tab.component("walk_panels"), i) for i in range(3))
-    from playground.inspection.cachewalk import cache_walk
-
-    seen, _ = tab.frame.read(tab.at("abca"))
-    steps = list(cache_walk(seen.model, seen.ids, 8))
-    from playground.model import trace
-
-    text = [t for step in steps[:3] for t in step.read]
-    whole = trace(seen.model, torch.tensor([text]))
-    assert np.allclose(k[:6], whole["k", 1][0, :, 2], atol=1e-5) and np.isnan(k[6:]).all()
-    assert np.allclose(v[:6], whole["v", 1][0, :, 2], atol=1e-5)
-    assert np.allclose(q[5], whole["q", 1][0, 5, 2], atol=1e-5) and np.isnan(np.delete(q, 5, axis=0)).all()
-    assert "18 instead of 45" in updates[tab.component("walk_cards")]
-    full = tab.frame.update(tab.at("abcdeabcdeab", view="cachewalk"))
-    assert "context of 12 tokens is full" in full[tab.component("walk_table")]
 
 
 def test_a_model_too_large_for_a_view_is_told_so(tab, monkeypatch):

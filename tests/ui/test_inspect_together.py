@@ -156,7 +156,7 @@ def test_a_click_whose_answer_was_never_drawn_is_drawn_by_the_next(tab, monkeypa
         asked = [asyncio.create_task(anna.does(tab.frame.prompt, "change"))]
         await until(begun)
         asked.append(asyncio.create_task(anna.does("edit_apply", "click")))  # in another view by now
-        asked.append(asyncio.create_task(anna.does(tab.component("walk_next"), "click")))
+        asked.append(asyncio.create_task(anna.does(tab.component("inspect_next"), "click")))
         asked.append(asyncio.create_task(anna.does(grid, "select", {"index": [0, 0], "trace": 1})))
         await asyncio.sleep(0.05)
         go.set()
@@ -294,7 +294,7 @@ def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
 
     other = Checkpoint(Transformer(TINY.replace(vocab_size=LETTERS.vocab_size), seed=6), LETTERS, History(), "other")
     model_id, gone = tab.page.registry.add("a-visitor-of-these-tests", other), weakref.ref(other.model)
-    for view in ("walk", "learn", "cachewalk"):
+    for view in ("walk", "learn"):
         assert tab.frame.update({**tab.at("abcab", view=view), tab.page.model: model_id})[tab.frame.notice] == ""
     del other
     tab.page.registry.remove(model_id, "a-visitor-of-these-tests")

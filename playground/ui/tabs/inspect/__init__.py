@@ -5,10 +5,10 @@ frame.py, place.py, looks.py
 walk.py       step by step from tokens to probabilities, with pictures.py, words.py, thumbnails.py
 heads.py      one head enlarged, two compared
 receipt.py    one cell of one head, term by term; the head to take home
-roles.py      what each head does, and how to wake one that sleeps; tested.py tries it on many texts, once for all
-minds.py, edit.py, learn.py, replay.py, cachewalk.py, sizes.py
-              what each layer thinks, what a change costs, how weights learn, through training, through generation,
-              what parts weigh and compute
+roles.py      what each head does; tested.py tries it on many texts, once for all
+minds.py, edit.py, learn.py, replay.py, sizes.py
+              what each layer thinks, what a change costs, how weights learn, through training, what parts weigh and
+              compute
 drawn.py, changes.py
               which part of a long prompt is drawn; the changes in force, and whose they are
 """
@@ -23,7 +23,7 @@ from ...page import Page
 from . import frame as frames
 
 TITLE = "Inspect QKV"
-VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "cachewalk", "sizes")
+VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "sizes")
 """The views in their order, each a module here with TITLE and build(frame)."""
 
 
