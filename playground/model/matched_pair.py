@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from .config import ModelConfig
 
-EQUAL = ("active", "total", "flops", "seconds")
-"""What may be made equal: parameters that one token uses, all parameters, operations, or time spent training."""
+EQUAL = ("active", "total", "flops")
+"""What may be made equal: parameters that one token uses, all parameters, or operations."""
 WIDEST = 1 << 20
 TOLERANCE = 0.02
 """Two models whose costs are further apart than this share are no pair."""
@@ -24,8 +24,6 @@ COUNTS: dict[str, tuple[str, Callable[[ModelConfig], int]]] = {
     "total": ("parameters in all", lambda config: config.n_parameters),
     "flops": ("operations per token", lambda config: config.flops_per_token()),
 }
-# equal seconds are reached by the number of steps, so the models themselves are made alike for one token
-COUNTS["seconds"] = COUNTS["active"]
 """By what may be made equal: what it is called, and how it is counted."""
 
 

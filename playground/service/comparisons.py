@@ -21,7 +21,7 @@ from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
-from ..training.comparison import SIDES, Calibrated, PairPlan, PairsJudged, SideEvent, Trained, compare
+from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare
 from ..training.verdict import Verdict
 from ..words.training import message
 from .job import Job
@@ -80,7 +80,7 @@ def run_comparison(
         limits.check_training(config, spec.training)
     corpus.check_context(matched.dense.context_length)
     yield Paired(matched, Prepared.of(corpus, matched.moe))
-    plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds, equal_seconds=spec.equal == "seconds")
+    plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds)
     baselines = Background(lambda: laddered(corpus, matched.dense.context_length, spec.training))
     with threads_for(matched.dense.numbers_in_step(spec.training.batch_size)):
         for event in compare(plan, corpus, should_stop=should_stop):
@@ -111,7 +111,7 @@ class ComparisonJob(Job):
         self._paired: Paired | None = None
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
-        self._steps = dict.fromkeys(SIDES, spec.training.steps)
+        self._steps = spec.training.steps
         self._latest: dict[str, Stepped] = {}
         self._per_step = dict.fromkeys(SIDES, 0.0)  # seconds, for what is left
         self._started: Started | None = None
@@ -189,7 +189,7 @@ class ComparisonJob(Job):
             kind=side,
             config=config,
             histories=tuple(history.copied() for history in self._histories[side]),
-            planned_steps=self._steps[side],
+            planned_steps=self._steps,
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
             model_id=self.model_ids[side] if side in self.checkpoints else None,
             tokens_per_second=latest.tokens_per_second if latest else None,
@@ -208,8 +208,8 @@ class ComparisonJob(Job):
             if side in ended:
                 continue
             # where one was stopped, no further pair begins
-            whole = 0 if ended else self._steps[side] * (self.spec.seeds - len(self._histories[side]))
-            remaining = self._steps[side] - done
+            whole = 0 if ended else self._steps * (self.spec.seeds - len(self._histories[side]))
+            remaining = self._steps - done
             left += self._per_step[side] * (whole + remaining)
         return left
 
@@ -225,9 +225,9 @@ class ComparisonJob(Job):
             return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
         last = {side: self._histories[side][-1].last_step for side in early}
         equally = len(early) == len(SIDES) and len(set(last.values())) == 1
-        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps[side]:,}" for side, n in last.items())
-        if equally and len(set(self._steps.values())) == 1:
-            who = f"both after step {last['dense']:,} of {self._steps['dense']:,}"
+        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps:,}" for side, n in last.items())
+        if equally:
+            who = f"both after step {last['dense']:,} of {self._steps:,}"
         kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
         both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other goes on"
         words = f"Stopped: {who}; {both}."
@@ -287,13 +287,6 @@ class ComparisonJob(Job):
         with self._lock:
             if isinstance(event, Paired):
                 self._paired, self._message = event, "Building the models …"
-            elif isinstance(event, Calibrated):
-                self._steps = event.steps
-                took = {side: 1000 * seconds for side, seconds in event.seconds_per_step.items()}
-                self._notices.append(
-                    f"A step takes {took['dense']:.1f} ms (dense) and {took['moe']:.1f} ms (MoE) here, so the dense "
-                    f"model gets {event.steps['dense']:,} steps for the mixture's {event.steps['moe']:,}."
-                )
             elif isinstance(event, SideEvent):
                 self._take_told(event)
             elif isinstance(event, Trained):
@@ -322,7 +315,7 @@ class ComparisonJob(Job):
         elif isinstance(event, Stepped):
             self._latest[told.side] = event
             if event.time_left:
-                self._per_step[told.side] = event.time_left / (self._steps[told.side] - event.step)
+                self._per_step[told.side] = event.time_left / (self._steps - event.step)
         elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):
             self._notices.append(f"{NAMES[told.side]}: {message(event)}")
 
@@ -342,7 +335,7 @@ class ComparisonJob(Job):
             "language": prepared.language,
             "text_sha256": prepared.corpus_sha256,
             "prompt": self.spec.training.sample_prompt,
-            "training": self.spec.training.replace(steps=self._steps[side]).to_dict(),
+            "training": self.spec.training.replace(steps=self._steps).to_dict(),
             "ladder": self._baselines.to_dict() if self._baselines else None,
             "comparison": {"with": self.model_ids["moe" if side == "dense" else "dense"], "equal": self.spec.equal},
         }

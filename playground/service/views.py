@@ -149,7 +149,6 @@ EQUAL_WORDS = {
     "active": "equal active parameters",
     "total": "equal parameters in all",
     "flops": "equal FLOPs",
-    "seconds": "equal training time",
 }
 WINDOWS = 256
 """Validation windows on which two finished models are judged anew."""

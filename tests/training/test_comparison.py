@@ -12,12 +12,10 @@ from playground.model import ModelConfig, Transformer
 from playground.model.matched_pair import match_dense
 from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
 from playground.training.comparison import (
-    Calibrated,
     PairPlan,
     PairsJudged,
     SideEvent,
     Trained,
-    _in_turns,
     compare,
 )
 
@@ -86,17 +84,6 @@ def test_stopping_one_lets_the_other_finish_and_begins_no_further_pair():
     assert {e.seed for e in events if isinstance(e, SideEvent)} == {3}
 
 
-def test_equal_seconds_share_the_time_out_by_measured_steps():
-    plan = PairPlan(MATCHED.dense, MOE.replace(n_experts=16, experts_per_token=8), TRAINING, equal_seconds=True)
-    events = compare(plan, CORPUS)
-    calibrated = next(events)
-    assert isinstance(calibrated, Calibrated)
-    seconds, steps = calibrated.seconds_per_step, calibrated.steps
-    assert steps["moe"] == 12 and steps["dense"] == max(round(12 * seconds["moe"] / seconds["dense"]), 1)
-    done = {e.side: e.event.step for e in events if isinstance(e, SideEvent) and isinstance(e.event, Finished)}
-    assert done == steps
-
-
 def test_seconds_are_each_sides_own():
     """What the reader does between two events, training the other side included, does not count."""
     run = train(Transformer(MATCHED.dense), CORPUS, TRAINING.replace(steps=3))
@@ -107,15 +94,6 @@ def test_seconds_are_each_sides_own():
         time.sleep(0.05)
         waited += 0.05
     assert events[-1].seconds < time.perf_counter() - began - waited + 0.05
-
-
-def test_turns_keep_unequal_runs_at_the_same_share():
-    def steps(n):
-        for step in range(1, n + 1):
-            yield Stepped(step, 0.0, 1.0, 0.1, 1.0, 1.0, 1.0)
-
-    order = [side for side, _ in _in_turns({"dense": steps(6), "moe": steps(3)}, {"dense": 6, "moe": 3})]
-    assert order == ["dense", "moe", "dense", "dense", "moe", "dense", "dense", "moe", "dense"]
 
 
 @pytest.mark.parametrize("wrong", [

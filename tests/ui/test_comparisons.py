@@ -167,23 +167,6 @@ def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_
     assert ", −8" in pair_picture.curves(_fresh(below, below))[1], "a minus sign, no hyphen"
 
 
-def test_times_that_are_not_equal_are_not_called_so(finished):
-    view = dataclasses.replace(finished[2], equal="seconds")
-
-    def said(*seconds: float, **steps: int) -> str:
-        sides = {}
-        for (side, part), taken in zip(view.sides.items(), seconds):
-            history = part.histories[0].copied()
-            history.steps["seconds"][-1] = taken
-            sides[side] = dataclasses.replace(part, histories=(history, part.histories[1]), planned_steps=steps[side])
-        return pair_picture.verdict(dataclasses.replace(view, sides=sides))
-
-    assert "at equal training time over 2 seeds" in said(10.0, 9.5, dense=20, moe=10)
-    words = said(10.0, 5.7, dense=2, moe=1)
-    assert "equal training time" not in words and "MoE 0.57× the dense model" in words
-    assert "in whole steps, 2 for the mixture&#x27;s 1" in words
-
-
 def _fresh(dense: Checkpoint, moe: Checkpoint):
     """The same weights in a model of its own, so that no earlier verdict is found."""
     model = Transformer(dense.config)

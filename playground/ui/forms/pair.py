@@ -24,14 +24,12 @@ EQUAL_CHOICES = (
     ("active parameters", "active"),
     ("total parameters", "total"),
     ("FLOPs", "flops"),
-    ("training time", "seconds"),
 )
 EQUAL_NOTES = {
     "active": "What one token uses: the experts it visits count, the others do not.",
     "total": "Everything that is stored: the dense model gets as many numbers as all experts together.",
     "flops": "What one token costs to compute. Without biases this asks for the same width as active parameters do: "
     "every number of a matrix costs one multiply and one add.",
-    "seconds": "Steps are timed here first; the dense model, whose steps are quicker, makes more of them.",
 }
 assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
 

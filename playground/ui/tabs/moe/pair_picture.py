@@ -18,12 +18,9 @@ from ... import theme
 from ...followers import in_line
 from ...page import sentence
 from ...theme import duration, quiet, table
-from .table import seconds
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))
 Y_CHOICES = (("loss", "loss"), ("above the floor", "gap"))
-SAME_TIME = 1.1
-"""Times of training that are further apart than this factor are not called equal."""
 
 
 def curves(view: PairView | None, x: str = "step", y: str = "loss") -> tuple[dict[str, Any], str]:
@@ -106,15 +103,7 @@ def verdict(view: PairView | None) -> str:
 
 
 def _equal(view: PairView) -> str:
-    """What the two have alike, in words; times that were shared out to be equal may come out otherwise."""
-    dense, moe = (view.sides[side] for side in SIDES)
-    if view.equal == "seconds" and all(took := (seconds(dense), seconds(moe))):
-        times = took[1] / took[0]
-        if max(times, 1 / times) > SAME_TIME:
-            return (
-                f"training times that are not equal (MoE {times:.2f}× the dense model's: time was shared out "
-                f"beforehand, in whole steps, {dense.planned_steps:,} for the mixture's {moe.planned_steps:,})"
-            )
+    """What the two have alike, in words."""
     return EQUAL_WORDS.get(view.equal or "", "sizes that are not equal")
 
 
