@@ -92,9 +92,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
     )
 
 
-def describe_information(
-    layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float, reader_bits: float
-) -> str:
+def describe_information(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float) -> str:
     """What is left of each measure above the hardest null, and what that says of attention and of the routers."""
     parts, clear, below = [], [], []
     for measure, name in MEASURE_NAMES.items():
@@ -132,10 +130,7 @@ def describe_information(
     words += f" By measure, in the layer that stands best against what tells most untaught – {'; '.join(parts)}."
     if any("±" in part for part in parts):
         words += " The ± is a 95 % interval for all layers and measures at once, from the spread of untaught routers."
-    return (
-        f"{words} The token alone gives away {token_bits:.2f} bits, and a perfect reader of the text would know "
-        f"{reader_bits:.2f}."
-    )
+    return f"{words} The token alone gives away {token_bits:.2f} bits."
 
 
 def _rest(left: Judgement) -> str:
@@ -237,12 +232,8 @@ def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:
     )
 
 
-def describe_sources(table: np.ndarray, sources: Sequence[str], untaught: tuple[float, float]) -> str:
-    """The expert that most prefers one source, in words, and whether a random router's would as much.
-
-    Args:
-        untaught: the largest lift of a random router on the same stream, and how far up luck takes it.
-    """
+def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
+    """The expert whose tokens are most often one source's, in words. Random routers have such experts, too."""
     lift = lift_of(table)
     enough = np.where(table.sum(axis=1, keepdims=True) >= 0.02 * table.sum(), lift, np.nan)
     if not np.isfinite(enough).any():
@@ -250,18 +241,12 @@ def describe_sources(table: np.ndarray, sources: Sequence[str], untaught: tuple[
     e, s = np.unravel_index(int(np.nanargmax(enough)), enough.shape)
     share = table[e, s] / table[e].sum()
     base = table[:, s].sum() / table.sum()
-    usual, most = untaught
-    beside = (
-        f"That is more than random routers on the same stream come to (×{usual:.2f}, up to ×{most:.2f})."
-        if enough[e, s] > most
-        else f"Random routers on the same stream come to as much (×{usual:.2f}, up to ×{most:.2f})."
-    )
     rare = np.nanmax(lift) > enough[e, s]
     who = f"Of the experts that a fiftieth of the tokens chooses first, expert {e}" if rare else f"Expert {e}"
     return (
-        f"{who} prefers the {sources[s]} most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who "
-        f"writes {100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). "
-        f"{beside}{_nobodys_first(table)}"
+        f"{who} stands out most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who writes "
+        f"{100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). Whether that was learned, the bits "
+        f"above tell.{_nobodys_first(table)}"
     )
 
 

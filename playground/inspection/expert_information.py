@@ -11,7 +11,7 @@ beyond      I(expert; source | token): what is told beyond the token itself, 0 f
 remembered  the same at the openings of sentences alone, where all sources write the same tokens: only what was read in
             earlier sentences can tell them apart there
 
-All stand beside what routers tell that learned nothing (`nulls.py`), and what a perfect reader knows (`probe.py`).
+All stand beside what routers tell that learned nothing (`nulls.py`).
 """
 
 from __future__ import annotations

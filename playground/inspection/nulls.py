@@ -31,7 +31,7 @@ import torch
 
 from ..model import Transformer, trace
 from ..training.verdict import student_t
-from .expert_information import MEASURES, expert_information, joint_counts
+from .expert_information import MEASURES, expert_information
 from .probe import Probe
 from .routing import expert_layers, first_choices
 
@@ -165,28 +165,3 @@ def random_routers(model: Transformer, ids: torch.Tensor, seed: int = 0) -> np.n
         scores = stream @ torch.randn(stream.shape[1], DRAWS * E, generator=generator)
         choices.append(scores.unflatten(1, (DRAWS, E)).argmax(dim=-1).T.numpy())
     return np.stack(choices)
-
-
-def untrained_lifts(random: np.ndarray, n_experts: int, probe: Probe) -> list[tuple[float, float]]:
-    """For every layer: how much an expert of a random router prefers one source, as the largest lift of the router.
-
-    The mean over routers, and what one in forty exceeds. A lift is how much more often than the average a source
-    chooses an expert first; experts that less than a fiftieth of the tokens choose first do not count.
-
-    Args:
-        random: the `random_routers` on this probe, (L, R, N).
-    """
-    sources, S = probe.sources.ravel(), len(probe.names)
-    factor = student_t(random.shape[1] - 1) * math.sqrt(1 + 1 / random.shape[1])
-    largest = np.array(
-        [[largest_lift(joint_counts(choices, sources, n_experts, S)[0]) for choices in layer] for layer in random]
-    )  # (L, R)
-    usual, spread = largest.mean(axis=1), largest.std(axis=1, ddof=1)
-    return list(zip(usual.tolist(), (usual + factor * spread).tolist()))
-
-
-def largest_lift(table: np.ndarray) -> float:
-    """The largest lift P(source | expert) / P(source) of counts (E, S), of experts with a fiftieth of the tokens."""
-    experts, sources, total = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True), table.sum()
-    lifts = table * total / np.maximum(experts * sources, 1)
-    return float(lifts[experts[:, 0] >= 0.02 * total].max())

@@ -1,4 +1,4 @@
-"""Probe: a held-out text of a language whose hidden speakers are known, and what a perfect reader knows of them."""
+"""Probe: a held-out text of a language whose hidden speakers are known."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..data.languages import ExactModel, Language
+from ..data.languages import Language
 
 PROBE_SEED = 900_001
 """Far from the seeds of texts that models learn from."""
@@ -82,24 +82,3 @@ def entropy(counts: Sequence[float] | np.ndarray) -> float:
     shares = np.asarray(counts, dtype=np.float64).ravel()
     shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]
     return float(-(shares * np.log2(shares)).sum()) + 0.0
-
-
-def perfect_reader_bits(exact: ExactModel, windows: np.ndarray, n_sources: int) -> float:
-    """What the best reader knows of each token's source after reading it, from its window (N, T) alone, in bits.
-
-    The mean, over tokens, of how far the sources' posterior given the window up to and including the token lies from
-    their frequencies: I(source; text so far). No router can carry more about the source.
-    """
-    graph = exact.graph
-    names = list(dict.fromkeys(state[0] for state in graph.states))
-    state_source = np.array([names.index(state[0]) for state in graph.states])
-    place_source = state_source[graph.source[exact.edge]]  # (places,)
-    uncertain = []  # bits that are left to know after each token
-    for window in np.asarray(windows).tolist():
-        belief = exact.anywhere
-        for token in window:
-            emits = exact.tokens[belief.places] == token
-            uncertain.append(entropy(np.bincount(place_source[belief.places[emits]], belief.weights[emits], n_sources)))
-            belief = exact.read(belief, token)[1]
-    prior = np.bincount(place_source[exact.anywhere.places], exact.anywhere.weights, minlength=n_sources)
-    return entropy(prior) - float(np.mean(uncertain))

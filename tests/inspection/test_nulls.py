@@ -10,7 +10,7 @@ import torch
 from benchmarks.chance import LOOK_AT_TOKENS, rates
 from playground.data import LANGUAGES
 from playground.inspection import nulls
-from playground.inspection.expert_information import MEASURES, expert_information, joint_counts
+from playground.inspection.expert_information import MEASURES, expert_information
 from playground.inspection.nulls import DRAWS, judge
 from playground.inspection.probe import PROBE_SEED, probe
 from playground.inspection.routing import first_choices
@@ -156,15 +156,3 @@ def test_a_router_that_was_taught_who_speaks_is_found_out(trained):
     taught = judged(with_routers(checkpoint.model, weights), text)
     assert all(taught[layer][name].is_clear and taught[layer][name].above > 0.2 for name in ("total", "beyond"))
     assert not any(judgement.is_clear for judgement in taught[0].values()), "the layers before it are as they were"
-
-
-def test_an_expert_that_prefers_a_speaker_stands_beside_what_random_routers_prefer(trained):
-    """One random router's largest preference lies within the range that is given, thirty-nine times in forty."""
-    checkpoint, text, _ = trained
-    usual, most = nulls.untrained_lifts(nulls.random_routers(checkpoint.model, text.ids), 8, text)[2]
-    assert 1 < usual < most
-    random = nulls.random_routers(checkpoint.model, text.ids, 77)[2]
-    lifts = [nulls.largest_lift(joint_counts(choices, text.sources.ravel(), 8, 4)[0]) for choices in random]
-    assert np.mean(lifts) == pytest.approx(usual, abs=0.4) and np.mean(np.array(lifts) > most) <= 0.1
-    by_hand = np.array([[30.0, 10.0], [0.0, 1.0], [10.0, 50.0]])
-    assert nulls.largest_lift(by_hand) == pytest.approx(30 * 101 / (40 * 40)), "one token in a hundred does not count"

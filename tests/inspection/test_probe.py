@@ -5,9 +5,8 @@ import pytest
 import torch
 
 from playground.data import LANGUAGES
-from playground.data.languages import ExactModel
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
-from playground.inspection.probe import entropy, perfect_reader_bits
+from playground.inspection.probe import entropy
 from playground.inspection.probe import probe as make_probe
 
 DIALECTS = LANGUAGES["dialects"]
@@ -49,32 +48,3 @@ def test_a_language_without_sources_is_refused_in_words():
 def test_entropy_of_known_cases():
     assert entropy([1, 1, 2]) == pytest.approx(1.5)
     assert entropy([7]) == entropy([]) == 0.0
-
-
-def test_a_perfect_readers_knowledge_against_bayes_over_whole_sentences():
-    """One sentence from its beginning: the posterior is the share of each speaker's weight on that sentence."""
-    tokenizer = CharTokenizer.from_text("".join(DIALECTS.graph.texts))
-    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
-    graph = DIALECTS.graph
-    edges = [i for i, text in enumerate(graph.texts) if text == "the wind turns for days.\n"]
-    weight = {name: 0.0 for name in DIALECTS.sources}
-    for edge in edges:
-        state = graph.source[edge]
-        weight[graph.states[state][0]] += graph.visits[state] * graph.probability[edge]
-    posterior = np.array(list(weight.values())) / sum(weight.values())
-    assert set(np.nonzero(posterior)[0]) == {0, 2}  # only sailors and farmers say so
-    # the break before it tells where it begins, but lets every speaker have spoken before
-    window = np.array([tokenizer.encode(".\nthe wind turns for days.")])
-    upto = [perfect_reader_bits(exact, window[:, :n], 4) for n in (len(window[0]) - 1, len(window[0]))]
-    last = len(window[0]) * upto[1] - (len(window[0]) - 1) * upto[0]  # means back to the last token's own bits
-    prior = entropy(np.bincount([0, 1, 2, 3]))
-    assert last == pytest.approx(prior - entropy(posterior), abs=0.01)
-
-
-def test_a_longer_window_tells_more_about_the_source():
-    tokenizer = CharTokenizer.from_text("".join(DIALECTS.graph.texts))
-    exact = ExactModel(DIALECTS.graph, tokenizer.encode, tokenizer.vocab_size)
-    text = make_probe(DIALECTS, tokenizer.encode, 64, 6)
-    short = perfect_reader_bits(exact, text.ids[:, :16].numpy(), 4)
-    long = perfect_reader_bits(exact, text.ids.numpy(), 4)
-    assert 0 < short < long < 2

@@ -192,7 +192,7 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
     drawn = answer.experts_bits["figure"]["data"]
     for trace, name in zip(drawn, MEASURES):
         assert numbers_of(trace["y"]) == pytest.approx([layer[name].bits for layer in found.judgements], abs=1e-6)
-    assert f"{found.reader_bits:.2f}" in answer.experts_bits["summary"]
+    assert f"{found.token_bits:.2f}" in answer.experts_bits["summary"]
     marks = [trace for trace in drawn if "error_y" in trace]
     assert len(marks) == len(MEASURES)
     for trace, name in zip(marks, MEASURES):  # the null that is hardest to beat
@@ -307,23 +307,23 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
     def layers(*found: Judgement) -> list[dict[str, Judgement]]:
         return [dict.fromkeys(MEASURES, left) for left in found]
 
-    said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    said = figures.describe_information((3, 5), layers(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1)), 0.1)
     assert "unclear" in said and "attention has gathered it" in said and "layer 5, and 0.250 for random routers" in said
     assert "random routers tell 0.25 bits beyond the token on average in layer 5" in said and "any router" not in said
     assert "look away" not in said
-    said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    said = figures.describe_information((3, 5), layers(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1)
     assert "clearly less than random routers on the same stream: the expert alone in layer 3" in said
     assert "look away" in said and "unclear" not in said, "one statement"
     before = told(0.02, 0.0, 0.01)
     before.nulls["before"] = Null(0.052, 0.0)
-    said = figures.describe_information((0, 1), layers(told(0.2, 0.21, 0.1), before), 0.1, 1.7)
+    said = figures.describe_information((0, 1), layers(told(0.2, 0.21, 0.1), before), 0.1)
     assert "less than the routers before training: the expert alone in layer 1" in said
     assert "look away" not in said and "less than random" not in said and "unclear" not in said
-    said = figures.describe_information((0, 1), layers(told(0.125, 0.12, 0.1), told(0.14, 0.15, 0.1)), 0.1, 1.7)
+    said = figures.describe_information((0, 1), layers(told(0.125, 0.12, 0.1), told(0.14, 0.15, 0.1)), 0.1)
     assert "does best" not in said and "stands best against what tells most untaught – the expert alone: 0.125" in said
-    said = figures.describe_information((3, 5), layers(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1)), 0.1, 1.7)
+    said = figures.describe_information((3, 5), layers(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1)), 0.1)
     assert "unclear" in said and "attention" not in said, "here the stream does not know, either"
-    said = figures.describe_information((3, 5), layers(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1, 1.7)
+    said = figures.describe_information((3, 5), layers(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1)), 0.1)
     assert (
         "more of who speaks than any that was taught nothing would" in said
         and "in layer 3" in said
@@ -335,7 +335,7 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         (told(0.1, 0.25, 0.1), "; clearly less (−0.150 ± 0.100)"),
         (told(0.3, 0.25, math.inf), "cannot be told from so short a text"),
     ):
-        said = figures.describe_information((3,), layers(left), 0.1, 1.7)
+        said = figures.describe_information((3,), layers(left), 0.1)
         assert words in said and "most is left" not in said
         assert ("The ± is a 95 % interval" in said) == math.isfinite(left.margin)
     records = [{"step": 0, "beyond": [0.0]}, {"step": 9, "beyond": [0.3]}]
@@ -361,7 +361,7 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
     monkeypatch.setattr(measured, "PROBE_TOKENS", 4096)
     found = measured.found_in(load(SHIPPED_FOLDER / "dialects-moe"))
     layers = found.layers
-    said = figures.describe_information(layers, found.judgements, found.token_bits, found.reader_bits)
+    said = figures.describe_information(layers, found.judgements, found.token_bits)
     assert "Nothing shows that these routers have learned who speaks" in said and "routers do not need to" in said
     bars = figures.information_bars(layers, found.judgements)["data"]
     marked = numbers_of(bars[len(MEASURES) + MEASURES.index("beyond")]["y"])
@@ -418,6 +418,6 @@ def test_pictures_say_what_they_show():
 
 def test_a_preference_is_the_largest_of_those_experts_only_that_enough_tokens_choose():
     table = np.array([[80, 20], [1600, 1000], [900, 2000]])  # 0 prefers the first most, and is seldom chosen
-    said = figures.describe_sources(table, ["cook", "miner"], (1.0, 1.01))
-    assert said.startswith("Of the experts that a fiftieth of the tokens chooses first, expert 1 prefers the cook most")
-    assert figures.describe_sources(table[1:], ["cook", "miner"], (1.0, 1.01)).startswith("Expert 0 prefers the cook")
+    said = figures.describe_sources(table, ["cook", "miner"])
+    assert said.startswith("Of the experts that a fiftieth of the tokens chooses first, expert 1 stands out most")
+    assert figures.describe_sources(table[1:], ["cook", "miner"]).startswith("Expert 0 stands out most")

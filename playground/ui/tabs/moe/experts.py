@@ -191,11 +191,10 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
 def _bars(found: Found) -> Any:
     return show(
         information_bars(found.layers, found.judgements),
-        describe_information(found.layers, found.judgements, found.token_bits, found.reader_bits),
+        describe_information(found.layers, found.judgements, found.token_bits),
     )
 
 
 def _sources(found: Found, layer: Any) -> Any:
     i = found.layers.index(layer) if layer in found.layers else len(found.layers) - 1
-    table, lifts = found.tables[i], found.untrained_lifts[i]
-    return show(source_map(table, found.names), describe_sources(table, found.names, lifts))
+    return show(source_map(found.tables[i], found.names), describe_sources(found.tables[i], found.names))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ....data import LANGUAGES, tokenizer_from_dict
-from ....data.languages import ExactModel
+from ....data import LANGUAGES
 from ....inspection.expert_information import (
     MEASURES,
     information_over_training,
     joint_counts,
     mutual_information,
 )
-from ....inspection.nulls import Judgement, judge_against_nulls, random_routers, untrained_lifts
-from ....inspection.probe import Probe, perfect_reader_bits, probe
+from ....inspection.nulls import Judgement, judge_against_nulls, random_routers
+from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, first_choices
 from ....service.kept import Kept
 from ....storage import Checkpoint
@@ -38,10 +36,8 @@ class Found:
     """By layer, (E, S) how many tokens of each source chose each expert first."""
     judgements: list[dict[str, Judgement]]
     """By layer and measure: what the experts tell, against what routers tell that learned nothing."""
-    untrained_lifts: list[tuple[float, float]]
-    """By layer, see `nulls.untrained_lifts`."""
     token_bits: float
-    reader_bits: float
+    """What the token alone gives away of its source."""
 
 
 _kept = Kept(entries=128, megabytes=32)  # models never change once they are in the registry
@@ -65,9 +61,7 @@ def found_in(checkpoint: Checkpoint) -> Found:
             expert_layers(checkpoint.config),
             [joint_counts(choices, sources, E, S)[0] for choices in learned],
             judge_against_nulls(model, text, learned, random, seed),
-            untrained_lifts(random, E, text),
             mutual_information(joint_counts(tokens, sources, int(tokens.max()) + 1, S)),
-            _reader(checkpoint, text),
         )
 
     return _kept.get("found", measure, owner=checkpoint.model)
@@ -103,30 +97,6 @@ def _probe(checkpoint: Checkpoint) -> Probe:
         )
     language, T = LANGUAGES[checkpoint.about["language"]], checkpoint.config.context_length
     return probe(language, checkpoint.tokenizer.encode, T, n_windows=max(PROBE_TOKENS // T, 1))
-
-
-def _reader(checkpoint: Checkpoint, text: Probe) -> float:
-    exact = _exact(checkpoint.about["language"], _Hashed(checkpoint.tokenizer.to_dict()))
-    return perfect_reader_bits(exact, text.ids.numpy(), len(text.names))
-
-
-class _Hashed:
-    """A tokenizer's plain values as a key."""
-
-    def __init__(self, values: dict[str, Any]):
-        self.values = values
-
-    def __hash__(self) -> int:
-        return hash(repr(self.values))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Hashed) and self.values == other.values
-
-
-@lru_cache(maxsize=4)
-def _exact(language: str, tokenizer: _Hashed) -> ExactModel:
-    made = tokenizer_from_dict(tokenizer.values)
-    return ExactModel(LANGUAGES[language].graph, made.encode, made.vocab_size)
 
 
 def _is_record(record: Any, n_layers: int) -> bool:
