@@ -8,8 +8,8 @@ import importlib
 from playground.processes import tune_process
 
 NAMES = (
-    "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "distributed",
-    "chance", "first_story",
+    "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "chance",
+    "first_story",
 )  # fmt: skip
 
 

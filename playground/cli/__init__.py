@@ -17,12 +17,9 @@ class _Parser(argparse.ArgumentParser):
         self.exit(BAD_ARGUMENTS, f"{self.prog}: {message}\n")
 
 
-def _complain(sentence: str) -> None:
-    """Say it on standard error; of several processes on one machine, only the first does."""
-    from ..training.distributed import speaks
-
-    if speaks():
-        print(sentence, file=sys.stderr)
+def _refused(options: argparse.Namespace, why: str) -> int:
+    print(f"python -m playground {options.command}: {why}", file=sys.stderr)
+    return BAD_ARGUMENTS
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -52,22 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return options.run(options) or 0
     except ValueError as problem:
-        _complain(f"python -m playground {options.command}: {problem}")
-        return BAD_ARGUMENTS
+        return _refused(options, str(problem))
     except OSError as problem:
         if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough
             print_no_more()
             return 0
         where = f"{problem.filename}: " if problem.filename else ""
-        _complain(f"python -m playground {options.command}: {where}{problem.strerror or problem}")
-        return BAD_ARGUMENTS
+        return _refused(options, f"{where}{problem.strerror or problem}")
     except SafetensorError as problem:  # a full disk, among others
-        _complain(f"python -m playground {options.command}: a file could not be written: {problem}")
-        return BAD_ARGUMENTS
+        return _refused(options, f"a file could not be written: {problem}")
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, RuntimeError) and "allocate" not in str(problem):
             raise
-        _complain(f"python -m playground {options.command}: this machine has too little memory for that: choose less")
-        return BAD_ARGUMENTS
+        return _refused(options, "this machine has too little memory for that: choose less")
     except KeyboardInterrupt:
         return INTERRUPTED

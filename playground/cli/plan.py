@@ -12,7 +12,6 @@ from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
 from ..training import History, TrainConfig
 from ..training.autosave import FILE, reads
-from ..training.distributed import is_first
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
 from ..training.states import risen_for
@@ -67,7 +66,7 @@ def fresh(options: argparse.Namespace) -> PlannedRun:
 def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     """What --set changes of a new run's model, and how to train it: all that can be checked before the text is read."""
     out, preset = Path(options.out), PRESET if options.preset is None else options.preset
-    if is_first() and not _free(out):
+    if not _free(out):
         raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
     if preset not in PRESETS:
         raise ValueError(f"there is no preset called {preset!r}; choose one of {', '.join(PRESETS)}")

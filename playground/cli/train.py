@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +11,7 @@ from ..model import PRESETS
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
-from ..training import History, TrainEvent, train, workers
+from ..training import History, TrainEvent, train
 from ..training.autosave import FILE
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
@@ -21,13 +19,13 @@ from ..words import states
 from ..words.baselines import NO_MASK
 from ..words.corpus import corpus_warning
 from ..words.shell import best_lines
-from ..words.training import message
 from . import remote
 from .checkpoints import save
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
 from .progress import Progress, Remark, json_line, print_no_more
 
-EXIT_CODES = {"stopped": 130, "lost": 1}  # of ends after which there is something to resume
+STOPPED = 130
+"""The exit code of a run that was interrupted."""
 MORE = {
     "done": " --steps N",
     "risen": " --set patience=0",
@@ -73,13 +71,10 @@ def run(options: argparse.Namespace) -> int:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
     numbers = plan.model.config.numbers_in_step(plan.config.batch_size)
-    with threads_for(numbers), workers(plan.config.device) as together:
+    with threads_for(numbers):
         events = train(
-            plan.model, plan.corpus, plan.config,
-            folder=out, resume=plan.resume, should_stop=lambda: interrupted, workers=together,
-        )  # fmt: skip
-        if not together.first:
-            return _follow(events, out)
+            plan.model, plan.corpus, plan.config, folder=out, resume=plan.resume, should_stop=lambda: interrupted
+        )
         history = _watch(events, plan, out, as_json=options.json)
     reason = history.finished["reason"]
     if not options.json:
@@ -88,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             print(line)
         again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
-    return EXIT_CODES.get(reason, 0)
+    return STOPPED if reason == "stopped" else 0
 
 
 def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json: bool) -> History:
@@ -118,7 +113,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
     state = None
     for event in judged(events, model, corpus, windows, lambda: partition):
         history.add(event)
-        if event.event == "finished" and event.step and event.reason not in ("stopped", "lost", "diverged"):
+        if event.event == "finished" and event.step and event.reason not in ("stopped", "diverged"):
             last = judged_in_the_end(event, model, corpus, windows, partition)
             history.add(last)
             tell(last)
@@ -139,11 +134,3 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
             keep()
     return history
-
-
-def _follow(events: Iterator[TrainEvent], out: Path) -> int:
-    """Train as one of several processes, in silence; the first one tells and saves."""
-    for event in events:
-        if event.event == "finished" and event.reason == "lost" and os.environ["LOCAL_RANK"] == "1":
-            print(f"{message(event)} If it was the first process: --resume --out {out} goes on.", file=sys.stderr)
-    return EXIT_CODES.get(event.reason, 0)

@@ -35,8 +35,8 @@ def submit(
 ) -> tuple[JobInfo, str]:
     """Upload code (and the text, if it is a file) and start `python -m playground ARGUMENTS` on this hardware.
 
-    Where the flavor has several GPUs, torchrun shares the batch among them; `timeout` is as the Hub writes it: 300
-    (seconds), 30m, 2h. Returns the job and the model repository, user/`name`, that it will push to. Raises HubError.
+    It uses one GPU, however many the flavor has; `timeout` is as the Hub writes it: 300 (seconds), 30m, 2h. Returns the
+    job and the model repository, user/`name`, that it will push to. Raises HubError.
     """
     from huggingface_hub import CommitOperationAdd, HfApi, Volume
 
@@ -58,7 +58,7 @@ def submit(
     with exchange(f"a job on {flavor}", token):
         job = api.run_job(
             image=IMAGE,
-            command=["bash", "-c", script(arguments, model, flavor)],
+            command=["bash", "-c", script(arguments, model)],
             secrets={"HF_TOKEN": token},
             flavor=flavor,
             timeout=timeout,
@@ -84,17 +84,14 @@ def follow(job: JobInfo) -> Iterator[str]:
         raise HubError(f"the job ended as {getattr(status.stage, 'value', status.stage)}{why}. Its log is at {job.url}")
 
 
-def script(arguments: Sequence[str], model: str, flavor: str) -> str:
+def script(arguments: Sequence[str], model: str) -> str:
     """The shell script that the job runs: install, train, push."""
-    several = re.search(r"x(\d)$", flavor)  # a10g-largex4 has four GPUs, l4x1 one
-    share = several and int(several[1]) > 1 and not flavor.startswith("cpu")
-    start = f"torchrun --standalone --nproc-per-node={several[1]}" if share else "python"
     return "\n".join((
         "set -e",
         f"cd {MOUNT}",
         "pip install -q --no-cache-dir -r requirements.txt",
         "export PYTHONDONTWRITEBYTECODE=1",
-        f"{start} -m playground {shlex.join([*arguments, '--out', WORK])}",
+        f"python -m playground {shlex.join([*arguments, '--out', WORK])}",
         f"python -m playground push {WORK} {shlex.quote(model)} --private",
     ))  # fmt: skip
 

@@ -140,7 +140,7 @@ def _finished(values: Any) -> dict[str, Any] | None:
     texts = {
         key: single_line(values[key]) for key in ("event", "reason", "message") if isinstance(values.get(key), str)
     }
-    numbers = [key for key in ("step", "seconds", "steps", "processes", "val_loss", "weights_step") if key in values]
+    numbers = [key for key in ("step", "seconds", "steps", "val_loss", "weights_step") if key in values]
     return texts | {key: values[key] for key in numbers if values[key] is None or _is_number(values[key])}
 
 

@@ -1,7 +1,6 @@
 """Training: train(model, corpus, config) yields frozen events; History turns them into curves."""
 
 from .config import TrainConfig
-from .distributed import workers
 from .events import (
     BestKept,
     Evaluated,
@@ -44,5 +43,4 @@ __all__ = [
     "evaluate",
     "loss_of",
     "train",
-    "workers",
 ]

@@ -99,7 +99,7 @@ def machine_of(run: Run) -> str:
     """Where a run computes and with how many digits; on a CPU, also among how many threads each sum is divided."""
     threads = f", threads: {torch.get_num_threads()}" if run.device.type == "cpu" else ""
     precision = str(run.dtype).removeprefix("torch.")
-    return f"{precision} on {run.device.type}, processes: {run.workers.size}{threads}"
+    return f"{precision} on {run.device.type}{threads}"
 
 
 def reads(corpus: Corpus) -> dict[str, str]:

@@ -141,7 +141,7 @@ class Saved(TrainEvent):
     path: str
 
 
-DEVICE_FAULT, PROCESSES, NOT_COMPILED, NO_GPU = "device fault", "processes", "not compiled", "no gpu"
+DEVICE_FAULT, NOT_COMPILED, NO_GPU = "device fault", "not compiled", "no gpu"
 OTHER_MACHINE = "other machine"
 
 
@@ -151,9 +151,9 @@ class Noticed(TrainEvent):
 
     event: ClassVar[str] = "noticed"
     kind: str
-    """DEVICE_FAULT, PROCESSES, NOT_COMPILED, NO_GPU or OTHER_MACHINE."""
+    """DEVICE_FAULT, NOT_COMPILED, NO_GPU or OTHER_MACHINE."""
     facts: dict[str, Any]
-    """By kind: the fields of a `proof.Fault`; `processes`; `error`; nothing; `before` and `now` (see
+    """By kind: the fields of a `proof.Fault`; `error`; nothing; `before` and `now` (see
     `autosave.machine_of`) and `settings` (name → before, now)."""
 
 
@@ -163,10 +163,9 @@ class Finished(TrainEvent):
 
     event: ClassVar[str] = "finished"
     reason: str
-    """done, stopped, time, risen (validation, for too long), diverged, or lost (another process of several)."""
+    """done, stopped, time, risen (validation, for too long) or diverged."""
     steps: int
     """Planned in all."""
-    processes: int
     val_loss: float | None
     """Of the model's weights, where they were evaluated, else the last one."""
     weights_step: int | None = None

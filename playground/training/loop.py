@@ -2,8 +2,7 @@
 
 One training step, in the order of `Run.loop`:
 
-1. `gradient` draws the batches (this process's rows of them), runs the model forwards, takes the loss and runs
-   backwards; of several processes, all gradients are added up.
+1. `gradient` draws the batches, runs the model forwards, takes the loss and runs backwards.
 2. `update` measures the gradient's length and clips it; then either every optimizer steps or, where a number
    overflowed, none does, and the routers' biases move with them.
 3. The step's event is put into the run's history and handed on; where it is due, both splits are evaluated.
@@ -32,14 +31,12 @@ from ..data.corpus import Corpus
 from ..devices import mixed, pick_precision
 from ..model import Pass, Transformer
 from .autosave import Autosave, owned
-from .batches import Batch, share_out
+from .batches import Batch, weighed
 from .compiling import compiled
 from .config import TrainConfig
-from .distributed import ALONE, Alone, WorkerLost, facts
 from .events import (
     DEVICE_FAULT,
     NOT_COMPILED,
-    PROCESSES,
     BestKept,
     Evaluated,
     Finished,
@@ -73,15 +70,13 @@ def train(
     folder: str | Path | None = None,
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
-    workers: Alone = ALONE,
 ) -> Iterator[TrainEvent]:
     """Train `model` in place on `corpus`, yielding what happens.
 
     With `folder`, the run's state is saved there every `autosave_seconds`, and no other run may use the folder until
     the last event was taken; with `resume` it first continues from what that folder holds, on the same curve.
     `should_stop` is asked before every step and during evaluations. Whatever the end, the model holds what was learned
-    and lives on the CPU again. As one of several `workers`, this process reads its part of each batch (see
-    `distributed.py`).
+    and lives on the CPU again.
 
     Raises ValueError before the first event where model, corpus, config and what is to be resumed do not fit together.
     Until the first event is asked for, the model is neither changed nor moved.
@@ -89,9 +84,9 @@ def train(
     folder = Path(folder) if folder is not None else None
     if resume and folder is None:
         raise ValueError("to resume, name the folder that holds the run")
-    run, observers = Run(model, corpus, config, workers, should_stop), [sample, snapshot]
+    run, observers = Run(model, corpus, config, should_stop), [sample, snapshot]
     with ExitStack() as held:
-        if folder is not None and workers.first:  # of several processes, the first one saves
+        if folder is not None:
             held.callback(owned(folder).release)
             observers.append(Autosave(folder))
         saved = SavedRun.of(folder) if resume else None
@@ -124,7 +119,6 @@ class Run:
         model: Transformer,
         corpus: Corpus,
         config: TrainConfig,
-        workers: Alone = ALONE,
         should_stop: Callable[[], bool] = lambda: False,
     ):
         if corpus.vocab_size > model.config.vocab_size:
@@ -132,12 +126,7 @@ class Run:
                 f"the text has {corpus.vocab_size} different tokens but the model knows only {model.config.vocab_size}"
             )
         corpus.check_context(model.config.context_length)
-        if config.batch_size < workers.size:
-            raise ValueError(
-                f"a batch of {config.batch_size} cannot be shared out among {workers.size} processes: "
-                f"raise batch_size to at least {workers.size}"
-            )
-        self.model, self.corpus, self.config, self.workers = model, corpus, config, workers
+        self.model, self.corpus, self.config = model, corpus, config
         self.should_stop = should_stop
         self.device, fault = device_for(config, model.config)
         self.dtype = pick_precision(config.precision, self.device)
@@ -145,11 +134,10 @@ class Run:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
         self.generators = {
             "batches": torch.Generator().manual_seed(config.seed),
-            "dropout": torch.Generator(self.device).manual_seed(workers.noise_seed(config.seed + 1, 0)),
+            "dropout": torch.Generator(self.device).manual_seed(config.seed + 1),
         }
-        windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
-                   for split in ("train", "val")}  # fmt: skip
-        self.windows = {split: (workers.rows(x), workers.rows(y)) for split, (x, y) in windows.items()}
+        self.windows = {split: corpus.windows(split, model.config.context_length, config.eval_windows)
+                        for split in ("train", "val")}  # fmt: skip
         self.step, self.history = 0, History()
         self.forward: Callable = model
         self.seconds_before, self.began = 0.0, time.perf_counter()
@@ -186,8 +174,6 @@ class Run:
                     yield from self._evaluate(self.step, self.reason_to_hurry)
                     yield self.record(GradientsMeasured(self.step, self.seconds, norms))
                 yield from self._observe(observers, stepped)
-        except WorkerLost:
-            reason, evaluate_last = "lost", False
         except Interrupted as interrupted:  # during an evaluation, which is dropped
             reason, evaluate_last = interrupted.reason, False
         yield from self._end(reason, restored, evaluate_last, observers)
@@ -206,9 +192,6 @@ class Run:
         config, shape = self.config, self.model.config
         if self.good is None:
             self.good = Weights.of(self.model, self.step, None)
-        if self.workers.size > 1:
-            self.workers.check_alike(facts(self.model, self.corpus, config, self.step))
-            self.notices.append((PROCESSES, {"processes": self.workers.size}))
         if config.compile:
             (aside,), _ = self._batches(torch.Generator().manual_seed(0), 1)  # the batches to come stay what they are
             self.forward, error = compiled(self.model, aside.inputs, aside.mask)
@@ -236,7 +219,7 @@ class Run:
         self.pace = Pace(self.seconds)
 
     def reason_to_hurry(self) -> str:
-        """Why this process would rather not make another step; "" if it would."""
+        """Why no further step should be made, however many are planned; "" to go on."""
         if self.should_stop():
             return "stopped"
         if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
@@ -244,25 +227,21 @@ class Run:
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
     def reason_to_end(self) -> str:
-        """Why no further step is made, as all processes agree; "" to go on."""
-        return "done" if self.step >= self.config.steps else self.workers.agree(self.reason_to_hurry())
+        """Why no further step is made; "" to go on."""
+        return "done" if self.step >= self.config.steps else self.reason_to_hurry()
 
     def _end(
         self, reason: str, restored: int | None, evaluate_last: bool, observers: list[Observer]
     ) -> Iterator[TrainEvent]:
         final_step = self.step if restored is None else restored  # of the weights that remain
-        try:
-            if evaluate_last and final_step not in self.history.evaluations["step"]:
-                yield from self._evaluate(final_step)
-        except WorkerLost:
-            reason = "lost"
+        if evaluate_last and final_step not in self.history.evaluations["step"]:
+            yield from self._evaluate(final_step)
         known = self.good.val_loss if self.good.step == final_step else None
         finished = Finished(
             self.step,
             self.seconds,
             reason=reason,
             steps=self.config.steps,
-            processes=self.workers.size,
             val_loss=self.history.val_loss if known is None else known,
             weights_step=restored,
         )
@@ -272,32 +251,23 @@ class Run:
     # ---- one step --------------------------------------------------------------------------------------------------
 
     def gradient(self) -> tuple[float, torch.Tensor | None]:
-        """Draw the next batches and leave the gradient of their mean loss in the parameters, of all processes together.
+        """Draw the next batches and leave the gradient of their mean loss in the parameters.
 
         Returns that loss, in nats per token, and the load (L, E): each expert's share of visits; None for a dense
-        model. Raises WorkerLost where another process does not answer; then it is as if the step had not begun.
+        model.
         """
-        states = {name: generator.get_state() for name, generator in self.generators.items()}
         total, loads = torch.zeros((), device=self.device), []
         batches, counted = self._batches(self.generators["batches"], self.config.accumulation)
         noise = self.generators["dropout"] if self.model.config.dropout or self.model.config.router_noise else None
-        try:
-            for batch in batches:
-                with mixed(self.dtype, self.device):
-                    output = self.forward(batch.inputs, Pass(generator=noise, mask=batch.mask))
-                    loss = loss_of(output.logits, batch.targets, counted)
-                total += loss.detach()
-                if output.balance_loss is not None:
-                    balance, load = self.workers.balance(output, batch.share, self.model.config)
-                    loss = loss + batch.weight * balance
-                    loads.append(batch.weight * load)
-                self.scaler.scale(loss).backward()
-            self.workers.add_up([total, *(p.grad for p in self.model.parameters() if p.grad is not None)])
-        except WorkerLost:
-            self.model.zero_grad()
-            for name, generator in self.generators.items():
-                generator.set_state(states[name])
-            raise
+        for batch in batches:
+            with mixed(self.dtype, self.device):
+                output = self.forward(batch.inputs, Pass(generator=noise, mask=batch.mask))
+                loss = loss_of(output.logits, batch.targets, counted)
+            total += loss.detach()
+            if output.balance_loss is not None:
+                loss = loss + batch.weight * output.balance_loss
+                loads.append(batch.weight * output.expert_load)
+            self.scaler.scale(loss).backward()
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
         return total.item(), torch.stack(loads).sum(dim=0) if loads else None
@@ -339,15 +309,15 @@ class Run:
         )
 
     def _batches(self, generator: torch.Generator, n_passes: int) -> tuple[list[Batch], int | None]:
-        """Newly drawn batches for so many forward passes, this process's part of each, as `share_out` gives them."""
+        """Newly drawn batches for so many forward passes, as `weighed` gives them."""
         shape = ("train", self.config.batch_size, self.model.config.context_length, generator)
-        return share_out([self.corpus.batch(*shape) for _ in range(n_passes)], self.workers, self.device)
+        return weighed([self.corpus.batch(*shape) for _ in range(n_passes)], self.device)
 
     # ---- evaluations -----------------------------------------------------------------------------------------------
 
     def _evaluate(self, step: int, should_stop: Callable[[], str] = lambda: "") -> Iterator[TrainEvent]:
         """Score both splits, by the weights of `step`; raises Interrupted where the run should end meanwhile."""
-        losses = {split: evaluate(self.model, *windows, self.workers, should_stop)
+        losses = {split: evaluate(self.model, *windows, should_stop)
                   for split, windows in self.windows.items()}  # fmt: skip
         if all(map(math.isfinite, losses.values())):
             self.good = Weights.of(self.model, step, losses["val"])
@@ -380,5 +350,5 @@ class Run:
 
     @property
     def tokens_per_step(self) -> int:
-        """Of all processes."""
+        """Those that the model reads to make one step, padding included."""
         return self.config.batch_size * self.config.accumulation * self.model.config.context_length

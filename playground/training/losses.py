@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from ..data.baselines import IGNORE
 from ..data.corpus import real_tokens
 from ..model import Pass, Tap, Transformer, no_tap
-from .distributed import ALONE, Alone
 
 WINDOWS_AT_ONCE = 64
 """Windows that go through the model together."""
@@ -108,16 +107,7 @@ def evaluate(
     model: Transformer,
     inputs: torch.Tensor,
     targets: torch.Tensor,
-    workers: Alone = ALONE,
     should_stop: Callable[[], str] = lambda: "",
 ) -> float:
-    """Mean loss in nats per counted token over windows (N, T).
-
-    Each of several `workers` gives its own windows; the mean is that of all. Only who works alone asks `should_stop`,
-    and raises Interrupted: the others would wait.
-    """
-    asked = should_stop if workers.size == 1 else lambda: ""
-    losses = window_losses(model, inputs, targets, should_stop=asked)
-    sums = torch.stack([losses.total.sum(), losses.tokens.sum().double()])
-    workers.add_up([sums])
-    return float(sums[0] / sums[1].clamp(min=1))
+    """Mean loss in nats per counted token over windows (N, T). Raises Interrupted as `window_losses` does."""
+    return window_losses(model, inputs, targets, should_stop=should_stop).mean

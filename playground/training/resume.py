@@ -74,7 +74,7 @@ class SavedRun:
                 TrainConfig.from_dict(notes["config"]),
                 {what: notes[what] for what in ("text", "tokenizer")},
                 History.from_dict(notes["history"]),
-                notes["machine"],
+                notes["machine"].replace(", processes: 1", ""),  # of which earlier versions could have several
                 path,
                 notes.get("best"),
                 notes["scaler"],
@@ -159,8 +159,6 @@ def restore(run: Run, saved: SavedRun) -> None:
         optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
     for name, state in saved._generator_states(run).items():
         run.generators[name].set_state(state)
-    if not run.workers.first:  # the saved noise is the first process's
-        run.generators["dropout"].manual_seed(run.workers.noise_seed(run.config.seed + 1, saved.step))
     if run.scaler.is_enabled() and saved.scaler:
         run.scaler.load_state_dict(dict(saved.scaler))
     run.step, run.seconds_before, run.history = saved.step, saved.seconds, saved.history

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..training import Finished, Noticed, SettingsChanged, TrainEvent
-from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE, PROCESSES
+from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE
 from ..training.proof import Fault
 
 
@@ -46,7 +46,6 @@ def ended(finished: Mapping[str, Any]) -> str:
             f"The loss stopped being a number after {in_steps(step)}. {back} a lower learning rate, a longer warm-up "
             "or gradient clipping."
         ),
-        "lost": f"One of the {finished.get('processes')} processes of this run was lost {done}; {kept}.",
     }.get(str(finished.get("reason")), "")
 
 
@@ -61,8 +60,6 @@ def notice(event: Noticed) -> str:
     facts = event.facts
     if event.kind == DEVICE_FAULT:
         return f"{device_fault(Fault(**facts))} Training runs on the processor instead."
-    if event.kind == PROCESSES:
-        return f"{facts['processes']} processes share each batch."
     if event.kind == NOT_COMPILED:
         return f"torch.compile does not work on this machine ({facts['error']}), so training runs without it."
     if event.kind == NO_GPU:

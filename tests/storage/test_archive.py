@@ -37,7 +37,7 @@ def made(name: str = "Run 1 · My <b>text</b>", model: Transformer | None = None
         history.add(Stepped(step, float(step), loss=2.0 / step, **common))
     history.add(Evaluated(2, 2.0, train_loss=1.5, val_loss=1.6))
     history.add(Sampled(2, 2.0, prompt="ab", text="cde"))
-    history.add(Finished(2, 2.0, reason="done", steps=2, processes=1, val_loss=1.6))
+    history.add(Finished(2, 2.0, reason="done", steps=2, val_loss=1.6))
     baselines = Baselines(1.8, 1.7, 1.6, texts={"bigram": "abab"}).to_dict()
     about = {"corpus": "Your text", "prompt": "ab", "ladder": baselines, "training": TrainConfig(steps=2).to_dict()}
     return Checkpoint(model or Transformer(CONFIG, seed=1), CharTokenizer("abcde"), history, name, about)

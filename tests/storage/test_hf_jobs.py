@@ -75,15 +75,6 @@ def test_a_job_gets_what_it_needs_and_no_more():
     assert b"+cpu" not in hf_jobs.job_files("l4x1")["requirements.txt"]
 
 
-def test_several_gpus_are_shared_out_by_torchrun():
-    assert "torchrun --standalone --nproc-per-node=4 -m playground train" in hf_jobs.script(
-        ["train"], "anna/m", "a10g-largex4"
-    )
-    assert "\npython -m playground train" in hf_jobs.script(["train"], "anna/m", "t4-small")
-    several = [f for f in ("cpu-xl", "l4x1", "h200", "h200x2") if "torchrun" in hf_jobs.script(["train"], "anna/m", f)]
-    assert several == ["h200x2"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from playground.data import corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import Noticed, Started, TrainConfig, distributed, proof, train
+from playground.training import Noticed, Started, TrainConfig, proof, train
 from playground.training.events import DEVICE_FAULT
 from playground.training.proof import Fault, device_for, fault
 
@@ -120,26 +120,3 @@ def test_apples_gpu_is_for_models_that_are_large_enough(preset, device, monkeypa
     config = PRESETS[preset]
     assert device_for(TRAINING.replace(batch_size=12), config) == (torch.device(device), None)
     assert device_for(TRAINING.replace(device="mps"), config)[0].type == "mps"  # whoever asks for it gets it
-
-
-def test_several_processes_do_not_begin_where_one_cannot_use_its_gpu(monkeypatch):
-    launched = {
-        "RANK": 1,
-        "WORLD_SIZE": 2,
-        "LOCAL_RANK": 1,
-        "LOCAL_WORLD_SIZE": 2,
-        "MASTER_PORT": 1,
-        "MASTER_ADDR": "a",
-    }
-    for name, value in launched.items():
-        monkeypatch.setenv(name, str(value))
-    monkeypatch.setattr(distributed, "pick_device", lambda _: torch.device("cuda"))
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda _: None)
-    monkeypatch.setattr(distributed, "fault", lambda device, _: f"Wrong: {device}.")
-    with (
-        pytest.raises(ValueError, match=r"process 1 cannot use its GPU.*device=cpu") as refused,
-        distributed.workers("auto"),
-    ):
-        pass
-    assert str(refused.value).endswith("(Wrong: cuda:1.)")

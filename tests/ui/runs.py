@@ -62,7 +62,7 @@ class ScriptedRunner:
             time.sleep(0.002)
         reason = "done" if step == spec.training.steps else "stopped"
         yield Evaluated(step, 0.01 * step, train_loss=1.0, val_loss=1.0)
-        yield Finished(step, 0.01 * step, reason=reason, steps=spec.training.steps, processes=1, val_loss=1.0)
+        yield Finished(step, 0.01 * step, reason=reason, steps=spec.training.steps, val_loss=1.0)
         yield Learned(Transformer(MODEL))
 
 

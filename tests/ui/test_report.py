@@ -35,7 +35,7 @@ def view(text: str = "Run 1 · Tiny stories") -> RunView:
             history.add(Evaluated(step, step / 10, train_loss=2.0 / step, val_loss=2.5 / step))
             history.add(GradientsMeasured(step, step / 10, {"embedding": 0.1, text: 0.5 / step}))
             history.add(Sampled(step, step / 10, prompt=text, text=text))
-    history.add(Finished(20, 2.0, reason="done", steps=20, processes=1, val_loss=0.125))
+    history.add(Finished(20, 2.0, reason="done", steps=20, val_loss=0.125))
     probabilities = torch.tensor([0.5, 0.3, 0.1, 0.05, 0.05])
     return RunView(
         id="a-run", name=text, state="finished", message=text, history=history, planned_steps=20,

@@ -1,15 +1,15 @@
 """What a run reports, in sentences."""
 
 from playground.training import Finished, Noticed, SettingsChanged
-from playground.training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE, PROCESSES
+from playground.training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE
 from playground.words.training import as_dict, ended, message
 
 
 def test_every_reason_to_end_has_a_sentence_and_a_divergence_says_which_weights_are_back():
-    for reason in ("done", "stopped", "time", "risen", "diverged", "lost"):
-        event = Finished(9, 1.0, reason=reason, steps=1000, processes=2, val_loss=1.0)
+    for reason in ("done", "stopped", "time", "risen", "diverged"):
+        event = Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0)
         assert message(event).endswith(".") and as_dict(event)["message"] == ended(event.to_dict()) == message(event)
-    back = ended({"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8, "processes": 1})
+    back = ended({"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8})
     assert back.startswith("The loss stopped being a number after 9 steps. The weights of step 8 are back: try a lower")
     assert ended({"message": "All 5 steps are done."}) == "All 5 steps are done.", "as older versions kept it"
 
@@ -19,7 +19,6 @@ def test_every_notice_has_a_sentence():
     machines = {"before": "float32 on cpu, threads: 1", "now": "float32 on cpu, threads: 2"}
     facts = {
         DEVICE_FAULT: fault,
-        PROCESSES: {"processes": 2},
         NOT_COMPILED: {"error": "no compiler"},
         NO_GPU: {},
         OTHER_MACHINE: {**machines, "settings": {"precision": ("auto", "bf16")}},
