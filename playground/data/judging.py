@@ -23,7 +23,6 @@ BESIDE = 600
 MOST = 20_000
 """Characters of a text that are judged, from its beginning."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_LENGTHS = ((1, 3), (4, 6), (7, math.inf))
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,6 @@ class Compared:
     """Words that occur there."""
     usual: Share
     """Of the words of a text by the same hand that was held out, those that do."""
-    by_length: tuple[tuple[tuple[int, float], Share], ...]
-    """The same for words of (least, most) letters, where there are any."""
     copied: Share
     """Characters that stand there word for word in a row of at least LONG; none of none where no row can be as long."""
     strange: tuple[tuple[int, int], ...]
@@ -154,21 +151,18 @@ class LearnedText:
     def compare(self, text: str, begun: str = "") -> Compared:
         """What a text that goes on from `begun` has of this one. Cut words at its ends do not count."""
         text = text[:MOST]
-        within, by_length, strange = Share(0, 0), dict.fromkeys(_LENGTHS, Share(0, 0)), []
+        within, strange = Share(0, 0), []
         inside = bool(begun) and begun[-1].isalnum()
         for word in _WORD.finditer(text):
             if word.end() == len(text) or (inside and word.start() == 0):
                 continue
             known = word[0].lower() in self.words
             within += Share(known, 1)
-            bounds = next(b for b in _LENGTHS if len(word[0]) <= b[1])
-            by_length[bounds] += Share(known, 1)
             if not known:
                 strange.append(word.span())
-        found = tuple((bounds, share) for bounds, share in by_length.items() if share.of)
         sentences = self._sentences(begun, text)
         copied, usual = self._copying(text), self.usual_copied
-        return Compared(within, self.usual, found, copied, tuple(strange), sentences, usual)
+        return Compared(within, self.usual, copied, tuple(strange), sentences, usual)
 
     def _copying(self, text: str) -> Share:
         could = not self.sentences and min(len(text), len(self.text)) >= LONG

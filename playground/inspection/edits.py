@@ -156,15 +156,20 @@ class RemoveMask:
 
 @dataclass(frozen=True)
 class SwitchOffExperts:
-    """No token may choose these experts: the router's next choice takes over, as if it had never had them."""
+    """What these experts would have added is gone."""
 
     layer: int
     experts: tuple[int, ...]
+    replaced: bool = True
+    """Whether the router's next choice takes over, as if it had never had them; else they are chosen as before, but
+    their outputs count nothing."""
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the layer has these experts, and enough others."""
+        """Raise ValueError unless the layer has these experts, and enough others to take over."""
         _check_experts(config, self.layer, self.experts)
         E, K = config.n_experts, config.experts_per_token
+        if not self.replaced:
+            return
         if self.experts and E == K:
             raise ValueError(
                 f"Every token visits all {E} experts, so none can be switched off: there is no next choice that could "
@@ -177,29 +182,14 @@ class SwitchOffExperts:
             )
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The router's scores (B, T, E) with −∞ for these experts."""
+        """The router's scores (B, T, E) with −∞ for these experts, or the weights (B, T, K) with 0 for them."""
+        experts = torch.tensor(self.experts, dtype=torch.long, device=x.device)
+        if not self.replaced:
+            return x.masked_fill(torch.isin(seen["experts"], experts), 0.0) if name == "expert_weights" else x
         # and its probabilities, since a balancing bias could still choose an expert of probability 0
         if name in ("router_logits", "router_probabilities"):
-            return x.index_fill(-1, torch.tensor(self.experts, dtype=torch.long, device=x.device), float("-inf"))
+            return x.index_fill(-1, experts, float("-inf"))
         return x
-
-
-@dataclass(frozen=True)
-class SilenceExperts:
-    """These experts are chosen as before, but their outputs count nothing: no other takes over."""
-
-    layer: int
-    experts: tuple[int, ...]
-
-    def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the layer has these experts."""
-        _check_experts(config, self.layer, self.experts)
-
-    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The weights (B, T, K) with 0 for these experts."""
-        if name != "expert_weights":
-            return x
-        return x.masked_fill(torch.isin(seen["experts"], torch.tensor(self.experts, device=x.device)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -230,7 +220,7 @@ class ForceExpert:
         return x
 
 
-Edit = SwitchOff | EditCell | SwapPattern | RemoveMask | SwitchOffExperts | SilenceExperts | ForceExpert
+Edit = SwitchOff | EditCell | SwapPattern | RemoveMask | SwitchOffExperts | ForceExpert
 
 
 def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:

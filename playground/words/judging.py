@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
@@ -45,9 +43,6 @@ def compared_summary(compared: Compared) -> str:
     if not compared.words.of:
         return "No whole word yet."
     words = f"Words that occur in the text learned: {share_text(compared.words)}"
-    for (least, most), share in compared.by_length:
-        letters = f"{least}–{most:.0f}" if most < math.inf else f"{least} or more"
-        words += f"; with {letters} letters {share.right:,} of {share.of:,}"
     if (usual := compared.usual).of:
         few = f" ({usual.right} of {usual.of})" if usual.of < FEW else ""
         words += f"; of held-out text {100 * usual.right / usual.of:.0f} %{few}"

@@ -1,7 +1,6 @@
 """Texts are judged as they are: the languages' own are without a mistake, and one mistake of each kind is found where
 it stands; shares come with honest intervals; copies and strange words are counted as they are planted."""
 
-import math
 import random
 import re
 from itertools import pairwise
@@ -193,7 +192,6 @@ def test_texts_are_held_against_the_one_learned():
     learned = LearnedText(text, held_out="the keeper walked wearily. ")
     found = learned.compare("the keeper zzyx slowly wombatting his dog and the sal")
     assert found.words == Share(7, 9)  # the last may be cut short
-    assert dict(found.by_length)[7, math.inf] == Share(0, 1) and dict(found.by_length)[4, 6] == Share(2, 3)
     shown = "the keeper zzyx slowly wombatting"
     assert [shown[a:b] for a, b in found.strange] == ["zzyx", "wombatting"]
     assert found.copied.right == 0 and found.usual == Share(3, 4)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from playground.inspection.balance import UNHEARD_SHARE, evenness
 from playground.inspection.cost import effect, expert_costs
-from playground.inspection.edits import ForceExpert, SilenceExperts, SwitchOffExperts, edits_tap
+from playground.inspection.edits import ForceExpert, SwitchOffExperts, edits_tap
 from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Pass, Transformer, trace
 from playground.model.moe import MixtureOfExperts
@@ -111,7 +111,7 @@ def test_a_silenced_expert_equals_one_whose_last_matrix_is_zero():
     model, ids = Transformer(config, seed=2), made(SMALL)[1]
     mute = Transformer(config, seed=2)
     mute.blocks[1].feedforward.down[3] = 0.0
-    edited = model(ids, Pass(tap=edits_tap([SilenceExperts(1, (3,))], model.config))).logits
+    edited = model(ids, Pass(tap=edits_tap([SwitchOffExperts(1, (3,), replaced=False)], model.config))).logits
     assert torch.allclose(edited, mute(ids).logits, atol=1e-5)
     assert not torch.allclose(edited, model(ids).logits, atol=1e-3)
 
@@ -140,7 +140,7 @@ def test_edits_never_touch_the_stored_model():
         before = model(ids).logits
         for edit in (
             edits_tap([SwitchOffExperts(0, (1,)), SwitchOffExperts(2, (0,))], model.config),
-            edits_tap([SilenceExperts(1, (2,))], model.config),
+            edits_tap([SwitchOffExperts(1, (2,), replaced=False)], model.config),
             edits_tap([ForceExpert(0, 3), ForceExpert(1, 1)], model.config),
         ):
             assert not torch.allclose(model(ids, Pass(tap=edit)).logits, before, atol=1e-3)
@@ -245,7 +245,7 @@ def test_impossible_edits_are_refused_in_words():
     with pytest.raises(ValueError, match="no expert 4"):
         edits_tap([ForceExpert(0, 4)], model.config)
     with pytest.raises(ValueError, match="Layer 3 has no experts"):
-        edits_tap([SilenceExperts(3, (0,))], model.config)
+        edits_tap([SwitchOffExperts(3, (0,), replaced=False)], model.config)
     with pytest.raises(ValueError, match="dense model"):
         edits_tap([SwitchOffExperts(0, (0,))], SMALL)
     with pytest.raises(ValueError, match="prompt is empty"):

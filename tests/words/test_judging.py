@@ -24,7 +24,7 @@ def test_a_compared_text_says_what_is_known_and_what_is_copied():
     rule = "the old keeper sees the small lamp by the sea and "
     learned = LearnedText(rule * 20, rule * 3 + "nothing of this was ever there before, not one of these words")
     said = compared_summary(learned.compare(rule + "x" * len(rule)))
-    assert said.startswith("Words that occur in the text learned: 11 of 11") and "with 1–3 letters" in said
+    assert said.startswith("Words that occur in the text learned: 11 of 11")
     assert said.endswith("50 % is copied word for word, 30 characters or more in a row; of held-out text 71 %.")
     sentences = corpus_from_sentences().learned()
     assert copied_summary(sentences.compare(" sees the dog. the", begun="the cat")) == (

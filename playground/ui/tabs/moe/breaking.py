@@ -12,7 +12,7 @@ from ....figures.breaking import cost_map, describe_costs
 from ....figures.candidates import describe_next_tokens, next_tokens
 from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.cost import effect, expert_costs
-from ....inspection.edits import Edit, ForceExpert, SilenceExperts, SwitchOffExperts, edits_tap
+from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
 from ....inspection.routing import Station, expert_layers, routing_of
 from ....service.kept import Kept
 from ....storage import Checkpoint
@@ -190,10 +190,8 @@ def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | No
     chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
         raise ValueError("Choose a layer and experts by their numbers")
-    if how == "off":
-        return SwitchOffExperts(layer, chosen)
-    if how == "silent":
-        return SilenceExperts(layer, chosen)
+    if how in ("off", "silent"):
+        return SwitchOffExperts(layer, chosen, replaced=how == "off")
     if how != "force":
         raise ValueError(f"Choose what to do with the experts: {', '.join(WAYS)}")
     if not chosen:
