@@ -1,4 +1,4 @@
-"""Deploy this project to a Hugging Face Space: make or update it, choose its hardware, wait until it runs."""
+"""Deploy this project to a Hugging Face Space: make or update it, and choose its hardware."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import json
 
-from ..storage.spaces import FREE, HARDWARE, address_of, compare, deploy, wait
+from ..storage.spaces import FREE, HARDWARE, address_of, compare, deploy
 from ..words.shell import deployment_lines, deployment_note
 
 
@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sleep", type=int, default=15, metavar="MINUTES", help="paid hardware sleeps after (15)")
     parser.add_argument("--private", action="store_true", help="make a new Space private")
     parser.add_argument("--dry-run", action="store_true", help="list what would change, file by file; change nothing")
-    parser.add_argument("--no-wait", action="store_true", help="do not wait until it runs")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -26,13 +25,11 @@ def run(options: argparse.Namespace) -> int:
     if not options.json:
         print("\n".join(deployment_lines(found) if options.dry_run else deployment_note(found)), flush=True)
     commit = None if options.dry_run else deploy(found, private=options.private)
-    if not options.dry_run and not options.no_wait:
-        wait(found.space_id, commit)
     address = address_of(found.space_id)
     if options.json:
         facts = {name: value for name, value in vars(found).items() if name != "files"}
         changes = [dataclasses.asdict(change) for change in found.changes]
         print(json.dumps({**facts, "changes": changes, "commit": commit, "address": address}))
     elif not options.dry_run:
-        print(address if options.no_wait else f"It runs: {address}")
+        print(f"It starts in a few minutes: {address} (its log: {address}?logs=build)")
     return 0

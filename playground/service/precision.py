@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..data import Corpus
 from ..inspection.precision import PrecisionCost, precision_cost
 from ..storage import Checkpoint
 from .kept import Kept
@@ -28,23 +27,13 @@ def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[
         found = unseen(source, checkpoint)
         if found is None:
             raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
-        cost = cost_on(found.corpus, checkpoint, new_tokens=min(PRECISION_WRITTEN, most))
-        return cost, found.words + beside_the_run(found, checkpoint, _count(checkpoint.config.context_length))
+        context = checkpoint.config.context_length
+        windows = max(2, PRECISION_TOKENS // context)
+        inputs, targets = found.corpus.windows("val", context, windows)
+        cost = precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most))
+        return cost, found.words + beside_the_run(found, checkpoint, windows)
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
-
-
-def cost_on(
-    corpus: Corpus, checkpoint: Checkpoint, tokens: int = PRECISION_TOKENS, new_tokens: int = PRECISION_WRITTEN
-) -> PrecisionCost:
-    """What precision costs, judged by the first windows held out: about `tokens`, and at least two."""
-    context = checkpoint.config.context_length
-    inputs, targets = corpus.windows("val", context, _count(context, tokens))
-    return precision_cost(checkpoint.model, inputs, targets, new_tokens)
-
-
-def _count(context: int, tokens: int = PRECISION_TOKENS) -> int:
-    return max(2, tokens // context)
 
 
 def _key(checkpoint: Checkpoint) -> int:

@@ -148,15 +148,6 @@ def pull(
     return replace(sane, about={**sane.about, "pulled_from": repo_id, "revision": info.sha})
 
 
-def find(limit: int = 20) -> list[str]:
-    """Names of public models of this project on the Hub, the most recently changed first. Raises HubError."""
-    from huggingface_hub import HfApi
-
-    with exchange("the Hub"):
-        found = HfApi(token=False).list_models(filter=TAG, sort="last_modified", limit=limit)
-        return [model.id for model in found]
-
-
 _REFUSED = (
     "the Hub does not accept this login: sign in again (on this machine: hf auth login; or renew HF_TOKEN, which takes "
     "precedence)"

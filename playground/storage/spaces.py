@@ -1,7 +1,6 @@
 """Spaces: put this project on a Hugging Face Space. The changes are listed first, file by file, then uploaded.
 
-    deployment = compare("anna/playground", hardware="t4-small")
-    wait(deployment.space_id, deploy(deployment))
+    deploy(compare("anna/playground", hardware="t4-small"))
 
 A Space gets what it needs to run and nothing else: the app, the package, the shipped checkpoints. Files that have not
 changed are not sent again, and files of ours that are gone here go there, too.
@@ -11,11 +10,8 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
-import math
 import re
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,9 +31,6 @@ OURS = ["playground/*", "checkpoints/*"]
 """What goes there where it is gone here; everything else in a Space may be its owner's."""
 ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
-POLL_SECONDS = 5.0
-READY = ("RUNNING", "SLEEPING")
-BROKEN = ("BUILD_ERROR", "RUNTIME_ERROR", "CONFIG_ERROR", "NO_APP_FILE", "PAUSED", "STOPPED")
 
 
 @dataclass(frozen=True)
@@ -159,30 +152,6 @@ def address_of(space_id: str) -> str:
     from huggingface_hub import HfApi
 
     return f"{HfApi().endpoint}/spaces/{space_id}"
-
-
-def wait(
-    space_id: str, commit: str | None, *, seconds: float = 1800.0, sleep: Callable[[float], None] = time.sleep
-) -> None:
-    """Wait until the Space runs this commit. Raises HubError where it fails to start, or takes longer."""
-    from huggingface_hub import HfApi
-
-    token, address = login(), address_of(space_id)
-    api = HfApi(token=token)
-    for _ in range(math.ceil(seconds / POLL_SECONDS)):
-        with exchange(f"Space {space_id}", token):
-            runtime = api.get_space_runtime(space_id)
-        outdated = commit is not None and runtime.raw.get("sha") not in (None, commit)  # still the version before
-        if runtime.stage in READY and not outdated:
-            return
-        if runtime.stage in BROKEN:
-            why = " ".join(str(runtime.raw.get("errorMessage") or "").split())[:300]
-            raise HubError(
-                f"the Space does not start ({runtime.stage}){': ' + why if why else ''}; "
-                f"its log is at {address}?logs=container"
-            )
-        sleep(POLL_SECONDS)
-    raise HubError(f"the Space has not started within {seconds / 60:.0f} minutes: look at {address}?logs=build")
 
 
 def _matches(path: str, patterns: tuple[str, ...] | list[str]) -> bool:

@@ -6,7 +6,6 @@ import math
 
 from ..data import LANGUAGES, Baselines, Corpus
 from ..data.judging import Share
-from ..inspection.precision import PrecisionCost
 from ..storage import Checkpoint
 from ..storage.spaces import Deployment
 from ..training import Evaluated, Sampled, SkillMeasured, TrainEvent
@@ -16,10 +15,7 @@ from .baselines import how_good, size_of_loss
 from .card import shape_in_words, share_of_gpt2
 from .excess_loss import excess_clauses
 from .judging import right_of
-from .numbers import bytes_text
-from .precision import describe_level_counts, precision_summary
 from .training import in_steps, message, settings_changed
-from .verdict import loss_in_words
 
 
 def deployment_lines(deployment: Deployment) -> list[str]:
@@ -37,28 +33,6 @@ def deployment_note(deployment: Deployment) -> list[str]:
     if idle := deployment.sleep_seconds:
         note += f" {deployment.hardware} is paid by the minute until it sleeps, after {idle // 60} idle minutes."
     return [note]
-
-
-def precision_lines(cost: PrecisionCost) -> list[str]:
-    """A table of what each precision costs, a receipt of one weight, and what there is to learn from both."""
-    lines = [f"{'':<6}{'weights':>12}{'tokens/s':>10}   {'loss':<20}{'scores off by':>13}  greedy text parts at"]
-    for way in cost.ways:
-        never = "–" if way.name == "fp32" else f"not in {cost.written}"
-        parts = never if way.parts_at is None else f"token {way.parts_at + 1}"
-        loss = loss_in_words(way.loss, way.margin)
-        lines.append(
-            f"{way.name:<6}{bytes_text(way.nbytes):>12}{way.tokens_per_second:>10,.0f}   {loss:<20}"
-            f"{way.logit_difference:>13.4g}  {parts}"
-        )
-    matrix, worst = cost.matrix, cost.matrix.worst
-    receipt = (
-        f"Row {worst.row}, column {worst.column} of it: {worst.value:.7g}. The row's largest is {worst.largest:.7g}, "
-        f"so its scale is {worst.largest:.7g} / 127 = {worst.scale:.7g}; {worst.value:.7g} / {worst.scale:.7g} = "
-        f"{worst.value / worst.scale:.3f}, level {worst.level}; back comes {worst.back:.7g} "
-        f"(off by {abs(worst.back - worst.value):.2g}; as bf16 {worst.back_bf16:.7g})."
-    )
-    counts = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
-    return [*lines, counts, receipt, precision_summary(cost)]
 
 
 def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:

@@ -13,7 +13,7 @@ from huggingface_hub import SpaceHardware
 from playground.cli import main
 from playground.storage import load
 from playground.storage.hub import HubError
-from playground.storage.spaces import CPU_WHEELS, HARDWARE, compare, deploy, needed_files, requirements_for, wait
+from playground.storage.spaces import CPU_WHEELS, HARDWARE, compare, deploy, needed_files, requirements_for
 from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,13 +51,6 @@ def project(tmp_path):
         (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "project" / name).write_text(text)
     return tmp_path / "project"
-
-
-def deployed(plan, **options):
-    """Deploy and wait, without a pause."""
-    commit = deploy(plan)
-    wait(plan.space_id, commit, sleep=lambda seconds: None, **options)
-    return commit
 
 
 # ---- what a Space gets -----------------------------------------------------------------------------------------------
@@ -112,32 +105,30 @@ def test_requirements_fit_the_hardware(hardware):
 # ---- the plan, and what happens --------------------------------------------------------------------------------------
 
 
-def test_a_new_space_is_made_filled_and_waited_for(hub, project):
+def test_a_new_space_is_made_and_filled(hub, project):
     plan = compare("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
     assert plan.creates and {change.action for change in plan.changes} == {"add"} and not hub.repos
-    assert deployed(plan)
+    assert deploy(plan)
     space = hub.repo("anna/small", "space")
-    assert len(space.stages) == 1, "waited until the last stage"
-    assert space.settings["sdk"] == "gradio" and space.hardware == "t4-small" and space.sleep_seconds == 20 * 60
+    assert space.settings["sdk"] == "gradio" and space.requested == "t4-small" and space.sleep_seconds == 20 * 60
     assert space.files == needed_files(project, "t4-small")
     assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
 
 
 def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
-    deployed(compare("anna/small", root=project))
+    deploy(compare("anna/small", root=project))
     space = hub.repo("anna/small", "space")
     space.files |= {"playground/old.py": b"", "notes.txt": b"their own"}
-    space.stages = ["RUNNING", "RUNNING_BUILDING", "RUNNING"]  # the first is still the version before
     (project / "app.py").write_text("print('new')")
     plan = compare("anna/small", hardware="zero-a10g", root=project)
     actions = {change.path: change.action for change in plan.changes}
     assert actions == {"app.py": "update", "playground/old.py": "delete", "requirements.txt": "update"}
-    assert deployed(plan) and len(space.stages) == 1
-    assert space.hardware == "zero-a10g" and space.sleep_seconds is None
+    assert deploy(plan)
+    assert space.requested == "zero-a10g" and space.sleep_seconds is None
     assert space.files["app.py"] == b"print('new')" and "playground/old.py" not in space.files
     assert space.files["notes.txt"] == b"their own" and len(space.commits) == 2
     again = compare("anna/small", hardware="zero-a10g", root=project)
-    assert again.changes == () and deployed(again) is None and len(space.commits) == 2
+    assert again.changes == () and deploy(again) is None and len(space.commits) == 2
 
 
 def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
@@ -155,9 +146,8 @@ def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
 def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
     files = {"playground/__init__.py": b""}
     monkeypatch.setattr("playground.storage.spaces.needed_files", lambda root, hardware: files)
-    assert main(["deploy", "anna/small", "--no-wait"]) == 0
+    assert main(["deploy", "anna/small"]) == 0
     assert f"{hub.address}/spaces/anna/small" in capsys.readouterr().out
-    hub.repo("anna/small", "space").stages = ["RUNNING"]
     assert main(["deploy", "anna/small", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["address"] == f"{hub.address}/spaces/anna/small" and report["commit"] is None
@@ -175,7 +165,7 @@ def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
             "there is no hardware called 'warp-drive': choose one of cpu-basic",
         ),
         (["anna/small", "--sleep", "0"], "not 0"),
-        (["bert/small", "--no-wait"], "this login may not do that to Space bert/small"),
+        (["bert/small"], "this login may not do that to Space bert/small"),
         (["anna/taken"], "holds something else already"),
     ],
 )
@@ -190,18 +180,6 @@ def test_hardware_that_must_be_paid_for(hub, project):
     hub.accounts[TOKEN].pays = False
     with pytest.raises(HubError, match="asks for a payment method"):
         deploy(compare("anna/small", hardware="t4-small", root=project))
-
-
-def test_a_space_that_does_not_start_says_why(hub, project):
-    plan = compare("anna/small", root=project)
-    deploy(plan)
-    space = hub.repo("anna/small", "space")
-    space.stages, space.error = ["BUILDING", "BUILD_ERROR"], "no matching\n distribution"
-    with pytest.raises(HubError, match=r"does not start \(BUILD_ERROR\): no matching distribution; its log is at"):
-        wait("anna/small", None, sleep=lambda seconds: None)
-    space.stages = ["BUILDING"]
-    with pytest.raises(HubError, match="has not started within 1 minutes"):
-        wait("anna/small", None, seconds=60, sleep=lambda seconds: None)
 
 
 def test_a_folder_that_is_no_checkout(tmp_path):

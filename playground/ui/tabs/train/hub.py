@@ -1,4 +1,4 @@
-"""The Hub section of "Take it with you": push the chosen model, pull one by its name, see what others made.
+"""The Hub section of "Take it with you": push the chosen model, pull one by its name.
 
 Whose login is used: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and
 change those it made); elsewhere a token that the visitor types, or the machine's stored login on its owner's page,
@@ -53,17 +53,16 @@ def build(page: Page) -> None:
             elem_id="hub-token",
         )
         pushed = gr.HTML(padding=False, elem_id="hub-pushed")
-        repo = gr.Dropdown(
-            [],
+        repo = gr.Textbox(
             label="Pull",
             info="A model by its name, user/name: made with this page, or a small GPT-2, Llama, Mixtral or Qwen3.",
-            allow_custom_value=True,
-            value="",
+            placeholder="user/name",
+            max_lines=1,
+            max_length=200,
             elem_id="hub-repo",
         )
         with gr.Row(elem_classes="hub-buttons"):
             pull = gr.Button("Pull", size="md", min_width=90, scale=0, elem_id="hub-pull")
-            look = gr.Button("Find what others made", size="md", min_width=180, scale=0, elem_id="hub-look")
         pulled = gr.HTML(padding=False, elem_id="hub-pulled")
 
     def push_model(
@@ -110,12 +109,6 @@ def build(page: Page) -> None:
         words = f"{repo} is here: {checkpoint.config.n_parameters:,} parameters{quality}. All tabs show it."
         return page.model_list(visitor, new_id), quiet(words)
 
-    def look_around() -> tuple:
-        with in_words():
-            found = hub.find()
-        words = f"{len(found)} found, the newest first: choose one above." if found else "Nobody has pushed one yet."
-        return gr.Dropdown(choices=found, value=found[0] if found else ""), quiet(words)
-
     chosen = [page.visitor, page.model]
     _waits(push, pushed, "Sending it to the Hub …")
     push.click(push_model, [*chosen, name, private, typed], pushed, **_WAITING).failure(None, None, pushed, js=_NOTHING)
@@ -123,8 +116,6 @@ def build(page: Page) -> None:
     pull.click(pull_model, [*chosen, repo, typed], [page.model, pulled], **_WAITING).failure(
         None, None, pulled, js=_NOTHING
     )
-    _waits(look, pulled, "Asking the Hub …")
-    look.click(look_around, None, [repo, pulled], **_WAITING).failure(None, None, pulled, js=_NOTHING)
     page.model.change(lambda: "", None, pushed, **QUIETLY)
 
 
