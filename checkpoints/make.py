@@ -14,8 +14,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from playground.data import Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file  # noqa: E402
-from playground.inspection.expert_information import information_over_training  # noqa: E402
-from playground.inspection.probe import probe  # noqa: E402
 from playground.model import PRESETS, ModelConfig, Transformer  # noqa: E402
 from playground.processes import tune_process  # noqa: E402
 from playground.storage import Checkpoint, write_checkpoint  # noqa: E402
@@ -128,8 +126,8 @@ def make(name: str) -> None:
             print(f"    {(event.prompt + event.text)!r}", flush=True)
         elif isinstance(event, Finished):
             windows = config.eval_windows
-            parts = corpus.partitions(model.config.context_length, windows)
-            history.add(judged_in_the_end(event, model, corpus, windows, parts))
+            part = corpus.partition(model.config.context_length, windows)
+            history.add(judged_in_the_end(event, model, corpus, windows, part))
             print(message(event), f"{event.seconds:.0f} s")
     about = {
         "corpus": corpus.name,
@@ -140,9 +138,6 @@ def make(name: str) -> None:
         "prompt": shipped.prompt,
         "recorded": True,
     }
-    if corpus.language and corpus.language.sources and model.config.n_experts:
-        text = probe(corpus.language, corpus.tokenizer.encode, model.config.context_length, n_windows=96)
-        about["specialisation"] = information_over_training(model.config, snapshots, text)
     checkpoint = Checkpoint(model, corpus.tokenizer, history, shipped.title, about)
     folder = write_checkpoint(HERE / name, checkpoint, card=model_card(checkpoint), half=True)
     if shipped.watched:

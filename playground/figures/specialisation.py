@@ -1,16 +1,15 @@
-"""What experts learned, as pictures: bits per layer against nulls, their growth over training, experts by source."""
+"""What experts learned, as pictures: bits per layer against nulls, experts by source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..words.numbers import signed
 from . import palette
 from .shapes import (
-    DASHES,
     FIXED,
     UPSIDE_DOWN,
     Figure,
@@ -21,11 +20,7 @@ from .shapes import (
     figure,
     heatmap,
     legend,
-    line,
-    lines,
     names,
-    note,
-    rule,
 )
 from .wire import numbers
 
@@ -146,58 +141,6 @@ def _rest(left: Judgement) -> str:
 def _listed(numbers: Sequence[int]) -> str:
     *most, last = map(str, numbers)
     return f"{', '.join(most)} and {last}" if most else last
-
-
-def information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]
-) -> Figure:
-    """One measure over training, a line per layer; the dashed line is what routers tell untaught on the last stream."""
-    colors, steps = (palette.MOE, palette.SCORES, palette.DENSE, *palette.OTHERS[3:]), [r["step"] for r in records]
-    curves = [
-        line(
-            steps, [record[measure][i] for record in records], f"layer {layer}", colors[i % len(colors)],
-            dash=DASHES[i % 4], marks=4, hover="%{y:.4f} bits",
-        )
-        for i, layer in enumerate(layers)
-    ]  # fmt: skip
-    left = told[_best(records, measure)][measure]
-    null = left.nulls[left.hardest].bits
-    known = NULL_NAMES[left.hardest].replace(" on the ", " <br>on the ")  # a phone is narrow
-    words = f"layer {layers[_best(records, measure)]}, {known}: {null:.3f}"
-    return lines(
-        curves,
-        300,
-        axis("optimizer steps"),
-        # room for the words over the line
-        axis("bits", rangemode="tozero", autorangeoptions={"include": [0, 1.2 * null]}),
-        annotations=[note(words, x=1, xanchor="right", y=null, yref="y")],
-        shapes=[rule(y=null)],
-        uirevision=f"{measure} {len(layers)}",
-    )
-
-
-def describe_information_lines(
-    records: Sequence[Mapping[str, Any]], measure: str, layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]
-) -> str:
-    """Where a measure began, where it is now, and what of it routers that were taught nothing would tell, too."""
-    first, last, best = records[0], records[-1], _best(records, measure)
-    left = told[best][measure]
-    words = (
-        f"{MEASURE_NAMES[measure].capitalize()}: layer {layers[best]} went from {first[measure][best]:.3f} bits at "
-        f"step {first['step']:,} to {last[measure][best]:.3f} at step {last['step']:,}. "
-    )
-    null = f"{NULL_NAMES[left.hardest]} ({left.nulls[left.hardest].bits:.3f})"
-    if left.is_clear:
-        return f"{words}At the end that is above {null} by {left.above:.3f} ± {left.margin:.3f}."
-    if left.above < -left.margin:
-        return f"{words}At the end that is less than {null} would tell."
-    grew = "; what grew may be what the stream holds, not what the router has learned of it"
-    stream = left.hardest == "random" and last[measure][best] > first[measure][best]
-    return f"{words}At the end it cannot be told from {null}{grew if stream else ''}."
-
-
-def _best(records: Sequence[Mapping[str, Any]], measure: str) -> int:
-    return int(np.argmax(records[-1][measure]))
 
 
 def source_map(table: np.ndarray, sources: Sequence[str]) -> Figure:

@@ -16,15 +16,9 @@ All stand beside what routers tell that learned nothing (`nulls.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
-
 import numpy as np
-import torch
 
-from ..model import ModelConfig, Transformer
 from .probe import Probe
-from .routing import first_choices
 
 MEASURES = ("total", "beyond", "remembered")
 
@@ -74,18 +68,3 @@ def expert_information(
             [mutual_information(joint_counts(*row, n_experts, len(probe.names), group)) for row in rows]
         )
     return bits
-
-
-def information_over_training(
-    config: ModelConfig, snapshots: Iterable[tuple[int, Mapping[str, torch.Tensor]]], probe: Probe
-) -> list[dict[str, Any]]:
-    """The measures along a run, from snapshots (step, weights): records {step, total, beyond, remembered}.
-
-    Each measure is a list with a number of bits per layer with experts; plain values, to be kept with a checkpoint.
-    """
-    model, records = Transformer(config), []
-    for step, state in snapshots:
-        model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
-        bits = expert_information(first_choices(model, probe.ids), config.n_experts, probe)
-        records.append({"step": step, **{name: layers.tolist() for name, layers in bits.items()}})
-    return records

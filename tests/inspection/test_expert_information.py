@@ -11,7 +11,6 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection.expert_information import (
     MEASURES,
     expert_information,
-    information_over_training,
     joint_counts,
     mutual_information,
 )
@@ -103,18 +102,3 @@ def test_one_router_against_many_sources_is_each_by_itself(probed):
         alone = expert_information(choices, 4, text, sources[None])
         assert {name: bits[i] for name, bits in together.items()} == {name: alone[name][0] for name in MEASURES}
     assert all(bits.shape == (0,) for bits in expert_information(choices, 4, text, others[:0]).values())
-
-
-def test_over_training_is_the_same_measure_snapshot_by_snapshot(probed):
-    model, text = probed
-    rng = torch.Generator().manual_seed(0)
-    changed = {n: t + torch.empty_like(t).normal_(0, 0.3, generator=rng) for n, t in model.state_dict().items()}
-    snapshots = [(0, model.state_dict()), (5, {name: t.half() for name, t in changed.items()})]
-    records = information_over_training(model.config, snapshots, text)
-    assert [r["step"] for r in records] == [0, 5]
-    other = Transformer(model.config)
-    other.load_state_dict({name: t.half().float() for name, t in changed.items()})
-    for record, each in zip(records, (model, other)):
-        bits = expert_information(first_choices(each, text.ids), 4, text)
-        assert {name: record[name] for name in MEASURES} == {name: bits[name].tolist() for name in MEASURES}
-    assert records[1]["beyond"][1] > 0.01

@@ -145,8 +145,8 @@ def test_a_token_outside_the_text_is_the_nearest_one(tab, position, followed):
 
 
 def test_bad_choices_are_answered_in_sentences(tab):
-    for draw, further in zip(tab.on_load, (None, "beyond")):  # a request that asks for nothing; a measure
-        answer = draw(ANNA, tab.ids["dense"], further)
+    for draw, further in zip(tab.on_load, ([None], [])):  # a request that asks for nothing
+        answer = draw(ANNA, tab.ids["dense"], *further)
         assert any(isinstance(v, str) and "dense model" in v for v in answer.values())
     assert "dense model" in tab.named(tab.on_load[2](ANNA, tab.ids["dense"])).breaking_note
     assert "no longer here" in tab.named(tab.on_load[2](ANNA, "somebody-elses")).breaking_note
@@ -171,7 +171,7 @@ def test_bad_choices_are_answered_in_sentences(tab):
 
 
 def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
-    answer = tab.named(tab.on_load[1](ANNA, tab.ids["plain"], "beyond"))
+    answer = tab.named(tab.on_load[1](ANNA, tab.ids["plain"]))
     assert "Nobody knows the true sources" in answer.experts_note
     text = "abababab <cook> & sea. " * 40
     table = tab.call("experts-text", "submit", ANNA, tab.ids["plain"], text, 1)
@@ -188,7 +188,7 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
     checkpoint = tab_checkpoint = mixture({"language": "dialects"})
     found = measured.found_in(checkpoint)
     assert measured.found_in(tab_checkpoint) is found  # measured once
-    answer = tab.named(tab.on_load[1](ANNA, tab.ids["dialects"], "beyond"))
+    answer = tab.named(tab.on_load[1](ANNA, tab.ids["dialects"]))
     drawn = answer.experts_bits["figure"]["data"]
     for trace, name in zip(drawn, MEASURES):
         assert numbers_of(trace["y"]) == pytest.approx([layer[name].bits for layer in found.judgements], abs=1e-6)
@@ -206,18 +206,6 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
                 lift = (count / row.sum()) / (table[:, s].sum() / table.sum())
                 assert cells[e][s] == f"{count:,} · ×{lift:.2f}"
     assert f"% of all {table.sum():,} counted (×" in answer.experts_sources["summary"]  # favourites count another text
-
-
-def test_over_training_comes_from_the_record_or_from_snapshots():
-    records = [{"step": s, **{name: [0.0, 0.1 * s] for name in MEASURES}} for s in (0, 1)]
-    recorded = mixture({"language": "dialects", "specialisation": records})
-    assert measured.over_training(recorded, []) == records
-    damaged = mixture({"language": "dialects", "specialisation": [{"step": 1, "total": "x"}]})
-    assert measured.over_training(damaged, []) == []
-    plain = mixture({"language": "dialects"})
-    snapshots = [(step, plain.model.state_dict()) for step in range(40)]
-    steps = [record["step"] for record in measured.over_training(plain, snapshots)]
-    assert steps[0] == 0 and steps[-1] == 39 and len(steps) <= measured.MOST_SNAPSHOTS + 1
 
 
 def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
@@ -338,23 +326,10 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
         said = figures.describe_information((3,), layers(left), 0.1)
         assert words in said and "most is left" not in said
         assert ("The ± is a 95 % interval" in said) == math.isfinite(left.margin)
-    records = [{"step": 0, "beyond": [0.0]}, {"step": 9, "beyond": [0.3]}]
-    for left, words in (
-        (told(0.3, 0.25, 0.1), "cannot be told from random routers on the same stream (0.250)"),
-        (told(0.3, 0.1, 0.1), "above random routers on the same stream (0.100) by 0.200 ± 0.100"),
-        (told(0.3, 0.6, 0.1), "less than random routers"),
-    ):
-        assert words in figures.describe_information_lines(records, "beyond", (0,), [{"beyond": left}])
-    unclear = [{"beyond": told(0.3, 0.25, 0.1)}]
-    assert "what grew" in figures.describe_information_lines(records, "beyond", (0,), unclear)
-    assert "what grew" not in figures.describe_information_lines(records[::-1], "beyond", (0,), unclear)
     bars = figures.information_bars((0,), layers(told(0.3, 0.25, 0.1)))["data"]
     saved = [bar["meta"]["series"] for bar in bars if "error_y" in bar]
     assert saved == [f"{figures.MEASURE_NAMES[name]}: routers that were taught nothing" for name in MEASURES]
     assert sum(bar.get("showlegend", False) for bar in bars if "error_y" in bar) == 1
-    drawn = figures.information_lines(records, "beyond", (0,), [{"beyond": told(0.3, 0.25, 0.1)}])["layout"]
-    assert "random routers <br>on the same stream" in drawn["annotations"][0]["text"]
-    assert drawn["shapes"][0]["y0"] == 0.25 and "0.250" in drawn["annotations"][0]["text"]
 
 
 def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch):

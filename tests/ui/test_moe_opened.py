@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import gradio as gr
 import pytest
-import torch
 
 from playground.service import views
 from playground.service.models import new_id
-from playground.storage import Checkpoint
-from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.ui.app import build_app
 from playground.ui.tabs.moe import measured, table
-from tests.ui.test_moe_experts import ANNA, Tab, mixture
+from tests.ui.test_moe_experts import Tab, mixture
 
 PAIR = "no-dense the-mixture"
 
@@ -63,28 +60,6 @@ def test_what_is_worked_out_for_one_visitor_is_there_for_all(tab, monkeypatch):
         for session in ("one", "two")
     )
     assert len(counted) == 1 and parts_of(first) == parts_of(second) == {"experts"}
-
-
-def test_moments_are_read_only_when_they_are_measured(tmp_path, monkeypatch):
-    plain = mixture({"language": "dialects"})
-    for step in (0, 10, 20):
-        keep_snapshot(tmp_path, step, plain.model.state_dict())
-    snapshots = find_snapshots(tmp_path, plain.config)
-    tab = Tab(dialects=Checkpoint(plain.model, plain.tokenizer, plain.history, "m", plain.about, snapshots))
-    read, weights = [], type(snapshots).weights
-    monkeypatch.setattr(type(snapshots), "weights", lambda self, step: read.append(step) or weights(self, step))
-    moments = tab.frame.snapshots(ANNA, tab.ids["dialects"])
-    assert len(moments) == 3 and read == []
-    records = [{"step": s, **{name: [0.0, 0.1] for name in measured.MEASURES}} for s in (0, 1)]
-    recorded = Checkpoint(plain.model, plain.tokenizer, plain.history, "m", {**plain.about, "specialisation": records})
-    assert measured.over_training(recorded, moments) == records and read == []
-    for _ in range(2):
-        assert [r["step"] for r in measured.over_training(plain, moments)] == [0, 10, 20]
-    assert read == [0, 10, 20]
-    step, kept = moments[-1]
-    assert step == 20 and all(
-        torch.allclose(kept[n].float(), w, atol=1e-2) for n, w in plain.model.state_dict().items()
-    )
 
 
 def test_speeds_are_timed_once_and_never_two_at_a_time(monkeypatch):

@@ -10,15 +10,11 @@ import numpy as np
 
 from ....data import visible
 from ....figures.specialisation import (
-    MEASURE_NAMES,
     describe_information,
-    describe_information_lines,
     describe_sources,
     information_bars,
-    information_lines,
     source_map,
 )
-from ....inspection.expert_information import MEASURES
 from ....inspection.favourites import favourites
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....storage import Checkpoint
@@ -28,7 +24,7 @@ from ...page import QUIETLY, in_words
 from ...quoted import quoting
 from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge
-from .measured import Found, found_in, has_sources, over_training
+from .measured import Found, found_in, has_sources
 from .texts import text_for
 from .two_models import TwoModels
 
@@ -45,20 +41,12 @@ same experts held against the speakers of other sentences. Routers have learned 
 
 
 def build(two: TwoModels) -> None:
-    """Information per layer and over training, experts by source, then each expert's favourite tokens."""
+    """Information per layer, experts by source, then each expert's favourite tokens."""
     page = two.page
     gr.Markdown(WHY)
     note = gr.HTML(elem_id="experts-note")
-    with gr.Column() as known:  # noqa: SIM117
-        with gr.Row(equal_height=False):
-            bars = Chart(height=320, save_name="bits-per-layer", elem_id="experts-bits")
-            with gr.Column():
-                measure = gr.Radio(
-                    [(MEASURE_NAMES[name].capitalize(), name) for name in MEASURES],
-                    value="beyond", label="Over training", elem_id="experts-measure",
-                )  # fmt: skip
-                lines = Chart(height=300, save_name="bits-over-training", elem_id="experts-over-training")
-                lines_note = gr.HTML()
+    with gr.Column() as known:
+        bars = Chart(height=320, save_name="bits-per-layer", elem_id="experts-bits")
     layer = LenientRadio([("0", 0)], value=0, label="Layer", elem_id="experts-layer")
     with gr.Column() as by_source:
         gr.HTML(
@@ -81,7 +69,7 @@ def build(two: TwoModels) -> None:
     )  # fmt: skip
     table = gr.HTML(elem_id="experts-favourites")
 
-    def information(visitor: str | None, model_id: str | None, chosen: str) -> dict:
+    def information(visitor: str | None, model_id: str | None) -> dict:
         """Everything about sources; hidden, with a sentence, where there are none."""
         hidden = {known: gr.Column(visible=False), by_source: gr.Column(visible=False)}
         try:
@@ -110,23 +98,8 @@ def build(two: TwoModels) -> None:
             known: gr.Column(visible=True),
             by_source: gr.Column(visible=True),
             bars: _bars(found),
-            **_lines(checkpoint, found, visitor, model_id, chosen),
             sources: _sources(found, telling),
         }
-
-    def _lines(checkpoint: Checkpoint, found: Found, visitor: Any, model_id: Any, chosen: str) -> dict:
-        snapshots = two.snapshots(visitor, model_id)
-        records = over_training(checkpoint, snapshots)
-        if len(records) < 2:
-            return {lines: None, lines_note: notice("No moments of this model's training were kept to measure.")}
-        chosen = chosen if chosen in MEASURES else "beyond"
-        given = (records, chosen, found.layers, found.judgements)
-        return {lines: show(information_lines(*given), describe_information_lines(*given)), lines_note: ""}
-
-    def another_measure(visitor: str | None, model_id: str | None, chosen: str) -> dict:
-        with in_words():
-            checkpoint = page.registry.get(model_id, visitor)
-            return _lines(checkpoint, found_in(checkpoint), visitor, model_id, chosen)
 
     def another_layer(visitor: str | None, model_id: str | None, words: str, number: Any) -> dict:
         with in_words():
@@ -147,11 +120,9 @@ def build(two: TwoModels) -> None:
         return favourites_table(checkpoint, routing_of(checkpoint.model, ids), ids.flatten().numpy(), number, what)
 
     inputs = [page.visitor, two.moe]
-    drawn = [note, known, bars, lines, lines_note, layer, by_source, sources, pasted, table]
-    another_measure = quoting(another_measure, page.registry, measure="chosen")
+    drawn = [note, known, bars, layer, by_source, sources, pasted, table]
     another_layer = quoting(another_layer, page.registry, layer="number")
-    two.on_change(information, [*inputs, measure], drawn)
-    measure.input(another_measure, [*inputs, measure], [lines, lines_note], **QUIETLY)
+    two.on_change(information, inputs, drawn)
     for event in (layer.input, pasted.submit, pasted.blur):
         event(another_layer, [*inputs, pasted, layer], [table, sources], **QUIETLY)
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ....data import LANGUAGES
 from ....inspection.expert_information import (
-    MEASURES,
-    information_over_training,
     joint_counts,
     mutual_information,
 )
@@ -22,7 +18,6 @@ from ....service.kept import Kept
 from ....storage import Checkpoint
 
 PROBE_TOKENS = 6144
-MOST_SNAPSHOTS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,22 +62,6 @@ def found_in(checkpoint: Checkpoint) -> Found:
     return _kept.get("found", measure, owner=checkpoint.model)
 
 
-def over_training(checkpoint: Checkpoint, snapshots: Sequence[tuple[int, dict]]) -> list[dict[str, Any]]:
-    """The measures along the run: as its checkpoint recorded them, or from snapshots of a run in this house."""
-    n_layers, kept = len(expert_layers(checkpoint.config)), checkpoint.about.get("specialisation")
-    if isinstance(kept, list) and all(_is_record(record, n_layers) for record in kept):
-        return kept
-    if not snapshots:
-        return []
-
-    def measure() -> list[dict[str, Any]]:
-        last = len(snapshots) - 1
-        some = (snapshots[moment] for moment in (*range(0, last, -(-len(snapshots) // MOST_SNAPSHOTS)), last))
-        return information_over_training(checkpoint.config, some, _probe(checkpoint))
-
-    return _kept.get("over training", measure, owner=checkpoint.model)
-
-
 def has_sources(checkpoint: Checkpoint) -> bool:
     """Whether the true source of every token of the model's language is known."""
     language = LANGUAGES.get(checkpoint.about.get("language") or "")
@@ -97,16 +76,3 @@ def _probe(checkpoint: Checkpoint) -> Probe:
         )
     language, T = LANGUAGES[checkpoint.about["language"]], checkpoint.config.context_length
     return probe(language, checkpoint.tokenizer.encode, T, n_windows=max(PROBE_TOKENS // T, 1))
-
-
-def _is_record(record: Any, n_layers: int) -> bool:
-    return (
-        isinstance(record, dict)
-        and isinstance(record.get("step"), int)
-        and all(
-            isinstance(record.get(name), list)
-            and len(record[name]) == n_layers
-            and all(isinstance(bits, (int, float)) for bits in record[name])
-            for name in MEASURES
-        )
-    )

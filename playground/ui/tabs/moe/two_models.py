@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
-import torch
 
 from ....service.kept import Kept
-from ....storage.snapshots import Snapshots
 from ...links import copy_link, linked_models
 from ...page import QUIETLY, Page, model_dropdown
 from ...quoted import model_facts, quoted
@@ -106,14 +104,6 @@ class TwoModels:
         key = (handler, id(owner), *map(repr, others))  # by the checkpoint, too: a model's record may become another
         return answer() if more else self._answers.get(key, answer, owner=owner.model)
 
-    def snapshots(self, visitor: str | None, model_id: str | None) -> Sequence[tuple[int, dict[str, torch.Tensor]]]:
-        """(step, weights) at the moments that were kept of this model's training; none for most. Raises ValueError.
-
-        A moment's weights are read from their file when they are asked for.
-        """
-        kept = self.page.registry.get(model_id, visitor).snapshots
-        return _Moments(kept) if kept else ()
-
     def pair(self, visitor: str | None, dense: str | None, moe: str | None) -> tuple[gr.Dropdown, gr.Dropdown, str]:
         """What a handler whose outputs are `pickers` returns to renew their lists and choose from them."""
         lists, ids = [], []
@@ -140,22 +130,6 @@ class TwoModels:
     def pickers(self) -> list[gr.components.Component]:
         """Both lists and the sign of their change."""
         return [self.dense, self.moe, self.looked_at]
-
-
-class _Moments(Sequence):
-    """Snapshots as a list of (step, weights) that is read one by one."""
-
-    def __init__(self, kept: Snapshots):
-        self.kept = kept
-
-    def __len__(self) -> int:
-        return len(self.kept.steps)
-
-    def __getitem__(self, place: Any) -> Any:
-        if isinstance(place, slice):
-            return [self[index] for index in range(len(self))[place]]
-        step = self.kept.steps[place]
-        return step, self.kept.weights(step)
 
 
 def pick_two(page: Page, letters: gr.Textbox) -> TwoModels:
