@@ -162,6 +162,7 @@ _LLAMA_DEFAULTS = {
     "tie_word_embeddings": False, "attention_bias": False,
 }  # fmt: skip
 _QWEN_DEFAULTS = {"vocab_size": 151936, "sliding_window": None, "use_sliding_window": False}
+_QWEN_OUT: Config = {"use_sliding_window": False, "sliding_window": None}
 _ONLY = {
     "hidden_act": lambda value: value == "silu",
     "partial_rotary_factor": lambda value: value in (None, 1),
@@ -191,19 +192,6 @@ def _llama_out(config: ModelConfig) -> Config:
         "rope_parameters": {"rope_type": "default", "rope_theta": config.rotary_base},
         "pad_token_id": None,
     }
-
-
-def _mixtral_out(config: ModelConfig) -> Config:
-    return _llama_out(config) | {"intermediate_size": config.expert_width, "sliding_window": None}
-
-
-def _qwen3_out(config: ModelConfig) -> Config:
-    return _llama_out(config) | {"use_sliding_window": False, "sliding_window": None}
-
-
-def _qwen3_moe_out(config: ModelConfig) -> Config:
-    # the weights of the chosen experts sum to 1, as ours do
-    return _qwen3_out(config) | {"norm_topk_prob": True, "mlp_only_layers": []}
 
 
 def _llama_in(values: Config) -> Config:
@@ -239,73 +227,64 @@ def _qwen3_moe_in(values: Config) -> Config:
     return _llama_in(values) | {"n_experts": values["num_experts"] or values["num_local_experts"]}
 
 
-_LLAMA = Family(
-    "llama",
-    "Llama",
-    "LlamaForCausalLM",
-    _LLAMA_SETTINGS | {"mlp_bias": "feedforward_bias"},
-    _LLAMA_CONSTANTS | {"qk_norm": False, "n_experts": 0},
-    _LLAMA_DEFAULTS | {"max_position_embeddings": 2048, "mlp_bias": False},
-    _ONLY,
-    _same_biases,
-    _llama_out,
-    _llama_in,
-    tensors.llama_rows,
-)
-_MIXTRAL = Family(
-    "mixtral",
-    "Mixtral",
-    "MixtralForCausalLM",
-    _LLAMA_SETTINGS | {"num_local_experts": "n_experts", "num_experts_per_tok": "experts_per_token"},
-    _LLAMA_CONSTANTS
-    | {"qk_norm": False, "feedforward_bias": False, "shared_expert": False, "moe_every": 1, "qkv_bias": False},
-    _LLAMA_DEFAULTS | {
+def _like_llama(
+    name: str,
+    title: str,
+    architecture: str,
+    constants: Config,
+    *,
+    settings: dict[str, str] | None = None,
+    defaults: Config | None = None,
+    needs: Callable[[ModelConfig], Iterator[tuple[bool, str]]] = _same_biases,
+    more_out: Callable[[ModelConfig], Config] = lambda config: {},
+    more_in: Callable[[Config], Config] = _llama_in,
+) -> Family:
+    """A family whose blocks are Llama's, with what differs."""
+    return Family(
+        name, title, architecture, _LLAMA_SETTINGS | (settings or {}), _LLAMA_CONSTANTS | constants,
+        _LLAMA_DEFAULTS | (defaults or {}), _ONLY, needs, lambda config: _llama_out(config) | more_out(config), more_in,
+        tensors.llama_rows,
+    )  # fmt: skip
+
+
+_LLAMA = _like_llama(
+    "llama", "Llama", "LlamaForCausalLM", {"qk_norm": False, "n_experts": 0},
+    settings={"mlp_bias": "feedforward_bias"},
+    defaults={"max_position_embeddings": 2048, "mlp_bias": False},
+)  # fmt: skip
+_MIXTRAL = _like_llama(
+    "mixtral", "Mixtral", "MixtralForCausalLM",
+    {"qk_norm": False, "feedforward_bias": False, "shared_expert": False, "moe_every": 1, "qkv_bias": False},
+    settings={"num_local_experts": "n_experts", "num_experts_per_tok": "experts_per_token"},
+    defaults={
         "max_position_embeddings": 131072, "num_key_value_heads": 8, "intermediate_size": 14336, "rms_norm_eps": 1e-5,
         "rope_theta": 1e6, "sliding_window": None, "num_experts_per_tok": 2, "num_local_experts": 8,
     },
-    _ONLY,
-    _needs_experts,
-    _mixtral_out,
-    _mixtral_in,
-    tensors.llama_rows,
+    needs=_needs_experts,
+    more_out=lambda config: {"intermediate_size": config.expert_width, "sliding_window": None},
+    more_in=_mixtral_in,
 )  # fmt: skip
-_QWEN3 = Family(
-    "qwen3",
-    "Qwen3",
-    "Qwen3ForCausalLM",
-    _LLAMA_SETTINGS,
-    _LLAMA_CONSTANTS | {"qk_norm": True, "n_experts": 0, "feedforward_bias": False},
-    _LLAMA_DEFAULTS
-    | _QWEN_DEFAULTS
-    | {"num_key_value_heads": 32, "head_dim": 128, "intermediate_size": 22016},
-    _ONLY,
-    _same_biases,
-    _qwen3_out,
-    _llama_in,
-    tensors.llama_rows,
+_QWEN3 = _like_llama(
+    "qwen3", "Qwen3", "Qwen3ForCausalLM", {"qk_norm": True, "n_experts": 0, "feedforward_bias": False},
+    defaults=_QWEN_DEFAULTS | {"num_key_value_heads": 32, "head_dim": 128, "intermediate_size": 22016},
+    more_out=lambda config: _QWEN_OUT,
 )  # fmt: skip
-_QWEN3_MOE = Family(
-    "qwen3_moe",
-    "Qwen3-MoE",
-    "Qwen3MoeForCausalLM",
-    _LLAMA_SETTINGS
-    | {
-        "num_experts": "n_experts",
-        "num_experts_per_tok": "experts_per_token",
-        "moe_intermediate_size": "d_expert",
+_QWEN3_MOE = _like_llama(
+    "qwen3_moe", "Qwen3-MoE", "Qwen3MoeForCausalLM",
+    {"qk_norm": True, "feedforward_bias": False, "shared_expert": False},
+    settings={
+        "num_experts": "n_experts", "num_experts_per_tok": "experts_per_token", "moe_intermediate_size": "d_expert",
         "decoder_sparse_step": "moe_every",
     },
-    _LLAMA_CONSTANTS | {"qk_norm": True, "feedforward_bias": False, "shared_expert": False},
-    _LLAMA_DEFAULTS | _QWEN_DEFAULTS | {
+    defaults=_QWEN_DEFAULTS | {
         "hidden_size": 2048, "num_hidden_layers": 24, "num_key_value_heads": 4, "intermediate_size": 6144,
         "decoder_sparse_step": 1, "moe_intermediate_size": 768, "num_experts_per_tok": 8, "num_experts": None,
         "num_local_experts": 128, "norm_topk_prob": False, "mlp_only_layers": None,
     },
-    _ONLY,
-    _needs_experts,
-    _qwen3_moe_out,
-    _qwen3_moe_in,
-    tensors.llama_rows,
+    needs=_needs_experts,
+    # the weights of the chosen experts sum to 1, as ours do
+    more_out=lambda config: _QWEN_OUT | {"norm_topk_prob": True, "mlp_only_layers": []},
+    more_in=_qwen3_moe_in,
 )  # fmt: skip
 
 FAMILIES = (_GPT2, _LLAMA, _MIXTRAL, _QWEN3, _QWEN3_MOE)
