@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -126,60 +125,35 @@ def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
 
 
 def describe_weights(
-    tokens: tuple[int, int],
+    tokens: int,
     load: tuple[float, Sequence[int]],
     weight: tuple[float, Sequence[int]],
     never_first: Sequence[int],
-    pairs: np.ndarray,
-    by_loads: np.ndarray,
 ) -> str:
-    """How even visits and weight are over this text's tokens, who is hardly heard, and who is visited with whom.
+    """How even visits and weight are over this text's tokens, and who is hardly heard.
 
     Args:
-        tokens: how many there are, and how many different ones.
+        tokens: how many there are.
         load, weight: how many evenly used experts would be as even, and who gets next to nothing.
         never_first: experts that are no token's first choice.
-        pairs, by_loads: (E, E) how many tokens visit both of two experts, and how many would by their loads alone.
     """
-    (many, different), (visits, dead), (heard, unheard) = tokens, load, weight
+    (visits, dead), (heard, unheard) = load, weight
     like = f"{visits:.1f}", f"{heard:.1f}"
     words = f"By visits this text uses its experts like {like[0]} evenly used ones"
     # with one expert per token every visit counts fully
     words += "" if like[0] == like[1] else f", by weight like {like[1]}"
     words += ": a visit may count next to nothing." if float(like[1]) < float(like[0]) else "."
     if dead:
-        words += f" Not visited by {f'any of its {many:,} tokens' if many != 1 else 'its one token'}: {_listed(dead)}."
+        words += (
+            f" Not visited by {f'any of its {tokens:,} tokens' if tokens != 1 else 'its one token'}: {_listed(dead)}."
+        )
     silent = [expert for expert in unheard if expert not in dead]
     if silent:
         words += f" Visited, but hardly heard: {_listed(silent)}."
     rest = [expert for expert in never_first if expert not in dead]
     if rest:
         words += f" Nobody's first choice: {_listed(rest)}."
-    return f"{words} {_company(pairs, by_loads, many / max(different, 1))}".rstrip()
-
-
-def _company(pairs: np.ndarray, by_loads: np.ndarray, repeats: float) -> str:
-    """Which two experts are visited by the same token more often than chance could make of their loads, if any are.
-
-    By a Poisson count's tail, for each of the pairs that there are; a token that comes again and goes the same way is
-    no second witness.
-    """
-    if not pairs.any():
-        return ""
-    upper = [(a, b) for a, b in zip(*np.triu_indices(len(pairs), 1)) if by_loads[a, b] > 0]
-    tails = {(a, b): _tail(int(pairs[a, b] / repeats), by_loads[a, b] / repeats) for a, b in upper}
-    a, b = min(tails, key=tails.__getitem__)
-    if tails[a, b] * len(tails) > 0.05:
-        return "No two are visited by the same token more often than chance could make of their loads."
-    return (
-        f"Most drawn to each other: experts {a} and {b}, both visited by {pairs[a, b]:.0f} tokens where their loads "
-        f"alone give {by_loads[a, b]:.1f}."
-    )
-
-
-def _tail(count: int, mean: float) -> float:
-    """How often a Poisson number of this mean is so large, or larger."""
-    return 1 - sum(math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(count))
+    return words
 
 
 def _listed(experts: Sequence[int]) -> str:

@@ -24,15 +24,13 @@ class Lift:
     """How often it occurs."""
     lift: float
     """The share of its occurrences that visit, divided by that of all tokens: 1 where the expert does not care."""
-    least: float
-    """The lowest lift that these counts leave, with 95 % certainty for all pairs of token and expert together."""
 
 
 def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> tuple[list[list[Lift]], int]:
-    """By expert, the tokens that it takes more often than luck explains, the highest sure lift first.
+    """By expert, the tokens that it takes more often than luck explains, the highest lift first.
 
-    By the exact interval of each share (Clopper and Pearson 1934), whose certainty is divided among all pairs of token
-    and expert (Bonferroni); the number of pairs comes second. `experts` (N, K) and `tokens` (N,).
+    By the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni); the number
+    of pairs comes second. `experts` (N, K) and `tokens` (N,).
     """
     experts = experts.reshape(len(tokens), -1)
     kinds, number, counts = np.unique(tokens, return_inverse=True, return_counts=True)
@@ -45,19 +43,9 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
         for token, hits, count in zip(kinds.tolist(), taken.tolist(), counts.tolist()):
             usual = LEAST * base
             if hits > usual * count and _tail(hits, count, usual) < chance:
-                least = lowest_share(hits, count, chance) / base
-                lifts.append(Lift(token, hits, count, hits / count / base, least))
-        by_expert.append(sorted(lifts, key=lambda lift: -lift.least)[:most])
+                lifts.append(Lift(token, hits, count, hits / count / base))
+        by_expert.append(sorted(lifts, key=lambda lift: -lift.lift)[:most])
     return by_expert, pairs
-
-
-def lowest_share(hits: int, count: int, chance: float) -> float:
-    """The share below which so many hits among `count` would come with less than this chance (Clopper and Pearson)."""
-    low, high = 0.0, hits / count
-    for _ in range(40 if hits else 0):
-        share = (low + high) / 2
-        low, high = (low, share) if _tail(hits, count, share) > chance else (share, high)
-    return low
 
 
 def _tail(hits: int, count: int, share: float) -> float:

@@ -51,19 +51,6 @@ class RoutedText:
         """(L, E) share of tokens whose first choice each expert is; rows sum to 1."""
         return torch.stack([_shares(experts[..., :1], self.n_experts) for experts in self.experts])
 
-    def together(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """(L, E, E) twice: how many tokens visit both of two experts, and how many would by their loads alone.
-
-        Loads alone: as many pairs in all, each as often as the product of its experts' shares of visits says. 0 on the
-        diagonal.
-        """
-        visited = (self.dense_weights() > 0).flatten(1, 2).double()  # (L, N, E)
-        others = ~torch.eye(self.n_experts, dtype=torch.bool)
-        pairs, shares = (visited.transpose(1, 2) @ visited) * others, visited.mean(dim=1)  # (L, E, E), (L, E)
-        products = shares[:, :, None] * shares[:, None, :] * others
-        in_all = products.sum(dim=(1, 2), keepdim=True).clamp(min=1e-12)
-        return pairs, products * pairs.sum(dim=(1, 2), keepdim=True) / in_all
-
     def dense_weights(self) -> torch.Tensor:
         """(L, B, T, E): each expert's weight for each token, 0 where it was not visited."""
         return torch.zeros_like(self.logits).scatter_add_(-1, self.experts, self.weights)

@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -116,50 +114,21 @@ def loops_counted() -> Numbers:
 
 
 def alike_words() -> Numbers:
-    """Cosines of two pairs of words before and after training on our sentences, and how far use explains cosines.
-
-    `r` is the correlation, over all pairs of words, of the cosine of their vectors with the cosine of their
-    neighbourhoods (how often each word stands just before and just after them); `r0` the same before training.
-    """
+    """Cosines of two pairs of words before and after training on our sentences."""
     from ..storage import load
 
     shipped = load(CHECKPOINTS / "sentences")
-    vocabulary = shipped.tokenizer
-    before = Transformer(shipped.config, seed=shipped.about["training"]["seed"]).embedding.weight.detach().numpy()
-    after = shipped.model.embedding.weight.detach().float().numpy()
-    words = sorted({word for sentence in SENTENCES for word in sentence.split() if word.isalpha()})
-    ids = [vocabulary.encode(word)[0] for word in words]
-    use = _cosines(_neighbourhoods(words))
-    upper = np.triu_indices(len(words), 1)
-    r0, r = (np.corrcoef(_cosines(each[ids])[upper], use[upper])[0, 1] for each in (before, after))
+    before = Transformer(shipped.config, seed=shipped.about["training"]["seed"]).embedding.weight.detach()
+    after = shipped.model.embedding.weight.detach().float()
 
-    def pair(vectors: np.ndarray, one: str, other: str) -> float:
-        return _cosines(vectors[[vocabulary.encode(one)[0], vocabulary.encode(other)[0]]])[0, 1]
+    def pair(vectors: torch.Tensor, *words: str) -> float:
+        one, other = (vectors[shipped.tokenizer.encode(word)[0]] for word in words)
+        return F.cosine_similarity(one, other, dim=0).item()
 
     return {
-        "r0": r0, "r": r,
         "mat0": pair(before, "mat", "rug"), "mat": pair(after, "mat", "rug"),
         "cat0": pair(before, "cat", "dog"), "cat": pair(after, "cat", "dog"),
     }  # fmt: skip
-
-
-def _neighbourhoods(words: list[str]) -> np.ndarray:
-    """(words, 2 · vocabulary): how often each word stands just before and just after each of these."""
-    vocabulary = sorted({word for sentence in SENTENCES for word in sentence.split()})
-    counts = np.zeros((len(words), 2, len(vocabulary)))
-    for sentence in SENTENCES:
-        text = sentence.split()
-        for before, after in pairwise(text):
-            if after in words:
-                counts[words.index(after), 0, vocabulary.index(before)] += 1
-            if before in words:
-                counts[words.index(before), 1, vocabulary.index(after)] += 1
-    return counts.reshape(len(words), -1)
-
-
-def _cosines(vectors: np.ndarray) -> np.ndarray:
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return unit @ unit.T
 
 
 def dropout_left_on() -> Numbers:

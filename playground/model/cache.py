@@ -50,12 +50,6 @@ class KVCache:
         """How many tokens fit."""
         return self.keys[0].shape[2]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the keys and values held now (not of the room kept for more)."""
-        k = self.keys[0]
-        return 2 * len(self.keys) * k.shape[0] * k.shape[1] * self.length * k.shape[3] * k.element_size()
-
     def append(self, layer: int, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Write k, v (B, Hkv, T, D) of one layer after the cached ones; return all so far (B, Hkv, length + T, D).
 

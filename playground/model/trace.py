@@ -63,18 +63,6 @@ class Trace:
     def __iter__(self) -> Iterator[tuple[str, int | None]]:
         return iter(self._tensors)
 
-    def __len__(self) -> int:
-        return len(self._tensors)
-
-    @property
-    def n_layers(self) -> int:
-        """How many layers were seen."""
-        return 1 + max((layer for _, layer in self._tensors if layer is not None), default=-1)
-
-    def layers(self, name: str) -> torch.Tensor:
-        """One intermediate of every layer, stacked in front: `trace.layers("pattern")` is (n_layers, B, H, T, S)."""
-        return torch.stack([self[name, layer] for layer in range(self.n_layers)])
-
 
 class Recorder:
     """A tap that keeps what it sees in `trace`; with `names`, only those. Tensors are detached, not copied."""

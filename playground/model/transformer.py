@@ -187,7 +187,7 @@ class Attention(nn.Module):
     """Multi-head causal self-attention (Vaswani et al. 2017, 3.2), with grouped-query heads (Ainslie et al. 2023).
 
     With `attention_layout="separate_heads"` the heads are a list of small modules, each with its own three matrices;
-    with "fused" one matrix makes all of Q, K and V. `fuse_heads` and `split_heads` carry weights between the two.
+    with "fused" one matrix makes all of Q, K and V. `fuse_heads` carries weights from lists to one matrix.
     """
 
     def __init__(self, config: ModelConfig):

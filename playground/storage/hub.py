@@ -10,7 +10,6 @@ safetensors and JSON only. A pulled one may also be a GPT-2, Llama, Mixtral or Q
 from __future__ import annotations
 
 import contextlib
-import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -80,7 +79,7 @@ def push(
         with exchange(repo_id, token):
             address = api.create_repo(repo_id, private=private, exist_ok=True)
             additions = [CommitOperationAdd(name, folder / name) for name in files]
-            api.create_commit(repo_id, additions, commit_message=_message(checkpoint))
+            api.create_commit(repo_id, additions, commit_message=f"Push {checkpoint.name}")
     return Pushed(repo_id, str(address), created, files)
 
 
@@ -261,9 +260,3 @@ def _check_sizes(sizes: dict[str, int], max_parameters: int, repo_id: str) -> No
     large = next((name for name, size in sizes.items() if name.endswith(".json") and size > most), None)
     if large:
         raise HubError(f"{large} of {repo_id} is too large to be what it says")
-
-
-def _message(checkpoint: Checkpoint) -> str:
-    loss = checkpoint.history.val_loss
-    known = loss is not None and math.isfinite(loss)
-    return f"Push {checkpoint.name}" + (f", validation loss {loss:.4f}" if known else "")

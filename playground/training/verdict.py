@@ -16,9 +16,6 @@ import numpy as np
 from .losses import WindowLosses
 
 CERTAINTY = 95
-POWER = 0.8416
-"""Standard errors beyond the interval's end at which a difference is found four times in five."""
-MOST_SEEDS = 1000
 ON_ITS_WAY = 0.01
 """A model is still learning if more than this share of its whole improvement came in the last fifth of its steps."""
 
@@ -40,19 +37,6 @@ class Verdict:
     def is_clear(self) -> bool:
         """Whether one of the two may be called better: several seeds, and an interval that leaves out zero."""
         return self.seeds > 1 and abs(self.difference) > self.margin
-
-    @property
-    def needed(self) -> int | None:
-        """How many seeds would show a difference and a spread like these four times in five, at most `MOST_SEEDS`.
-
-        None where nothing can be said: with one seed, and where the seeds differ by nothing at all.
-        """
-        if self.seeds < 2 or not self.spread or not self.difference:
-            return None
-        ratio = abs(self.difference) / self.spread
-        least = (1.95 + POWER) / ratio  # with the normal distribution's point, which lies below all of Student's
-        seeds = range(max(int(min(least, MOST_SEEDS) ** 2), 2), MOST_SEEDS)
-        return next((n for n in seeds if student_t(n - 1) + POWER <= ratio * math.sqrt(n)), MOST_SEEDS)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..training.verdict import CERTAINTY, MOST_SEEDS, StillLearning, Verdict, student_t
+from ..training.verdict import CERTAINTY, StillLearning, Verdict, student_t
 
 
 def verdict_in_words(verdict: Verdict, equal: str = "equal cost") -> str:
@@ -28,11 +28,7 @@ def verdict_in_words(verdict: Verdict, equal: str = "equal cost") -> str:
     words += f" The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)"
     if not verdict.spread:
         return words + "."
-    words += f", which is {verdict.spread:.4f}: {verdict.seeds} seeds cannot show less than {verdict.margin:.4f}"
-    if verdict.is_clear or verdict.needed is None:
-        return words + "."
-    about = f"more than {MOST_SEEDS - 1}" if verdict.needed == MOST_SEEDS else f"about {verdict.needed}"
-    return f"{words}. If difference and spread are what they seem, {about} would tell (four times in five)."
+    return f"{words}, which is {verdict.spread:.4f}: {verdict.seeds} seeds cannot show less than {verdict.margin:.4f}."
 
 
 def still_learning_in_words(found: StillLearning | None) -> str:

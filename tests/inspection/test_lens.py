@@ -15,11 +15,10 @@ IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_last_stage_is_the_models_own_answer(config):
     model = Transformer(config, seed=4)
-    lens = logit_lens(model, trace(model, IDS), candidates=3)
     probabilities = model(IDS).logits[0].softmax(-1)
+    lens = logit_lens(model, trace(model, IDS), probabilities.argmax(-1))
     assert len(lens.norms) == config.n_layers + 1
-    assert torch.allclose(lens.probabilities[-1], probabilities.topk(3).values, atol=1e-5)
-    assert torch.equal(lens.followed, probabilities.argmax(-1))
+    assert torch.equal(lens.best[-1], lens.followed)
     assert (lens.followed_ranks[-1] == 1).all()
     assert torch.allclose(lens.followed_probabilities[-1], probabilities.max(-1).values, atol=1e-5)
 
@@ -31,7 +30,7 @@ def test_an_early_stage_is_what_numpy_reads_out_of_the_stream():
         model.final_norm.bias.uniform_(-1.0, 1.0)
     seen = trace(model, IDS)
     followed = torch.tensor([7] * 8)
-    lens = logit_lens(model, seen, followed=followed)
+    lens = logit_lens(model, seen, followed)
     state = {name: tensor.numpy().astype(np.float64) for name, tensor in model.state_dict().items()}
     for stage, name in enumerate(("resid_pre", "resid_post")):
         stream = seen[name, 0][0].numpy().astype(np.float64)
@@ -41,6 +40,6 @@ def test_an_early_stage_is_what_numpy_reads_out_of_the_stream():
         chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
         assert np.allclose(lens.followed_probabilities[stage], chances[:, 7], atol=1e-5)
         order = np.argsort(-logits, axis=1)
-        assert np.array_equal(lens.candidates[stage], order[:, :5])
+        assert np.array_equal(lens.best[stage], order[:, 0])
         assert np.array_equal(lens.followed_ranks[stage], 1 + np.argmax(order == 7, axis=1))
         assert np.allclose(lens.norms[stage], np.sqrt((stream**2).sum(1)), atol=1e-5)

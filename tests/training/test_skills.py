@@ -30,7 +30,7 @@ def test_the_language_itself_is_judged_right_and_a_random_model_wrong(name, unit
         """The language's own generator in the model's place, a token of every row at a time."""
         exact: ExactModel = corpus.exact_model()
         rng = torch.Generator().manual_seed(sampling.seed)
-        beliefs = [exact.at_start] * n_samples
+        beliefs = [exact._enter(np.array([0]), np.array([1.0]))] * n_samples
         for index in range(n):
             tokens = []
             for i, belief in enumerate(beliefs):

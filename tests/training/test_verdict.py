@@ -93,17 +93,10 @@ def test_one_seed_never_names_a_winner():
     assert abs(alone.difference) > 20 * alone.margin and not alone.is_clear
 
 
-def test_what_so_many_seeds_can_show_is_what_simulated_comparisons_do_show():
-    """`needed` seeds find a difference like the one seen four times in five; the margin is the least that is clear."""
+def test_a_verdict_of_several_seeds_keeps_their_spread():
     gains = torch.tensor([0.030, -0.010, 0.012], dtype=torch.float64)
     seen = judge([losses(torch.ones(1))] * 3, [losses((1.0 - gain)[None]) for gain in gains])
     assert not seen.is_clear and seen.spread == pytest.approx(gains.std().item())
-    rng, rounds, n, found = torch.Generator().manual_seed(4), 2000, seen.needed, 0
-    drawn = seen.difference + seen.spread * torch.randn(rounds, n, generator=rng, dtype=torch.float64)
-    found = (drawn.mean(dim=1).abs() > student_t(n - 1) * drawn.std(dim=1) / math.sqrt(n)).double().mean().item()
-    assert abs(found - 0.8) < 0.06
-    tiny = Verdict(1e-6, 0.02, 3, 0.01)
-    assert tiny.needed == 1000
 
 
 def test_a_comparison_of_models_that_still_fall_is_one_of_speed():

@@ -49,4 +49,3 @@ def test_one_seed_never_names_a_winner():
     assert "One pair, so no winner: with this seed MoE" in words and "predicts better" not in words
     assert "with three seeds" in words and "2.5 times their spread" in words
     assert "single validation window" in verdict_in_words(Verdict(-0.1, math.inf, 1))
-    assert "more than 999 would tell" in verdict_in_words(Verdict(1e-6, 0.02, 3, 0.01))

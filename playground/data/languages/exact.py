@@ -44,7 +44,6 @@ class ExactModel:
         self.is_last[self.edge_start + lengths - 1] = True
         weights = (graph.visits[graph.source] * graph.probability)[self.edge]
         self.anywhere = Belief(np.arange(len(self.tokens)), weights / weights.sum())
-        self.at_start = self._enter(np.array([0]), np.array([1.0]))
 
     def next_token(self, belief: Belief) -> np.ndarray:
         """Probability (V,) of every next token."""

@@ -92,12 +92,12 @@ def lens_of(look: Look, query: int, token: int) -> LogitLens:
     """The lens, following `token` after the query and every other column's own final choice."""
     answers = look.trace["logits"][0].float().argmax(dim=-1).clone()
     answers[query] = token
-    return logit_lens(look.model, look.trace, followed=answers, candidates=1)
+    return logit_lens(look.model, look.trace, answers)
 
 
 def lens_picture(look: Look, lens: LogitLens, place: Place, part: slice) -> tuple[dict[str, Any], str]:
     """The table of guesses and its sentence."""
-    guesses = [[look.token_label(int(token)) for token in row[part, 0]] for row in lens.candidates]
+    guesses = [[look.token_label(int(token)) for token in row[part]] for row in lens.best]
     answers = [look.token_label(int(token)) for token in lens.followed[part]]
     probabilities, ranks = lens.followed_probabilities[:, part].numpy(), lens.followed_ranks[:, part].numpy()
     column, stages = place.query - part.start, stage_names(look.config.n_layers)

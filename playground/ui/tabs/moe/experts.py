@@ -137,7 +137,7 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
         words = "".join(
             f'<span class="favourite" title="{f.taken:,} of its {f.count:,} occurrences visit this expert"><code>'
             f"{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code> "
-            f"<small>×{f.lift:.2f} (≥ {f.least:.2f})</small></span>"
+            f"<small>×{f.lift:.2f}</small></span>"
             for f in liked
         )
         share, heard = routing.load[i, expert], routing.weight[i, expert]
@@ -150,11 +150,11 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
                 Cell(html=words or nothing, kind="words"),
             )
         )
-    takes = Cell("takes more often than luck explains: lift (at the least)", kind="words")
+    takes = Cell("takes more often than luck explains: lift", kind="words")
     shown = table(("expert", "share of visits", "of weight", takes), rows, save="favourite-tokens")
     words = (
         f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; {looked:,} pairs of token and expert were "
-        "looked at, and the least lifts hold for all of them together (95 %)."
+        "looked at; what is listed holds for all of them together (95 %)."
     )
     return f"<p>{words}</p>{shown}"
 

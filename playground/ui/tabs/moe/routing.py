@@ -170,10 +170,9 @@ def _pictures(
     shares = np.array([s.weights for s in stations])
     load, weight = routing.load[i].numpy(), routing.weight[i].numpy()
     even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
-    pairs, by_loads = (counts[i].numpy() for counts in routing.together())
     words = describe_weights(
-        (len(ids), len(set(ids))), (even.effective, even.dead), (heard.effective, heard.dead),
-        [e for e, share in enumerate(routing.first[i].tolist()) if share == 0], pairs, by_loads,
+        len(ids), (even.effective, even.dead), (heard.effective, heard.dead),
+        [e for e, share in enumerate(routing.first[i].tolist()) if share == 0],
     )  # fmt: skip
     return [
         expert_text(tokens, routing.experts[:, 0, :, 0].tolist(), routing.layers, i, position),
