@@ -7,7 +7,7 @@ intervention beside it is argued by Jain and Wallace 2019.
 A weight on some cell proves little: on a short text the first token, the token before and what followed last time are
 often the same cell, and a head may look there for another reason. So a role is given only where
 
-- the interval of the weight over many texts of the model's own kind leaves out what an untrained twin's heads reach;
+- the interval of the weight over many texts of the model's own kind leaves out what untrained twins' heads reach;
 - for the roles that are about repetition, the weight goes when the repetition goes: the same text is read again with
   the earlier copies of the query token replaced, and only what the head gives up then counts;
 - for the roles that say little (evenly, by content), the model is worse without the head.
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +51,8 @@ LONGEST_MATCH = 3
 FIRST_ROW = 4
 """Before it, the first token, the one before and the token itself are much of all that can be seen."""
 TEXTS = 20
-UNTRAINED_TEXTS = 8
+UNTRAINED_MODELS, UNTRAINED_TEXTS = 3, 8
+"""So many initialisations, each of which reads so many of the texts."""
 TEXT_TOKENS = 64
 
 
@@ -102,7 +103,7 @@ class HeadTests(HeadStatistics):
     first: np.ndarray
     """(L, H) the head that is missed most, and those that these texts cannot tell from it."""
     untrained: dict[str, float]
-    """The most that any head of the same model before training puts on each place, and the most that moved there."""
+    """The most that any head of several models before training puts on each place, and the most that moved there."""
     untrained_given_up: dict[str, float]
     """For duplicate and induction: the most that any of those gives up."""
     texts: int
@@ -153,12 +154,15 @@ def head_tests(
     """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
     `worth` says what the heads are worth on text like these, if that is known already; else it is measured on them.
-    `seed` draws the model before training, the tokens that replace others and the random sequences. Raises ValueError
+    `seed` draws the models before training, the tokens that replace others and the random sequences. Raises ValueError
     where there are not two texts of five tokens.
     """
     windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
     trained = _statistics(model, windows, seed)
-    untrained = _statistics(Transformer(model.config, seed=seed), windows[:UNTRAINED_TEXTS], seed)
+    untrained = [
+        _statistics(Transformer(model.config, seed=seed + i), windows[:UNTRAINED_TEXTS], seed)
+        for i in range(UNTRAINED_MODELS)
+    ]
     if worth is None:
         device = next(model.parameters()).device
         worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
@@ -166,9 +170,9 @@ def head_tests(
         **vars(trained),
         effect=Estimate(*(each[:, : model.config.n_heads].double().numpy() for each in (worth.costs, worth.margins))),
         first=worth.first.numpy(),
-        untrained={name: _highest(weights) for name, weights in untrained.weights.items()}
-        | {"moved": _highest(untrained.moved)},
-        untrained_given_up={name: _highest(lost) for name, lost in untrained.given_up.items()},
+        untrained={name: _highest(each.weights[name] for each in untrained) for name in trained.weights}
+        | {"moved": _highest(each.moved for each in untrained)},
+        untrained_given_up={name: _highest(each.given_up[name] for each in untrained) for name in REPEATS},
         texts=len(windows),
         tokens=worth.tokens,
         loss=worth.before,
@@ -176,13 +180,13 @@ def head_tests(
     )
 
 
-def _highest(estimate: Estimate) -> float:
-    return float(np.nanmax(estimate.mean)) if np.isfinite(estimate.mean).any() else 0.0
+def _highest(estimates: Iterable[Estimate]) -> float:
+    return max((float(np.nanmax(each.mean)) for each in estimates if np.isfinite(each.mean).any()), default=0.0)
 
 
 def flops_of_tests(config: ModelConfig, length: int) -> int:
     """About how many floating-point operations `head_tests` takes on texts of this length."""
-    read = 2 * (TEXTS + UNTRAINED_TEXTS) * (1 + ROWS_PER_TEXT)
+    read = 2 * (TEXTS + UNTRAINED_MODELS * UNTRAINED_TEXTS) * (1 + ROWS_PER_TEXT)
     removed = TEXTS * (1 + config.n_layers * (config.n_heads + 2) // 2)
     return (read + removed) * min(length, TEXT_TOKENS) * config.flops_per_token()
 

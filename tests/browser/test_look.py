@@ -13,7 +13,6 @@ from .measuring import broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
-WIDTHS = (390, 768, 1280, 1920)
 VIEWS = ("Heads side by side", "What heads do", "Layers' minds", "Change it", "How it learns")
 # colours fade; what follows scrolling never ends
 FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
@@ -64,7 +63,7 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
     unfold(page)
-    look(WIDTHS, dark=True)
+    look(dark=True)
     tab(page, "Generate")
     page.locator("#generate-start").click()
     expect(page.locator("#generate-text [data-place]").first).to_be_visible()
@@ -72,10 +71,10 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     look.found += broken_rules(page)
     tab(page, "Inspect QKV")
     page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
-    look(WIDTHS)
-    for view in VIEWS:
+    look()
+    for view in VIEWS:  # a phone is where things meet first
         tab(page, view)
-        look(rules=view in ("What heads do", "Change it"), dark=view == "What heads do")
+        look((390,), rules=view == "Change it")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
     unfold(page)

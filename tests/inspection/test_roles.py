@@ -33,11 +33,14 @@ def test_heads_made_by_hand_are_named_for_their_jobs(tested):
 def test_the_untrained_are_measured_on_every_place_as_the_model_is(tested):
     model = handmade()
     windows = roles._windows(torch.tensor(text()), model.config.context_length)[: roles.UNTRAINED_TEXTS]
-    untrained = Transformer(model.config, seed=0)
-    twin = head_statistics(untrained, windows.numpy(), np.random.default_rng(0)).weights
-    assert {*PLACES, *REPEATS} == {*twin} and {*tested.untrained} == {*twin, "moved"}
-    for name, weights in twin.items():
-        assert tested.untrained[name] == pytest.approx(np.nanmax(weights.mean)) and tested.untrained[name] > 0
+    twins = [
+        head_statistics(Transformer(model.config, seed=seed), windows.numpy(), np.random.default_rng(0)).weights
+        for seed in range(roles.UNTRAINED_MODELS)
+    ]
+    assert {*PLACES, *REPEATS} == {*twins[0]} and {*tested.untrained} == {*twins[0], "moved"}
+    for name in twins[0]:
+        highest = [np.nanmax(twin[name].mean) for twin in twins]
+        assert len({*highest}) == len(twins) and tested.untrained[name] == pytest.approx(max(highest))
     assert {*tested.untrained_given_up} == {"induction", "duplicate"}
 
 
@@ -65,7 +68,7 @@ def test_the_effect_is_what_the_loss_rises_by_without_the_head(tested):
     assert effects == sorted(effects, reverse=True) and {(0, 4), (0, 5)} == set(tested.ranking()[:2])
 
 
-@pytest.mark.parametrize("init_std", [0.02, None, 0.3])
+@pytest.mark.parametrize("init_std", [None, 0.3])
 def test_heads_of_a_model_before_training_are_unclear(init_std):
     """Of hundreds of heads, with and without each choice of architecture, at most one in twenty is named."""
     language = LANGUAGES["stories"]

@@ -20,7 +20,7 @@ TEXT = Path(playground.__file__).parent / "data/texts/lighthouse.txt"
 CORPUS = corpus_from_text(TEXT.read_text(encoding="utf-8")[:1500])  # too little to learn but by heart
 SHAPE = PRESETS["tiny"].replace(vocab_size=CORPUS.vocab_size, context_length=32, n_layers=1)
 CONFIG = TrainConfig(
-    steps=110, batch_size=8, eval_every=4, eval_windows=None, warmup_steps=20,
+    steps=110, batch_size=8, eval_every=4, eval_windows=12, warmup_steps=20,
     device="cpu", precision="fp32", seed=3,
 )  # fmt: skip
 
