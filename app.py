@@ -34,6 +34,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="all visitors come through a proxy of yours, which says in X-Forwarded-For from where",
     )
+    parser.add_argument(
+        "--ephemeral", action="store_true", help="keep nothing: models, runs and classes end with the server"
+    )
     parser.add_argument("--mcp", action="store_true", help="also offer the endpoints to language models as tools")
     return parser.parse_args(arguments)
 
@@ -67,6 +70,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
 
     import_gradio()
     from playground.processes import tune_process
+    from playground.service.data_folder import BusyError, DataFolder, data_folder, forget_crashed_servers
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
     from playground.ui.where import Reach, is_loopback
@@ -87,7 +91,14 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)
     reach = Reach.here(behind_proxy=arguments.behind_proxy, use_hub_login=arguments.use_hub_login)
-    return build_app(limits, reach=reach), host, launch
+    forget_crashed_servers()
+    try:
+        data = DataFolder(None if arguments.ephemeral else data_folder())
+    except BusyError:
+        data = DataFolder()
+        print("Another playground keeps its models in the data folder, so this one keeps its own only until it ends.")
+        print("Name another folder with PLAYGROUND_DATA to keep them.", flush=True)
+    return build_app(limits, reach=reach, data=data), host, launch
 
 
 if __name__ == "__main__":

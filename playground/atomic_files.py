@@ -9,6 +9,7 @@ every system.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import math
 import os
@@ -18,6 +19,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
+
+from safetensors import SafetensorError
 
 COMMITTED = ".committed"
 ENDINGS = ("partial", "new")
@@ -29,7 +32,7 @@ T = TypeVar("T")
 
 
 def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
-    """Have `write` fill a file, and put it at `path` in one move."""
+    """Have `write` fill a file, and put it at `path` in one move. Raises OSError where that cannot be done."""
     path = Path(path)
     partial = _beside(path, "partial")
     try:
@@ -37,9 +40,10 @@ def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
         write(partial)
         _flush(partial, mode)
         os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    except BaseException as problem:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise _as_os_error(problem) from problem
     _flush_folder(path.parent)
     return path
 
@@ -47,7 +51,7 @@ def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
 def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
     """Have `fill` write files into an empty folder, and let all of them count in one move; return what it returns.
 
-    Files of other names that the folder holds already are kept.
+    Files of other names that the folder holds already are kept. Raises OSError where it cannot be done.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -63,9 +67,9 @@ def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
             _flush(file, mode)
         _flush_folder(made)
         os.replace(made, folder / COMMITTED if there else folder)
-    except BaseException:
+    except BaseException as problem:
         shutil.rmtree(made, ignore_errors=True)
-        raise
+        raise _as_os_error(problem) from problem
     _flush_folder(folder if there else folder.parent)
     recover_commit(folder)
     return filled
@@ -107,6 +111,11 @@ def forget_halves(folder: Path) -> None:
     """Remove what killed writers left half-written; for who alone writes into the folder."""
     for ending in ENDINGS:
         _forget(folder.glob(f".*.{'[0-9a-f]' * 8}.{ending}"), older=-math.inf)
+
+
+def _as_os_error(problem: BaseException) -> BaseException:
+    """What safetensors raises where a disk is full is none by itself."""
+    return OSError(str(problem)) if isinstance(problem, SafetensorError) else problem
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -11,6 +11,11 @@ if _workers > 1:
 
 from hypothesis import settings  # noqa: E402
 
+from playground.service.data_folder import DataFolder  # noqa: E402
+
+SIGNING_KEY = DataFolder._signing_key
+DataFolder._signing_key = lambda self: b"of all tests"  # so that every page of theirs knows their visitors
+
 settings.register_profile("untimed", deadline=None)  # whether a test passes says nothing of how busy the machine was
 settings.load_profile("untimed")
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from ..data import Corpus, corpus_from_language
@@ -20,6 +19,7 @@ from ..processes import threads_for
 from ..training import Evaluated, LoadMeasured, TrainConfig, train
 from .job import Job
 from .limits import BALANCE_SECONDS, BALANCE_STEPS, Limits
+from .models import Registry
 from .views import View
 
 MODEL = PRESETS["tiny"].replace(context_length=64, n_experts=8, d_expert=64)
@@ -136,9 +136,9 @@ class BalanceJob(Job):
         name: str,
         plan: tuple[Corpus, ModelConfig, TrainConfig],
         limits: Limits,
-        folder: Path,
+        registry: Registry,
     ):
-        super().__init__(job_id, visitor, name, folder)
+        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
         self.corpus, self.config, self.training = plan
         self.limits = limits
         self._runs: dict[str, BalanceRun] = {name: BalanceRun() for name in KINDS}
@@ -159,6 +159,29 @@ class BalanceJob(Job):
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
         return min(len(KINDS) * seconds(self.config, self.training), len(KINDS) * BALANCE_SECONDS)
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        with self._lock:
+            return {
+                "experts_per_token": self.config.experts_per_token,
+                "steps": self.training.steps,
+                "runs": {name: asdict(run) for name, run in self._runs.items()},
+                "message": self._message,
+            }
+
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> BalanceJob:
+        """The balance runs of a row of the index, with what was noted of them, when the server comes up again.
+
+        They take a minute: those that were at work when the server ended begin anew.
+        """
+        plan = planned(noted["experts_per_token"], noted["steps"])
+        job = cls(row["id"], row["visitor"], row["name"], plan, limits, registry)
+        if row["state"] == "over":
+            job._runs = {name: BalanceRun(**run) for name, run in noted["runs"].items()}
+            job._state, job._message = "finished" if job.has_result else "failed", noted["message"]
+        return job
 
     def start(self) -> None:
         """Begin in a thread of its own."""

@@ -2,38 +2,54 @@
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
 for more joins a line. It is fair: a visitor's second job stands behind everybody's first, of equals whoever came first
-begins first, and newcomers never pass those of an earlier round. A page that looks at its jobs keeps their place in the
-line; one that stays away loses it after `AWAY_SECONDS`. Jobs are in threads of the server, each reachable by its
-visitor alone; pages come and go, and follow them. Programs have no more than a few of the places. Nothing here knows
-what a page looks like.
+begins first, and newcomers never pass those of an earlier round. Where the line is full, whoever comes from a network
+that has fewer in it takes the last place of the one that has most (`share`: an address, its pages and its programs
+apart). A page that is open keeps the places of its visitor's jobs; one that stays away loses them after `AWAY_SECONDS`,
+those at work where others wait. Programs have no more than a few of the places.
+
+Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
+needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
+restart those that waited or worked stand in line again, in the old order, and go on once their visitor's page is back.
+Nothing here knows what a page looks like.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-import shutil
-import tempfile
+import json
+import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
+from ..atomic_files import write_file
 from ..links import RunCard
+from ..model import Transformer
 from ..storage import Checkpoint
 from .balance import BalanceJob, planned
 from .comparisons import ComparisonJob, ComparisonSpec
+from .data_folder import new_id
 from .job import Job
-from .limits import AWAY_SECONDS, FAILED_RUNS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
-from .models import Registry, new_id
+from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
+from .models import Entry, Registry
 from .pace import Pace
 from .run_job import RunJob, Runner
 from .runs import RunSpec, Source, run_training
 
+logger = logging.getLogger(__name__)
+
 K = TypeVar("K", bound=Job)
+
+NOTES = "job.json"
+"""In a job's folder: what is noted of it."""
+MOST_TRIES = 3
+"""So many times a job may be at work when the server ends: then it is not begun again by itself."""
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, BalanceJob)}
 
 
 class Board:
@@ -41,51 +57,66 @@ class Board:
 
     def __init__(self, registry: Registry, limits: Limits, runner: Runner = run_training):
         self.registry, self.limits, self.runner, self.pace = registry, limits, runner, Pace()
+        self.data = registry.data
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
         self._turns: dict[str, tuple[int, int]] = {}  # id → round, and when it was asked for: who is less begins first
         self._round, self._clock = 0, itertools.count()
         self._names: dict[tuple[str, str], int] = {}  # visitor and kind → how many so far, for their names
+        self._looked_up: set[str] = set()  # visitors whose jobs of before a restart are here
         self.told: Callable[[RunJob], None] | None = None
         """Hears of every run: see `RunJob.told`."""
-        self._folders = tempfile.TemporaryDirectory(prefix="playground-runs-", ignore_cleanup_errors=True)
+        registry.on_leaving, registry.on_opening = self._left, self._opened
+        self._began = time.monotonic()
+        self._stand_in_line_again()
 
     # ---- what visitors ask for ---------------------------------------------------------------------------------------
 
-    def start(self, visitor: str, spec: RunSpec, *, repeats: RunCard | None = None, by_program: bool = False) -> RunJob:
+    def start(
+        self,
+        visitor: str,
+        spec: RunSpec,
+        *,
+        repeats: RunCard | None = None,
+        by_program: bool = False,
+        share: str = "",
+    ) -> RunJob:
         """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError."""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
-            job_id, number, folder = self._admit(visitor, RunJob)
+            number = self._admit(visitor, RunJob, share)
             training = spec.training.replace(max_seconds=self.limits.seconds)
             name = f"Run {number} · {spec.source.title}"
-            job = RunJob(job_id, visitor, name, replace(spec, training=training), self.limits, folder, repeats)
-            job.by_program, job.told = by_program, self.told
-            self._queue(job, partial(job.start, self.registry, self.runner, left=partial(self._left, job)))
-        return job
+            spec = replace(spec, training=training)
+            job = RunJob(new_id(), visitor, name, spec, self.limits, self.registry, repeats)
+            job.by_program, job.number, job.share = by_program, number, share
+            self._queue(job)
+        return self._noted(job)
 
-    def compare(self, visitor: str, spec: ComparisonSpec) -> ComparisonJob:
+    def compare(self, visitor: str, spec: ComparisonSpec, *, share: str = "") -> ComparisonJob:
         """Begin a comparison for this visitor, or put it in line. Raises LimitError."""
         self.limits.check_comparison(spec.seeds)
         matched = spec.matched()
         for config in (matched.dense, matched.moe):
             self.limits.check_training(config, spec.training)
         with self._lock:
-            job_id, number, folder = self._admit(visitor, ComparisonJob)
+            number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
-            job = ComparisonJob(job_id, visitor, name, spec, self.limits, folder)
-            self._queue(job, partial(job.start, self.registry, left=partial(self._left, job)))
-        return job
+            job = ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
+            job.number, job.share = number, share
+            self._queue(job)
+        return self._noted(job)
 
-    def balance(self, visitor: str, experts_per_token: Any, steps: Any) -> BalanceJob:
+    def balance(self, visitor: str, experts_per_token: Any, steps: Any, *, share: str = "") -> BalanceJob:
         """Begin the three balance runs for this visitor, or put them in line. Raises LimitError or ValueError."""
         plan = planned(experts_per_token, steps)
         self.limits.check_training(*plan[1:])
         with self._lock:
-            job_id, number, folder = self._admit(visitor, BalanceJob)
-            job = BalanceJob(job_id, visitor, f"Balance run {number}", plan, self.limits, folder)
-            self._queue(job, job.start)
-        return job
+            number = self._admit(visitor, BalanceJob, share)
+            job = BalanceJob(new_id(), visitor, f"Balance run {number}", plan, self.limits, self.registry)
+            job.number, job.share = number, share
+            self._queue(job)
+        return self._noted(job)
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> RunJob:
         """Go on with a stopped run, or train a finished one for `more_steps` longer."""
@@ -95,7 +126,7 @@ class Board:
                 raise ValueError("There is no run to go on with: start one with Train.")
             if not job.settled:
                 raise ValueError("This run is still putting its things away: try again in a moment.")
-            self._check_room(visitor)
+            self._check_room(visitor, job.share)
             done, planned = job.view().history.last_step, job.spec.training.steps
             steps = planned if done < planned else done + max(more_steps, 1)
             seconds = job.view().history.steps["seconds"]
@@ -106,9 +137,8 @@ class Board:
                 training = training.replace(patience=0)  # whoever asks for more steps has been told
             self.limits.check_training(job.spec.model, training)
             job.go_on(training)
-            left = partial(self._left, job)
-            self._queue(job, partial(job.start, self.registry, self.runner, resume=True, left=left))
-        return job
+            self._queue(job)
+        return self._noted(job)
 
     def use_best(self, visitor: str, run_id: str | None) -> RunJob:
         """Let a run's best weights be its model from now on. Raises ValueError where there are no better ones."""
@@ -117,8 +147,9 @@ class Board:
             raise ValueError("Only the best weights of your own runs can be used.")
         best = job.best()  # reads and tries a model: nobody else waits for that
         with self._lock:
-            job.use(best, self.registry, partial(self._left, job))
-        return job
+            job.use(best)
+        self.registry.save(job.id)
+        return self._noted(job)
 
     def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = RunJob) -> K | None:
         """Stop this visitor's job (the latest active one unless named), in line or at work; None if there is none."""
@@ -131,11 +162,11 @@ class Board:
 
     def rename(self, visitor: str, model_id: str, name: str) -> None:
         """Call one of this visitor's models, and the run it came from, something else. Raises ValueError."""
-        with self._lock:
-            checkpoint = self.registry.rename(model_id, visitor, name)
-            for job in self.of(visitor, kind=Job):
-                if job.keeps(model_id):
-                    job.renamed(model_id, checkpoint)
+        name = self.registry.rename(model_id, visitor, name)
+        for job in self.of(visitor, kind=Job):
+            if job.keeps(model_id):
+                job.renamed(model_id, name)
+                self._noted(job)
 
     def delete(self, visitor: str, model_id: str) -> None:
         """Let go of one of this visitor's models, of its run and of its files. Raises ValueError."""
@@ -143,6 +174,34 @@ class Board:
             if any(job.active and job.keeps(model_id) for job in self.of(visitor, kind=Job)):
                 raise ValueError("This model is still being trained: stop it first.")
             self.registry.remove(model_id, visitor)
+
+    def forget_visitor(self, visitor: str) -> None:
+        """Delete all that is kept of this visitor's work; jobs that go on are stopped and leave nothing behind."""
+        for job in self.of(visitor, kind=Job):
+            job.unwanted = True
+            job.stop()
+            with self._lock:
+                self._forget(job)
+        for entry in self.registry.models(visitor):
+            if not entry.shipped:
+                self.registry.remove(entry.id, visitor)
+        self.data.forget_lessons(visitor=visitor)
+        self._fill()
+
+    def forget_unused(self) -> None:
+        """Let go of what nobody has used for as long as this kind of place keeps it."""
+        self.registry.forget_unused()
+        if self.limits.keep_days is None:
+            return
+        since = time.time() - self.limits.keep_days * 24 * 3600
+        for row in self.data.rows("SELECT id FROM jobs WHERE state = 'over' AND used < ?", since):
+            with self._lock:
+                job = self._jobs.get(row["id"])
+                if job is not None and not self.registry.has(row["id"], job.visitor):
+                    self._forget(job)
+            if job is None:
+                self.data.delete(row["id"])
+        self.data.forget_lessons(before=since)
 
     # ---- what there is -----------------------------------------------------------------------------------------------
 
@@ -154,7 +213,8 @@ class Board:
         """What the run or comparison learned from that made this very checkpoint; None where none here did."""
         with self._lock:
             jobs = list(self._jobs.values())
-        return next((job.spec.source for job in jobs if any(made is checkpoint for made in job.made)), None)
+        made = ((job, model_id) for job in jobs for model_id in job.made)
+        return next((job.spec.source for job, model_id in made if self.registry.here(model_id) is checkpoint), None)
 
     def active(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """The visitor's job that is going on now, or waits to."""
@@ -163,16 +223,16 @@ class Board:
     def of(self, visitor: str | None, *, kind: type[K] = RunJob) -> list[K]:
         """All of this visitor's jobs that are still remembered, the oldest first.
 
-        Asking is the sign that somebody is there, which keeps the place of those that wait.
+        Asking is the sign that somebody is there, which keeps the places of jobs that wait or work.
         """
+        self._look_up(visitor)
         with self._lock:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
-            waiting = [job for job in mine if job.state == "waiting"]
-            for job in waiting:
+            for job in mine:
                 job.seen = time.monotonic()
-            if waiting:
+            if any(job.state == "waiting" for job in mine):
                 self._fill()
-            return [job for job in mine if isinstance(job, kind)]
+            return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: self._turns[job.id][1])
 
     def failed(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """This visitor's latest job, if nothing came of it and nothing new was asked since."""
@@ -204,36 +264,45 @@ class Board:
 
     # ---- places and the line -----------------------------------------------------------------------------------------
 
-    def _admit(self, visitor: str, kind: type[Job]) -> tuple[str, int, Path]:
-        """Make room for one more: its id, its number for this visitor, its folder. Raises LimitError."""
-        self._check_room(visitor)
-        again = self.failed(visitor, kind=kind) is not None  # the number of one that came to nothing is free
+    def _admit(self, visitor: str, kind: type[Job], share: str) -> int:
+        """Make room for one more: its number for this visitor. Raises LimitError."""
+        self._check_room(visitor, share)
+        earlier = self.of(visitor, kind=kind)
+        again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
         self._clear_away(visitor, kind)
         self._names[visitor, kind.kind] = number = max(self._names.pop((visitor, kind.kind), 0) + (not again), 1)
         while len(self._names) > 10_000:
             self._names.pop(next(iter(self._names)))
-        job_id = new_id()
-        return job_id, number, Path(self._folders.name) / job_id
+        return number
 
-    def _check_room(self, visitor: str) -> None:
+    def _check_room(self, visitor: str, share: str) -> None:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"A {mine[-1].kind} of yours is going on: stop it first, or wait until it is done.")
-        waiting = sum(job.state == "waiting" for job in self._jobs.values())
-        if waiting >= self.limits.waiting:
-            raise LimitError(
-                f"All {self.limits.jobs} places for training are taken, and {waiting} wait in line: "
-                "try again in a few minutes."
-            )
+        line = self._line()
+        if len(line) < self.limits.waiting:
+            return
+        counts = Counter(job.share for job in line)
+        most = max(counts, key=counts.__getitem__)
+        if counts[most] <= counts[share] + 1:
+            raise LimitError(f"{len(line)} runs wait in line for a place, and no more can: try again in a few minutes.")
+        last = next(job for job in reversed(line) if job.share == most)
+        last.leave("The line was full, and most in it came from your network: start again in a few minutes.")
 
-    def _queue(self, job: Job, start: Callable[[], None]) -> None:
+    def _queue(self, job: Job) -> None:
         # a visitor's rounds follow each other; a newcomer joins the one that is going on (start-time fair queueing)
         others = [other for other in self.of(job.visitor, kind=Job) if other is not job and not other.settled]
         rounds = [self._turns[other.id][0] + 1 for other in others]
         self._turns[job.id] = max([self._round, *rounds]), next(self._clock)
         self._jobs[job.id] = job
-        job.queue(start, partial(self._ended, job))
+        self._stand_in_line(job)
         self._fill()
+
+    def _stand_in_line(self, job: Job) -> None:
+        start = partial(job.start, self.runner) if isinstance(job, RunJob) else job.start
+        if isinstance(job, RunJob):
+            job.told = self.told
+        job.queue(start, partial(self._ended, job), partial(self._noted, job))
 
     def _line(self) -> list[Job]:
         """Those who wait, in the order in which they will begin."""
@@ -245,14 +314,16 @@ class Board:
         with self._lock:
             now = time.monotonic()
             for job in self._line():
-                if now - job.seen > AWAY_SECONDS:
+                away = now - (self._began if job.seen is None else job.seen)
+                if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
                     job.leave("The page was away too long, and the place in the line was given up: start again.")
+            self._stop_for_others(now)
             for job in self._line():
                 at_work = [other for other in self._jobs.values() if other.busy]
                 # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
                 mine = sum(other.visitor == job.visitor for other in at_work)
                 programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
-                if job.by_program and sum(other.by_program for other in at_work) >= programs:
+                if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                     continue
                 if len(at_work) < self.limits.jobs and mine < self.limits.jobs_per_visitor:
                     self._round = max(self._round, self._turns[job.id][0])
@@ -265,6 +336,15 @@ class Board:
                 heapq.heappush(free, wait + job.expected(self.pace.seconds))
                 job.stands(place, wait)
 
+    def _stop_for_others(self, now: float) -> None:
+        """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
+        at_work = [job for job in self._jobs.values() if job.busy]
+        if self.limits.kind == "local" or len(at_work) < self.limits.jobs or not self._line():
+            return
+        for job in at_work:
+            if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
+                job.stop()
+
     def _left_of(self, job: Job, now: float) -> float:
         if not job.active or job.state == "stopping":
             return 1.0
@@ -276,18 +356,97 @@ class Board:
     def _ended(self, job: Job) -> None:
         """A job's thread has let go of its place."""
         with self._lock:
-            if job.emptied:
+            if job.emptied or job.unwanted:
                 self._forget(job)
             self._fill()
+        self._noted(job)
         if isinstance(job, RunJob):
             self.pace.learn(job.view(), job.spec.training, job.tokens)
 
-    def _left(self, job: Job, model_id: str) -> None:
-        """One of a job's models has left the registry: its files go along, and with the last one the job."""
+    def _left(self, entry: Entry) -> None:
+        """A model has left the registry: its files go along, and with the last one its job."""
         with self._lock:
-            job.let_go(model_id)
-            if job.emptied:
-                self._forget(job)
+            job = next((job for job in self._jobs.values() if job.keeps(entry.id)), None)
+            if job is not None:
+                job.let_go(entry.id)
+                if job.emptied:
+                    self._forget(job)
+            self.data.delete(entry.id)
+
+    def _opened(self, entry: Entry, model: Transformer) -> None:
+        """A model was read from its files again: the text that it learned from may judge it again."""
+        job = self._jobs.get(entry.id)
+        if isinstance(job, RunJob):
+            threading.Thread(target=job.read_text, args=(model,), daemon=True).start()
+
+    # ---- what outlives the server ------------------------------------------------------------------------------------
+
+    def _noted(self, job: K) -> K:
+        """Note down what has to be known of a job after a restart."""
+        self.data.keep("job", job.id, partial(self._write, job))
+        return job
+
+    def _write(self, job: Job) -> None:
+        turn = self._turns.get(job.id)
+        if self._jobs.get(job.id) is not job or turn is None:
+            return
+        state = "waiting" if job.state == "waiting" else "over" if job.settled else "working"
+        noted = json.dumps(job.noted())
+        job.folder.mkdir(parents=True, exist_ok=True)
+        write_file(job.folder / NOTES, lambda partial: partial.write_text(noted, encoding="utf-8"))
+        values = (job.id, job.visitor, job.share, job.kind, job.name, job.number, state, *turn, job.tries, time.time())
+        with self.data.store.change() as db:
+            db.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * len(values))})", values)
+        if state == "over":
+            job.tidy()
+
+    def _stand_in_line_again(self) -> None:
+        """What waited or worked when the server ended waits in its old order; what ended it often does not."""
+        rows = self.data.rows("SELECT * FROM jobs WHERE state != 'over' ORDER BY round, turn")
+        last = self.data.rows("SELECT max(round) AS round, max(turn) AS turn FROM jobs")
+        self._clock = itertools.count((last[0]["turn"] or 0) + 1 if last else 0)
+        self._round = min((row["round"] for row in rows), default=(last[0]["round"] or 0) if last else 0)
+        for row in rows:
+            job = self._found(row)
+            if job is None:
+                continue
+            job.tries = row["tries"] + (row["state"] == "working")
+            if job.tries < MOST_TRIES:
+                self._stand_in_line(job)
+                job.seen = None
+            else:
+                job.leave("The server ended several times while this was going on, so it was not begun again.")
+            self._noted(job)
+
+    def _look_up(self, visitor: str | None) -> None:
+        """Have the visitor's jobs here that were over when the server was started."""
+        if not isinstance(visitor, str) or visitor in self._looked_up:
+            return
+        rows = self.data.rows("SELECT * FROM jobs WHERE visitor = ? AND state = 'over' ORDER BY turn", visitor)
+        for row in rows:
+            if row["id"] not in self._jobs:
+                self._found(row)
+        with self._lock:
+            self._looked_up.add(visitor)
+            numbers = self.data.rows(
+                "SELECT kind, max(number) AS number FROM jobs WHERE visitor = ? GROUP BY 1", visitor
+            )
+            for row in numbers:
+                known = self._names.get((visitor, row["kind"]), 0)
+                self._names[visitor, row["kind"]] = max(known, row["number"])
+
+    def _found(self, row: Mapping[str, Any]) -> Job | None:
+        """The job of a row of the index; None where its notes cannot be read."""
+        try:
+            noted = json.loads((self.data.folder_of(row["id"]) / NOTES).read_text(encoding="utf-8"))
+            job = _FOUND[row["kind"]](row, noted, self.limits, self.registry)
+        except (OSError, ValueError, LookupError, TypeError):
+            logger.exception("a job of before the restart cannot be found again")
+            return None
+        job.share, job.number = row["share"], row["number"]
+        with self._lock:
+            self._turns.setdefault(job.id, (row["round"], row["turn"]))
+            return self._jobs.setdefault(job.id, job)
 
     def _clear_away(self, visitor: str, kind: type[Job]) -> None:
         """Jobs that no model keeps are of interest until the visitor's next one, and must not pile up meanwhile."""
@@ -303,4 +462,4 @@ class Board:
     def _forget(self, job: Job) -> None:
         if job.settled and self._jobs.pop(job.id, None) is not None:
             self._turns.pop(job.id, None)
-            shutil.rmtree(job.folder, ignore_errors=True)
+            self.data.delete(job.id)

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,19 @@ from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
 from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
-from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare
+from ..training.autosave import FILE
+from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare, run_folder
+from ..training.resume import SavedRun
 from ..training.verdict import Verdict
 from ..words.training import message
+from .data_folder import new_id
 from .job import Job
 from .limits import Limits
-from .models import Registry, new_id
+from .models import Registry
 from .runs import Background, Laddered, Prepared, Source, corpus_for, laddered
 from .views import NAMES, PairView, SideView
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,19 @@ class ComparisonSpec:
     vocab_size: int | None = None
     """Of a byte-level vocabulary to be trained; None for its default."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        parts = {name: values[name].to_dict() for name in ("dense", "moe", "training")}
+        return values | parts | {"source": dataclasses.asdict(self.source)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ComparisonSpec:
+        """The inverse of `to_dict`."""
+        parts = {name: ModelConfig.from_dict(values[name]) for name in ("dense", "moe")}
+        parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source(**values["source"])}
+        return cls(**{**values, **parts})
+
     def matched(self, vocab_size: int | None = None) -> MatchedPair:
         """The pair. Raises ValueError where there is none."""
         known = {} if vocab_size is None else {"vocab_size": vocab_size}
@@ -67,12 +86,16 @@ class Paired:
 
 
 def run_comparison(
-    spec: ComparisonSpec, limits: Limits, *, should_stop: Callable[[str], bool] = lambda side: False
+    spec: ComparisonSpec,
+    limits: Limits,
+    *,
+    folder: Path | None = None,
+    should_stop: Callable[[str], bool] = lambda side: False,
 ) -> Iterator[Any]:
     """Read the text, match the pair, train and judge it: Paired, then events of `compare`, and Laddered once.
 
-    `should_stop(side)` is asked after every step of a side. Raises ValueError with a sentence where text, models and
-    settings do not fit together or exceed a limit.
+    `should_stop(side)` is asked after every step of a side; `folder` receives what a later call goes on from. Raises
+    ValueError with a sentence where text, models and settings do not fit together or exceed a limit.
     """
     corpus = corpus_for(spec, limits)
     matched = spec.matched(corpus.vocab_size)
@@ -83,7 +106,7 @@ def run_comparison(
     plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds)
     baselines = Background(lambda: laddered(corpus, matched.dense.context_length, spec.training))
     with threads_for(matched.dense.numbers_in_step(spec.training.batch_size)):
-        for event in compare(plan, corpus, should_stop=should_stop):
+        for event in compare(plan, corpus, folder=folder, should_stop=should_stop):
             yield event
             if isinstance(event, SideEvent) and isinstance(event.event, Evaluated) and baselines.idle:
                 baselines.start()  # not before the first point is out, so that it is not held up
@@ -101,12 +124,13 @@ class ComparisonJob(Job):
 
     kind = "comparison"
 
-    def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, folder: Path):
-        super().__init__(job_id, visitor, name, folder)
-        self.spec, self.limits = spec, limits
+    def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, registry: Registry):
+        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
+        self.spec, self.limits, self.registry = spec, limits, registry
         self._guess = spec.matched()  # as far as they are known before the text was read
         self.model_ids = {side: new_id() for side in SIDES}
-        self.checkpoints: dict[str, Checkpoint] = {}
+        self.learned: set[str] = set()
+        """The sides whose models are in the registry."""
         self._stop_side = {side: threading.Event() for side in SIDES}
         self._paired: Paired | None = None
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
@@ -120,34 +144,34 @@ class ComparisonJob(Job):
         self._notices: list[str] = []
 
     @property
-    def made(self) -> list[Checkpoint]:
+    def _runs(self) -> Path:
+        """The folder of the states from which its runs go on."""
+        return self.folder / "runs"
+
+    @property
+    def made(self) -> list[str]:
         """See `Job.made`."""
-        return list(self.checkpoints.values())
+        return [self.model_ids[side] for side in self.learned]
 
     @property
     def has_result(self) -> bool:
         """Whether at least one of the two is in the registry."""
-        return bool(self.checkpoints)
+        return bool(self.learned)
 
-    def start(
-        self,
-        registry: Registry,
-        runner: Callable[..., Iterator[Any]] = run_comparison,
-        left: Callable[[str], None] = lambda model_id: None,
-    ) -> None:
-        """Begin in a thread of its own."""
+    def start(self, runner: Callable[..., Iterator[Any]] = run_comparison) -> None:
+        """Begin, or go on, in a thread of its own."""
         deadline = time.monotonic() + self.limits.seconds
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
                 return should_stop() or self._stop_side[side].is_set() or time.monotonic() > deadline
 
-            return runner(self._kept_spec(), self.limits, should_stop=stops)
+            return runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
 
         def take(event: Any) -> None:
             self._take(event)
             if isinstance(event, Trained) and event.seed == self.spec.training.seed:
-                self._keep(event, registry, left)
+                self._keep(event)
 
         def all_events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             yield from events(should_stop)
@@ -191,7 +215,7 @@ class ComparisonJob(Job):
             histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps,
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
-            model_id=self.model_ids[side] if side in self.checkpoints else None,
+            model_id=self.model_ids[side] if side in self.learned else None,
             tokens_per_second=latest.tokens_per_second if latest else None,
             baselines=self._baselines,
             reasons=tuple(self._reasons[side]),
@@ -259,19 +283,71 @@ class ComparisonJob(Job):
     def let_go(self, model_id: str) -> None:
         """See `Job.let_go`: the other one and its moments stay."""
         with self._lock:
-            for side in [side for side in self.checkpoints if self.model_ids[side] == model_id]:
-                del self.checkpoints[side]
-                shutil.rmtree(self.folder / side, ignore_errors=True)
-            self.emptied = not self.checkpoints
+            self.learned -= {side for side in SIDES if self.model_ids[side] == model_id}
+            self.emptied = not self.learned
             self._version += 1
 
-    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
-        """See `Job.renamed`."""
+    # ---- after a restart ---------------------------------------------------------------------------------------------
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
         with self._lock:
-            for side in SIDES:
-                if self.model_ids[side] == model_id:
-                    self.checkpoints[side] = checkpoint
-            self._version += 1
+            return {
+                "spec": self.spec.to_dict(),
+                "models": self.model_ids,
+                "prepared": self._paired.prepared.to_dict() if self._paired else None,
+                "histories": {side: [history.to_dict() for history in self._histories[side]] for side in SIDES},
+                "reasons": self._reasons,
+                "verdict": dataclasses.asdict(self._verdict) if self._verdict else None,
+                "baselines": self._baselines.to_dict() if self._baselines else None,
+                "notices": self._notices,
+                "message": self._message,
+            }
+
+    @classmethod
+    def found(
+        cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry
+    ) -> ComparisonJob:
+        """The comparison of a row of the index, with what was noted of it, when the server comes up again.
+
+        One that was at work when the server ended has the curves that were saved, and waits to go on.
+        """
+        spec = ComparisonSpec.from_dict(noted["spec"])
+        job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
+        job.model_ids = noted["models"]
+        if noted["prepared"]:
+            prepared = Prepared.from_dict(noted["prepared"])
+            job._paired = Paired(spec.matched(prepared.config.vocab_size), prepared)
+        if row["state"] == "over":
+            job.learned = {side for side in SIDES if registry.has(job.model_ids[side], job.visitor)}
+            job._histories = {side: list(map(History.from_dict, noted["histories"][side])) for side in SIDES}
+            job._reasons, job._notices = noted["reasons"], noted["notices"]
+            job._verdict = Verdict(**noted["verdict"]) if noted["verdict"] else None
+            job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
+            job._state, job._message = "finished" if job.learned else "failed", noted["message"]
+        else:
+            job._go_back_to_what_was_saved()
+        return job
+
+    def _go_back_to_what_was_saved(self) -> None:
+        """Have the curves that the files hold: `compare` goes on from there."""
+        for side in SIDES:
+            for seed in range(self.spec.training.seed, self.spec.training.seed + self.spec.seeds):
+                place = run_folder(self._runs, seed, side)
+                if not (place / FILE).exists():
+                    break
+                history = SavedRun.of(place).history
+                history.finished = None
+                self._histories[side].append(history)
+
+    def put_away(self) -> None:
+        """See `Job.put_away`."""
+        for model_id in self.made:
+            self.registry.save(model_id)
+
+    def tidy(self) -> None:
+        """See `Job.tidy`: its runs cannot be gone on with."""
+        shutil.rmtree(self._runs, ignore_errors=True)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 
@@ -296,8 +372,8 @@ class ComparisonJob(Job):
             elif isinstance(event, Laddered):
                 self._baselines = event.baselines
                 self._notices += [event.warning] if event.warning else []
-                for checkpoint in self.checkpoints.values():
-                    checkpoint.about["ladder"] = event.baselines.to_dict()
+                for made in filter(None, map(self.registry.here, self.made)):
+                    made.about["ladder"] = event.baselines.to_dict()
             elif event is _OVER:
                 self._state, self._message = "finished", self._ending()
             self._version += 1
@@ -327,7 +403,7 @@ class ComparisonJob(Job):
             return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
         return self._withheld() or "Stopped; what was learned is kept."
 
-    def _keep(self, event: Trained, registry: Registry, left: Callable[[str], None]) -> None:
+    def _keep(self, event: Trained) -> None:
         """Put one of the first pair into the registry, where Generate and Inspect find it."""
         prepared, matched, side = self._paired.prepared, self._paired.matched, event.side
         about = {
@@ -343,18 +419,23 @@ class ComparisonJob(Job):
             history = self._histories[side][0].copied()
         config = matched.dense if side == "dense" else matched.moe
         name = f"{self.name} · {NAMES[side]}"
-        snapshots = find_snapshots(self.folder / side, config)
-        checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
-        self.checkpoints[side], self.emptied = checkpoint, False
         model_id = self.model_ids[side]
-        registry.add(self.visitor, checkpoint, model_id=model_id, on_leaving=lambda: left(model_id))
+        snapshots = find_snapshots(self.registry.data.folder_of(model_id), config)
+        checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
+        self.registry.add(self.visitor, checkpoint, model_id=model_id, share=self.share, save=False)
         with self._lock:
+            self.learned.add(side)
+            self.emptied = False
             self._version += 1
 
     def _keep_moment(self, told: SideEvent) -> None:
         if told.seed == self.spec.training.seed:
             state, step = told.event.state, told.event.step
-            keep_snapshot(self.folder / told.side, step, state, tied=self._paired.matched.moe.tie_embeddings)
+            folder = self.registry.data.folder_of(self.model_ids[told.side])
+            try:
+                keep_snapshot(folder, step, state, tied=self._paired.matched.moe.tie_embeddings)
+            except OSError:
+                logger.exception("a snapshot could not be kept")  # the comparison itself is worth more
 
 
 _OVER = object()

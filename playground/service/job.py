@@ -15,8 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..storage import Checkpoint
-
 logger = logging.getLogger(__name__)
 
 ACTIVE = ("waiting", "preparing", "training", "stopping")
@@ -32,13 +30,23 @@ class Job:
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
-        self.began = self.seen = time.monotonic()
+        self.began = time.monotonic()
+        self.seen: float | None = self.began
+        """When its visitor's page last looked; None after a restart, before it has."""
         self.by_program = False
         """Whether a program asked for it, not a page."""
+        self.share = ""
+        """From where it was asked for, see `Board`."""
+        self.number = 0
+        """Of its visitor's jobs of this kind."""
         self.place: int | None = None
         """In the line, from 1; None for one that does not wait."""
         self.wait: float | None = None
         """Seconds until there should be a place for it."""
+        self.tries = 0
+        """How many times the server ended while it was at work."""
+        self.unwanted = False
+        """Whether its visitor has asked to forget it."""
         self.emptied = False
         """Whether all that it brought forth has left the house."""
         self._lock = threading.Lock()
@@ -46,6 +54,7 @@ class Job:
         self._working = False
         self._start: Callable[[], None] = lambda: None
         self._ended: Callable[[], None] = lambda: None
+        self._noting: Callable[[], None] = lambda: None
         self._context = contextvars.copy_context()
         self._state, self._message, self._version = "waiting", "", 0
 
@@ -55,8 +64,8 @@ class Job:
         raise NotImplementedError
 
     @property
-    def made(self) -> list[Checkpoint]:
-        """Those of its models that are here."""
+    def made(self) -> list[str]:
+        """The ids of those of its models that are here."""
         return []
 
     @property
@@ -75,8 +84,18 @@ class Job:
     def let_go(self, model_id: str) -> None:
         """One of its models has left the house."""
 
-    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
-        """One of its models is called something else: this is it now."""
+    def renamed(self, model_id: str, name: str) -> None:
+        """One of its models is called something else."""
+
+    def noted(self) -> dict[str, Any]:
+        """What has to be known of it to find it again after a restart, as plain values."""
+        return {}
+
+    def put_away(self) -> None:
+        """Its thread ends: save what it has brought forth."""
+
+    def tidy(self) -> None:
+        """It is over, and that is noted: remove what only a job at work needs."""
 
     def attempt_over(self) -> None:
         """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
@@ -118,9 +137,12 @@ class Job:
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
-    def queue(self, start: Callable[[], None], ended: Callable[[], None]) -> None:
-        """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go."""
-        self._start, self._ended = start, ended
+    def queue(self, start: Callable[[], None], ended: Callable[[], None], noting: Callable[[], None]) -> None:
+        """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go.
+
+        `noting` is called in the thread, before it works, to note down that it does.
+        """
+        self._start, self._ended, self._noting = start, ended, noting
         # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
         self._context = contextvars.copy_context()
         self.seen = time.monotonic()
@@ -191,6 +213,7 @@ class Job:
 
     def _run(self, stop: threading.Event, events: Callable, take: Callable[[Any], None]) -> None:
         try:
+            self._noting()
             for event in events(stop.is_set):
                 if self._stop is not stop:
                     return  # stopped while preparing: nobody waits for this any more
@@ -201,6 +224,10 @@ class Job:
             logger.exception("a %s failed", self.kind)
             self._fail(stop, f"Something went wrong on our side and the {self.kind} cannot go on. Try again.")
         finally:
+            try:
+                self.put_away()
+            except Exception:
+                logger.exception("a %s could not be put away", self.kind)
             self._working = False
             self._ended()
 

@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
-AWAY_SECONDS = 90.0
-"""A place in the line is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
+AWAY_SECONDS = 75.0
+"""A place is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
+RETURN_SECONDS = 600.0
+"""After a restart a place in the line is kept so long for a page to come back."""
+RETRY_SECONDS = 10.0
+"""What could not be written to the disk is tried again so often."""
+USED_SECONDS = 600.0
+"""When a model was last used is noted no more often."""
+INDEX_BYTES = 500_000_000
+"""Of the index of the data folder, classes included: beyond it nothing more is taken in."""
 FAILED_RUNS = 16
 """Runs of all visitors that came to nothing and are still there to say why."""
 PAGES = 500
@@ -75,8 +83,6 @@ CLASSES_PER_HOUR = 20
 """Classes that one address may make in an hour."""
 CLASS_DAYS = 31
 """The longest that a class may last."""
-CLASS_BYTES = 500_000_000
-"""Of the file of all classes: beyond it nothing more is taken in."""
 CLASS_ALONE_DAYS = 1
 """After so long a class that nobody has joined is deleted."""
 CLASS_ALONE_HOURS = 1
@@ -148,11 +154,15 @@ class Limits:
     seeds: int
     """Pairs of models trained in one comparison."""
     models_per_visitor: int
-    """Finished runs kept for one visitor; the least recently used leaves first."""
+    """Models kept for one visitor; the least recently used leaves first."""
     models: int
-    """Finished runs kept for all visitors."""
+    """Models kept for all visitors."""
     model_bytes: int
-    """Of the weights of all visitors' models together."""
+    """Of the weights of all visitors' models that are in memory at once."""
+    disk_bytes: int
+    """Of the files of all visitors' models together."""
+    keep_days: float | None
+    """So long a model is kept that nobody uses; None for good."""
     snapshot_bytes: int
     """Of the moments of one run that are kept to look back at."""
 
@@ -257,9 +267,11 @@ LOCAL = Limits(
     jobs=4,
     waiting=16,
     seeds=12,
-    models_per_visitor=12,
-    models=24,
+    models_per_visitor=100,
+    models=200,
     model_bytes=4_000_000_000,
+    disk_bytes=50_000_000_000,
+    keep_days=None,
     snapshot_bytes=400_000_000,
 )
 
@@ -287,6 +299,8 @@ CLASS = Limits(
     models_per_visitor=6,
     models=300,
     model_bytes=4_000_000_000,
+    disk_bytes=20_000_000_000,
+    keep_days=7.0,
     snapshot_bytes=24_000_000,
 )
 
@@ -299,6 +313,7 @@ PUBLIC = replace(
     seeds=5,
     models=120,
     model_bytes=2_000_000_000,
+    disk_bytes=10_000_000_000,
     snapshot_bytes=70_000_000,
 )
 

@@ -1,35 +1,39 @@
-"""Registry: the models of the page. Shipped checkpoints belong to everyone, a visitor's runs to that visitor alone."""
+"""Registry: the models of the page. Shipped checkpoints belong to everyone, a visitor's models to that visitor alone.
+
+A visitor's model is saved in the data folder and read again when it is asked for, also after a restart. Where memory
+gets short, the least recently used are put down to their files; where a visitor, or the house, has too many of them,
+the least recently used leave for good, of the house's first those of whoever has most.
+"""
 
 from __future__ import annotations
 
 import json
-import secrets
+import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..service.kept import forget
-from .limits import Limits
+from .data_folder import DataFolder, new_id
+from .limits import USED_SECONDS, Limits
 
 if TYPE_CHECKING:
+    from ..model import Transformer
     from ..storage import Checkpoint
 
+logger = logging.getLogger(__name__)
+
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
-ID_BYTES = 18
 NAME_CHARACTERS = 60
 DEPARTED_NAMES, DEPARTED_VISITORS = 6, 1000
 """So many names of models that were pushed out are told to each of so many visitors."""
 
 
-def new_id() -> str:
-    """An id that cannot be guessed: of a visitor, of a run."""
-    return secrets.token_urlsafe(ID_BYTES)
-
-
-@dataclass
+@dataclass(eq=False)
 class Entry:
     """One model that a visitor may choose."""
 
@@ -39,20 +43,28 @@ class Entry:
     """As shown in lists."""
     owner: str | None
     """The visitor it belongs to; None for shipped ones."""
+    folder: Path
+    """Where its files lie, or will."""
     checkpoint: Checkpoint | None = None
-    """None for a shipped one that nobody has opened yet."""
-    folder: Path | None = None
-    """Where a shipped one lies."""
+    """None for one that nobody has opened yet, or that was put down."""
     has_experts: bool = False
     """Whether it is a mixture of experts."""
-    used: float = field(default_factory=time.monotonic)
+    share: str = ""
+    """From where it was made: whoever has most there gives way first, see `Board`."""
+    made: float = field(default_factory=time.time)
+    used: float = field(default_factory=time.time)
     """When it was last asked for."""
-    on_leaving: Callable[[], None] | None = None
-    """Called when it leaves the registry, to clean up after it."""
+    disk_bytes: int = 0
+    """Of its files."""
+    saved: bool = False
+    """Whether these hold all of it."""
+    noted: float = 0.0
+    """When the index was last told when it was used."""
+    opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
     def bytes(self) -> int:
-        """Of its weights; none before it is opened."""
+        """Of its weights in memory; none before it is opened."""
         parameters = self.checkpoint.model.parameters() if self.checkpoint else ()
         return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
 
@@ -65,27 +77,69 @@ class Entry:
 class Registry:
     """All models, by id. Threads may use it at the same time; the models themselves are never changed once in it."""
 
-    def __init__(self, limits: Limits, shipped: Path = SHIPPED_FOLDER):
-        self.limits = limits
+    def __init__(self, limits: Limits, shipped: Path = SHIPPED_FOLDER, data: DataFolder | None = None):
+        self.limits, self.data = limits, data or DataFolder()
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
         self._departed: dict[str, tuple[str, ...]] = {}  # visitor → names of what was pushed out
+        self.on_leaving: Callable[[Entry], None] = lambda entry: self.data.delete(entry.id)
+        """Called with a model that has left for good, to clean up after it."""
+        self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None
+        """Called when a visitor's model was read from its files."""
         for folder in _checkpoint_folders(shipped):
             experts = _shipped_experts(folder)
-            entry = Entry(f"shipped-{folder.name}", _shipped_name(folder), None, folder=folder, has_experts=experts)
-            self._entries[entry.id] = entry
+            shipped_id = f"shipped-{folder.name}"
+            self._entries[shipped_id] = Entry(
+                shipped_id, _shipped_name(folder), None, folder, has_experts=experts, saved=True
+            )
+        for row in self.data.rows("SELECT * FROM models ORDER BY made"):
+            self._entries[row["id"]] = Entry(
+                row["id"],
+                row["name"],
+                row["visitor"],
+                self.data.folder_of(row["id"]),
+                has_experts=bool(row["experts"]),
+                share=row["share"],
+                made=row["made"],
+                used=row["used"],
+                disk_bytes=row["bytes"],
+                saved=True,
+                noted=row["used"],
+            )
 
     def get(self, model_id: str | None, visitor: str | None) -> Checkpoint:
         """The model, its tokenizer, its history. Raises ValueError for what this visitor does not have."""
+        entry = self._entry(model_id, visitor)
+        entry.used = time.time()
+        if not entry.shipped and entry.saved and entry.used - entry.noted > USED_SECONDS:
+            entry.noted = entry.used
+            self._note(entry)
+        with entry.opening:  # whoever else asks for this one waits; nobody else does
+            if entry.checkpoint is None:
+                entry.checkpoint = self._opened(entry)
+                if not entry.shipped:
+                    self.on_opening(entry, entry.checkpoint.model)
+            checkpoint = entry.checkpoint
+        self._put_down(keep=entry)
+        return checkpoint
+
+    def here(self, model_id: str) -> Checkpoint | None:
+        """A model that is in memory now."""
+        entry = self._entries.get(model_id)
+        return entry and entry.checkpoint
+
+    def _opened(self, entry: Entry) -> Checkpoint:
         from ..storage import load
         from ..storage.bounds import check_bounds
 
-        with self._lock:
-            entry = self._entry(model_id, visitor)
-            entry.used = time.monotonic()
-            if entry.checkpoint is None:
-                entry.checkpoint = load(entry.folder, check=lambda c: check_bounds(c, self.limits.parameters))
-            return entry.checkpoint
+        try:
+            checkpoint = load(entry.folder, check=lambda config: check_bounds(config, self.limits.parameters))
+        except (OSError, ValueError) as problem:
+            logger.exception("the model in %s cannot be opened", entry.folder)
+            raise ValueError(
+                f"{entry.name} cannot be opened: its files are damaged or gone. Choose another one, or train it again."
+            ) from problem
+        return checkpoint if entry.shipped else replace(checkpoint, name=entry.name)
 
     def has(self, model_id: str | None, visitor: str | None) -> bool:
         """Whether `get` would succeed."""
@@ -114,41 +168,110 @@ class Registry:
         return "shipped-stories" if "shipped-stories" in ids else next(iter(ids), None)
 
     def add(
-        self,
-        visitor: str,
-        checkpoint: Checkpoint,
-        *,
-        model_id: str | None = None,
-        on_leaving: Callable[[], None] | None = None,
+        self, visitor: str, checkpoint: Checkpoint, *, model_id: str | None = None, share: str = "", save: bool = True
     ) -> str:
         """Take in a visitor's model (in place of the one with this id, if there is one) and return its id.
 
-        Where the visitor or the house then has too many, the least recently used leave.
+        Where the visitor or the house then has too many, the least recently used leave. `save`: False leaves the
+        saving to a later `save`, for one that will change yet.
         """
         with self._lock:
             model_id = model_id or new_id()
             replaced = self._entries.pop(model_id, None)
-            self._entries[model_id] = Entry(
+            self._entries[model_id] = entry = Entry(
                 model_id,
                 checkpoint.name,
                 visitor,
+                self.data.folder_of(model_id),
                 checkpoint,
                 has_experts=checkpoint.config.n_experts > 0,
-                on_leaving=on_leaving,
+                share=share,
+                disk_bytes=replaced.disk_bytes if replaced else 0,
             )
-            mine = [e for e in self._entries.values() if e.owner == visitor]
-            everyones = [e for e in self._entries.values() if not e.shipped]
-            leaving = _least_used(mine, self.limits.models_per_visitor, keep=model_id)
-            leaving |= _least_used(everyones, self.limits.models, keep=model_id)
-            leaving |= _too_much([e for e in everyones if e.id not in leaving], self.limits.model_bytes, keep=model_id)
-            gone = [self._entries.pop(i) for i in leaving]
-            for entry in gone:
-                self._note_leaving(entry)
-        for entry in gone:
-            _leaves(entry)
-        if replaced is not None:
+            leaving = self._surplus(entry)
+            for gone in leaving:
+                self._note_leaving(self._entries.pop(gone.id))
+        for gone in leaving:
+            self._leaves(gone)
+        if replaced is not None and replaced.checkpoint is not None:
             forget(replaced.checkpoint.model)
+        if save:
+            self.save(model_id)
+        self._put_down(keep=entry)
         return model_id
+
+    def save(self, model_id: str) -> None:
+        """Write a visitor's model to the data folder; where that cannot be done now, `DataFolder` tries again."""
+        entry = self._entries.get(model_id)
+        if entry is not None and not entry.shipped:
+            self.data.keep("model", model_id, lambda: self._write(entry))
+
+    def _write(self, entry: Entry) -> None:
+        from ..storage import write_checkpoint
+
+        checkpoint = entry.checkpoint
+        if self._entries.get(entry.id) is not entry or checkpoint is None:
+            return  # it has left meanwhile, or was saved
+        write_checkpoint(entry.folder, checkpoint)
+        entry.disk_bytes = sum(file.stat().st_size for file in entry.folder.rglob("*") if file.is_file())
+        values = (entry.id, entry.owner, entry.share, entry.name, entry.has_experts, entry.disk_bytes, entry.made)
+        with self.data.store.change() as db:
+            db.execute("REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, entry.used))
+        entry.saved, entry.noted = entry.checkpoint is checkpoint, entry.used
+        if self._entries.get(entry.id) is not entry:
+            self.data.delete(entry.id)
+
+    def _note(self, entry: Entry) -> None:
+        """Tell the index a model's name and when it was used."""
+
+        def write() -> None:
+            with self.data.store.change() as db:
+                db.execute("UPDATE models SET name = ?, used = ? WHERE id = ?", (entry.name, entry.used, entry.id))
+
+        self.data.keep("use", entry.id, write)
+
+    def _surplus(self, newest: Entry) -> list[Entry]:
+        """Who has to leave for good, now that this one came."""
+        own = [e for e in self._entries.values() if not e.shipped]
+        mine = [e for e in own if e.owner == newest.owner]
+        leaving = sorted((e for e in mine if e is not newest), key=lambda e: e.used)
+        leaving = leaving[: max(len(mine) - self.limits.models_per_visitor, 0)]
+        staying = [e for e in own if e not in leaving]
+        counts = Counter(e.share for e in staying)
+        while len(staying) > self.limits.models or sum(e.disk_bytes for e in staying) > self.limits.disk_bytes:
+            others = [e for e in staying if e is not newest]
+            if not others:
+                break
+            gone = max(others, key=lambda e: (counts[e.share], -e.used))
+            counts[gone.share] -= 1
+            staying.remove(gone)
+            leaving.append(gone)
+        return leaving
+
+    def _put_down(self, keep: Entry) -> None:
+        """Let go of the weights of saved models where all together take too much memory."""
+        with self._lock:
+            loaded = sorted((e for e in self._entries.values() if e.checkpoint and not e.shipped), key=lambda e: e.used)
+            size = sum(entry.bytes for entry in loaded)
+            for entry in loaded:
+                if size <= self.limits.model_bytes:
+                    break
+                if entry is not keep and entry.saved:
+                    size -= entry.bytes
+                    model, entry.checkpoint = entry.checkpoint.model, None
+                    forget(model)
+
+    def forget_unused(self) -> None:
+        """Let those models leave that nobody has used for as long as this kind of place keeps them."""
+        if self.limits.keep_days is None:
+            return
+        since = time.time() - self.limits.keep_days * 24 * 3600
+        with self._lock:
+            old = [e for e in self._entries.values() if not e.shipped and e.used < since]
+            for entry in old:
+                del self._entries[entry.id]
+        for entry in old:
+            self._leaves(entry)
 
     def departed(self, visitor: str | None) -> list[str]:
         """Names of this visitor's models that had to make room for newer ones, the latest last."""
@@ -161,8 +284,8 @@ class Registry:
             own = [(e.id, e.name) for e in self._entries.values() if e.owner == visitor]
             return *own, *self.departed(visitor)
 
-    def rename(self, model_id: str, visitor: str, name: str) -> Checkpoint:
-        """Call a visitor's own model something else; the checkpoint with its new name. Raises ValueError."""
+    def rename(self, model_id: str, visitor: str, name: str) -> str:
+        """Call a visitor's own model something else; returns the name, tidied. Raises ValueError."""
         name = " ".join(name.split()) if isinstance(name, str) else ""
         if not 1 <= len(name) <= NAME_CHARACTERS:
             raise ValueError(f"A name has from 1 to {NAME_CHARACTERS} characters.")
@@ -170,17 +293,24 @@ class Registry:
             entry = self._entry(model_id, visitor)
             if entry.shipped:
                 raise ValueError("A shipped model keeps its name; only your own runs can be renamed.")
-            entry.name, entry.checkpoint = name, replace(entry.checkpoint, name=name)
-            return entry.checkpoint
+            entry.name = name
+            if entry.checkpoint is not None:
+                entry.checkpoint = replace(entry.checkpoint, name=name)
+        self._note(entry)
+        return name
 
     def counts(self) -> dict[str, int]:
-        """How many models there are, and the bytes of those that are in memory."""
+        """How many models there are, the bytes of those that are in memory, and of the files of visitors' models."""
         with self._lock:
             entries = list(self._entries.values())
         return {
             "shipped": sum(entry.shipped for entry in entries),
             "of_visitors": sum(not entry.shipped for entry in entries),
+            "most_of_visitors": self.limits.models,
             "bytes": sum(entry.bytes for entry in entries),
+            "most_bytes": self.limits.model_bytes,
+            "disk_bytes": sum(entry.disk_bytes for entry in entries),
+            "most_disk_bytes": self.limits.disk_bytes,
         }
 
     def remove(self, model_id: str, visitor: str) -> None:
@@ -190,7 +320,13 @@ class Registry:
             if entry.shipped:
                 raise ValueError("A shipped model stays; only your own runs can be removed.")
             del self._entries[model_id]
-        _leaves(entry)
+        self._leaves(entry)
+
+    def _leaves(self, entry: Entry) -> None:
+        """Clean up after a model, and let go of what was worked out from it."""
+        self.on_leaving(entry)
+        if entry.checkpoint is not None:
+            forget(entry.checkpoint.model)
 
     def _note_leaving(self, entry: Entry) -> None:
         names = self._departed.pop(entry.owner, ())
@@ -203,36 +339,12 @@ class Registry:
             entry = self._entries.get(model_id) if isinstance(model_id, str) else None
             if entry is None or not (entry.shipped or entry.owner == visitor):
                 raise ValueError(
-                    "This model is no longer here: the server was restarted, or newer runs took its place. "
+                    "This model is no longer here: it was deleted, or newer runs took its place. "
                     "Choose another one, or train it again."
                     if model_id
                     else "No model is chosen: train one, or choose one at the top of the page."
                 )
             return entry
-
-
-def _leaves(entry: Entry) -> None:
-    """Clean up after a model, and let go of what was worked out from it."""
-    if entry.on_leaving:
-        entry.on_leaving()
-    if entry.checkpoint is not None:
-        forget(entry.checkpoint.model)
-
-
-def _least_used(entries: list[Entry], most: int, keep: str) -> set[str]:
-    order = sorted((e for e in entries if e.id != keep), key=lambda e: e.used)
-    return {e.id for e in order[: max(len(entries) - most, 0)]}
-
-
-def _too_much(entries: list[Entry], most: int, keep: str) -> set[str]:
-    size = sum(e.bytes for e in entries)
-    leaving = set()
-    for entry in sorted((e for e in entries if e.id != keep), key=lambda e: e.used):
-        if size <= most:
-            break
-        leaving.add(entry.id)
-        size -= entry.bytes
-    return leaving
 
 
 def _checkpoint_folders(root: Path) -> list[Path]:

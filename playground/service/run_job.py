@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import torch
 
+from ..data import Baselines
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
+from ..storage.checkpoint import best_kept, record_of
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import (
     BestKept,
@@ -19,6 +21,7 @@ from ..training import (
     Finished,
     History,
     Noticed,
+    Saved,
     SkillMeasured,
     Snapshotted,
     Started,
@@ -26,13 +29,16 @@ from ..training import (
     TrainConfig,
     TrainEvent,
 )
+from ..training.autosave import FILE
+from ..training.events import NOT_SAVED
+from ..training.resume import SavedRun
 from ..training.states import LITTLE
 from ..words.training import message
 from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, predict
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, corpus_for, predict
 from .views import RunView, sample_temperature
 
 logger = logging.getLogger(__name__)
@@ -62,11 +68,11 @@ class RunJob(Job):
         name: str,
         spec: RunSpec,
         limits: Limits,
-        folder: Path,
+        registry: Registry,
         repeats: RunCard | None = None,
     ):
-        super().__init__(job_id, visitor, name, folder)
-        self.spec, self.limits = spec, limits
+        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
+        self.registry, self.limits, self.spec = registry, limits, spec
         self._history, self._baselines, self._latest, self._learned = History(), None, None, None
         self._prepared: Prepared | None = None
         self._started: Started | None = None
@@ -78,10 +84,18 @@ class RunJob(Job):
         """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
         self._planned_first = spec.training.steps
         self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
-        self.checkpoint: Checkpoint | None = None
+        self._unsaved = False  # whether its last steps are not in its files, so that it cannot go on
+        self.learned = False
+        """Whether its model is in the registry, under its own id."""
+        self._better: tuple[int, float] | None = None  # see `Checkpoint.best`
         self.used: int | None = None
         """The step whose weights are the model, where that is not the last."""
         self._of_used: torch.Tensor | None = None  # what these predict after the prompt
+
+    @property
+    def saved_step(self) -> int:
+        """The last step that its files hold; 0 where a restart would begin it anew."""
+        return self._history.last_step if (self.folder / FILE).exists() else 0
 
     @property
     def spec(self) -> RunSpec:
@@ -110,14 +124,19 @@ class RunJob(Job):
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
     @property
-    def made(self) -> list[Checkpoint]:
+    def made(self) -> list[str]:
         """See `Job.made`."""
-        return [] if self.checkpoint is None else [self.checkpoint]
+        return [self.id] if self.learned else []
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Its model. Raises ValueError where it has none any more."""
+        return self.registry.get(self.id, self.visitor)
 
     @property
     def has_result(self) -> bool:
         """Whether its model is in the registry."""
-        return self.checkpoint is not None
+        return self.learned
 
     @property
     def evaluations(self) -> int:
@@ -169,13 +188,13 @@ class RunJob(Job):
     @property
     def _better_step(self) -> int | None:
         """The step whose kept weights predict the validation text noticeably better than the last ones."""
-        best, last = self.checkpoint and self.checkpoint.best, self._history.val_loss
+        best, last = self._better, self._history.val_loss
         return best[0] if best and (last is None or not last - best[1] <= LITTLE) else None
 
     @property
     def can_resume(self) -> bool:
         """Whether `Board.resume` would go on with it."""
-        return self._state == "finished" and self.checkpoint is not None and self._history.last_step > 0
+        return self._state == "finished" and self.learned and self._history.last_step > 0 and not self._unsaved
 
     @property
     def time_left(self) -> float | None:
@@ -190,25 +209,28 @@ class RunJob(Job):
 
     def let_go(self, model_id: str) -> None:
         """See `Job.let_go`."""
-        self.checkpoint, self.emptied = None, True
+        self.learned, self.emptied = False, True
 
-    def renamed(self, model_id: str, checkpoint: Checkpoint) -> None:
+    def renamed(self, model_id: str, name: str) -> None:
         """See `Job.renamed`: a run is called what its model is."""
         with self._lock:
-            self.checkpoint, self.name = checkpoint, checkpoint.name
+            self.name = name
             self._version += 1
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
-    def start(self, registry: Registry, runner: Runner, *, resume: bool = False, left: Callable[[str], None]) -> None:
-        """Begin, or go on, in a thread of its own."""
+    def start(self, runner: Runner) -> None:
+        """Begin, or go on from what was saved, in a thread of its own."""
+        resume = self.learned or self._before_resume is not None
 
         def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
-            return runner(self._kept_spec(), self.limits, folder=self.folder, resume=resume, should_stop=should_stop)
+            folder = self.folder if resume or self.registry.data.can_write(self.folder) else None
+            self._unsaved = folder is None
+            return runner(self._kept_spec(), self.limits, folder=folder, resume=resume, should_stop=should_stop)
 
         def take(event: RunEvent) -> None:
             if isinstance(event, Learned):
-                self._keep(event, registry, left)
+                self._keep(event)
             else:
                 self._take(event)
 
@@ -237,13 +259,15 @@ class RunJob(Job):
                 self._baselines, self._learned = event.baselines, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
                     self._notices.append(event.warning)
-                if self.checkpoint is not None:
-                    self.checkpoint.about["ladder"] = event.baselines.to_dict()
-                    self._remember_text(self.checkpoint.model)
+                made = self.registry.here(self.id) if self.learned else None
+                if made is not None:
+                    made.about["ladder"] = event.baselines.to_dict()
+                    self._remember_text(made.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
-                if isinstance(event, SkillMeasured) and self._state == "finished" and self.checkpoint is not None:
-                    self.checkpoint.history.add(event)  # the last one comes after the model
+                made = self.registry.here(self.id) if self.learned and self._state == "finished" else None
+                if isinstance(event, SkillMeasured) and made is not None:
+                    made.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
@@ -252,9 +276,14 @@ class RunJob(Job):
                     self._latest = event
                 elif isinstance(event, Noticed):
                     self._notices.append(message(event))
+                    self._unsaved = self._unsaved or event.kind == NOT_SAVED
+                elif isinstance(event, Saved):
+                    self._unsaved = False
                 elif isinstance(event, Finished):
                     self._message = message(event)
             self._version += 1
+        if isinstance(event, Saved):
+            self._noting()  # with as many of its verdicts as the state that was saved
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)
 
@@ -270,9 +299,20 @@ class RunJob(Job):
         except OSError:
             logger.exception("a snapshot could not be kept")  # the run itself is worth more
 
-    def _keep(self, event: Learned, registry: Registry, left: Callable[[str], None]) -> None:
+    def _keep(self, event: Learned) -> None:
         """Put what was learned into the registry, then say so."""
         self.attempt_over()
+        history = self.view().history
+        if history.best and history.best[0] == history.last_step:
+            drop_best(self.folder)
+        self.emptied, self.used = False, None
+        self._remember_text(event.model)
+        self._put(self._checkpoint(event.model, history), save=False)  # once all is known, see `put_away`
+        self._set(state="finished")
+        if self.told is not None:
+            self.told(self)
+
+    def _checkpoint(self, model: Transformer, history: History) -> Checkpoint:
         about = {
             "corpus": self.spec.source.title,
             "language": self._prepared.language,
@@ -281,38 +321,110 @@ class RunJob(Job):
             "training": self.spec.training.to_dict(),
             "ladder": self._baselines.to_dict() if self._baselines else None,
         }
-        tokenizer, history = self._prepared.tokenizer, self.view().history
-        if history.best and history.best[0] == history.last_step:
-            drop_best(self.folder)
         snapshots = find_snapshots(self.folder, self._prepared.config)
-        self.emptied, self.used = False, None
-        self._remember_text(event.model)
-        self.checkpoint = Checkpoint(event.model, tokenizer, history, self.name, about, snapshots)
-        registry.add(self.visitor, self.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
-        self._set(state="finished")
-        if self.told is not None:
-            self.told(self)
+        return Checkpoint(model, self._prepared.tokenizer, history, self.name, about, snapshots)
+
+    def _put(self, checkpoint: Checkpoint, *, save: bool = True) -> None:
+        """Let this be the run's model."""
+        self._better, self.learned = checkpoint.best, True
+        self.registry.add(self.visitor, checkpoint, model_id=self.id, share=self.share, save=save)
+
+    def put_away(self) -> None:
+        """See `Job.put_away`."""
+        if self.learned:
+            self.registry.save(self.id)
+
+    # ---- after a restart ---------------------------------------------------------------------------------------------
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        with self._lock:
+            return {
+                "spec": self.spec.to_dict(),
+                "planned_first": self._planned_first,
+                "repeats": self.repeats.to_letters() if self.repeats else None,
+                "prepared": self._prepared.to_dict() if self._prepared else None,
+                "baselines": self._baselines.to_dict() if self._baselines else None,
+                "notices": self._notices,
+                "judged": self._history.judged,
+                "message": self._message,
+                "used": self.used,
+            }
+
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> RunJob:
+        """The run of a row of the index, with what was noted of it, when the server comes up again.
+
+        One that was at work when the server ended has what it had saved as its model, and waits to go on.
+        """
+        repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
+        spec = RunSpec.from_dict(noted["spec"])
+        job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
+        job._planned_first, job._notices, job.used = noted["planned_first"], list(noted["notices"]), noted["used"]
+        job._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
+        job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
+        job.learned = registry.has(job.id, job.visitor)
+        saved = SavedRun.of(job.folder) if (job.folder / FILE).exists() and job._prepared else None
+        if row["state"] == "over":
+            job._state, job._message = "finished" if job.learned else "failed", noted["message"]
+            if job.learned and job.used is None:
+                job._history = record_of(job.folder).history
+            elif saved is not None:
+                job._history = saved.history
+            snapshots = find_snapshots(job.folder, job._prepared.config) if job.learned else None
+            job._better = best_kept(job._history, snapshots)
+        elif saved is not None:
+            job._go_back_to(saved, noted["judged"])
+        return job
+
+    def _go_back_to(self, saved: SavedRun, judged: list[dict[str, Any]]) -> None:
+        """Be what was saved last, which is this run's model until it goes on."""
+        self._history = saved.history
+        self._history.judged = [record for record in judged if record["step"] <= saved.step]
+        model = Transformer(saved.model)
+        model.load_state_dict(saved.weights)
+        self._put(self._checkpoint(model, self._history.copied()), save=False)
+        self._before_resume = saved.step, self.spec
+
+    def read_text(self, model: Transformer) -> None:
+        """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
+        if self._learned is None and self._prepared is not None and not self._prepared.language:
+            try:
+                self._learned = corpus_for(self.spec, self.limits).learned()
+            except (OSError, ValueError):
+                logger.exception("the text of a run cannot be read again")
+        self._remember_text(model)
+
+    def predict(self) -> None:
+        """Have the predictions after the prompt at hand, before training and now: a restart forgets them."""
+        asked = list(self._prepared.asked) if self._prepared else []
+        if self._now is None and asked and self.learned:
+            checkpoint = self.checkpoint
+            now, before = predict(checkpoint.model, asked), Transformer(checkpoint.config, seed=self.spec.training.seed)
+            with self._lock:
+                self._before, self._now = predict(before, asked), now
+                self._of_used = now
 
     def best(self) -> Best:
         """The kept weights of the lowest validation loss as a model. Raises ValueError where nothing better is kept."""
-        last = self.checkpoint if self.settled else None
+        last = self.checkpoint if self.settled and self.learned else None
         if last is None or last.best is None:
             raise ValueError("No better weights than the last are kept of this run.")
         checkpoint, asked = last.at("best"), list(self._prepared.asked)
         return Best(last, checkpoint, last.best[0], predict(checkpoint.model, asked) if asked else None)
 
-    def use(self, best: Best, registry: Registry, left: Callable[[str], None]) -> None:
+    def use(self, best: Best) -> None:
         """Let these weights be the model from now on; its record ends with them.
 
         The run itself stays what it was: it goes on from its last step. Raises ValueError where it has changed since.
         """
-        if self.checkpoint is not best.of or not self.settled:
+        if self.registry.here(self.id) is not best.of or not self.settled:
             raise ValueError("This run has changed in the meantime: look at it again.")
-        with self._lock:
-            self.checkpoint, self.used, self._of_used = best.checkpoint, best.step, best.probabilities
-            self._version += 1
         self._remember_text(best.checkpoint.model)
-        registry.add(self.visitor, best.checkpoint, model_id=self.id, on_leaving=lambda: left(self.id))
+        self._put(best.checkpoint, save=False)
+        with self._lock:
+            self.used, self._of_used = best.step, best.probabilities
+            self._version += 1
 
     def _remember_text(self, model: Transformer) -> None:
         if self._learned is not None:

@@ -7,10 +7,11 @@ signature, on another machine or in another process, can take this one's place.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,6 +28,7 @@ from ..data import (
 )
 from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
+from ..data.tokenizers import tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
@@ -88,6 +90,21 @@ class RunSpec:
         """What samples and predictions continue."""
         return self.training.sample_prompt
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        parts = {"source": asdict(self.source), "model": self.model.to_dict(), "training": self.training.to_dict()}
+        return parts | {"tokenizer": self.tokenizer, "vocab_size": self.vocab_size, "size": self.size}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunSpec:
+        """The inverse of `to_dict`."""
+        parts = {
+            "source": Source(**values["source"]),
+            "model": ModelConfig.from_dict(values["model"]),
+            "training": TrainConfig.from_dict(values["training"]),
+        }
+        return cls(**{**values, **parts})
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -104,6 +121,19 @@ class Prepared:
     """Parts of the prompt that the tokenizer does not know."""
     asked: tuple[int, ...] = ()
     """The tokens after which predictions are made: the prompt's, or the first that judges."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {"config": self.config.to_dict(), "tokenizer": self.tokenizer.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Prepared:
+        """The inverse of `to_dict`."""
+        parts = {name: tuple(values[name]) for name in ("unknown", "asked")}
+        parts |= {"config": ModelConfig.from_dict(values["config"])}
+        parts |= {"tokenizer": tokenizer_from_dict(values["tokenizer"])}
+        return cls(**{**values, **parts})
 
     @classmethod
     def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import save_file
@@ -58,13 +58,8 @@ class Checkpoint:
 
     @property
     def best(self) -> tuple[int, float] | None:
-        """(step, validation loss) of kept weights that are better than the model's own; None where there are none."""
-        lowest, step = self.history.best, self.snapshots.best if self.snapshots else None
-        if step is None or lowest is None or step >= self.history.last_step:
-            return None
-        losses = dict(zip(self.history.evaluations["step"], self.history.evaluations["val_loss"]))
-        # files hold six digits, and a run that was killed may have kept what it did not come to tell
-        return (step, losses[step]) if abs(losses.get(step, math.inf) - lowest[1]) < 1e-4 else None
+        """See `best_kept`."""
+        return best_kept(self.history, self.snapshots)
 
     def at(self, step: int | str) -> Checkpoint:
         """The same as it was after a step whose weights were kept, or after the "best"; its record ends there.
@@ -83,6 +78,16 @@ class Checkpoint:
         message = f"These are the weights of step {step:,} of {last:,}."
         history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}
         return replace(self, model=self.snapshots.model(step), history=history)
+
+
+def best_kept(history: History, snapshots: Snapshots | None) -> tuple[int, float] | None:
+    """(step, validation loss) of kept weights that are better than the last ones; None where there are none."""
+    lowest, step = history.best, snapshots.best if snapshots else None
+    if step is None or lowest is None or step >= history.last_step:
+        return None
+    losses = dict(zip(history.evaluations["step"], history.evaluations["val_loss"]))
+    # files hold six digits, and a run that was killed may have kept what it did not come to tell
+    return (step, losses[step]) if abs(losses.get(step, math.inf) - lowest[1]) < 1e-4 else None
 
 
 def save(
@@ -152,6 +157,24 @@ def _load(folder: Path, check: Check) -> Checkpoint:
             f"tokenizer.json cannot be used: {problem}"
         ) from problem  # fmt: skip
     check_fits(tokenizer, config)
+    record = record_of(folder)
+    snapshots = find_snapshots(folder, config)
+    tensors = read_tensors(weights, shapes)
+    if config.tie_embeddings:
+        tensors["head.weight"] = tensors["embedding.weight"]
+    return Checkpoint(with_weights(config, tensors), tokenizer, record.history, record.name, record.about, snapshots)
+
+
+class Record(NamedTuple):
+    """What is noted about a checkpoint beside its weights: the fields of `Checkpoint` of these names."""
+
+    history: History
+    name: str
+    about: dict[str, Any]
+
+
+def record_of(folder: Path) -> Record:
+    """What is noted in a checkpoint's folder. Raises CheckpointError where that cannot be used."""
     record = current_file(folder, "history.json")
     values = read_json(record) if record.is_file() else {}
     try:
@@ -160,18 +183,8 @@ def _load(folder: Path, check: Check) -> Checkpoint:
         raise CheckpointError(f"history.json cannot be used: {problem}") from problem
     except (AttributeError, TypeError, OverflowError) as problem:
         raise CheckpointError("history.json cannot be used: its tables do not have the form of a history") from problem
-    snapshots = find_snapshots(folder, config)
-    tensors = read_tensors(weights, shapes)
-    if config.tie_embeddings:
-        tensors["head.weight"] = tensors["embedding.weight"]
-    return Checkpoint(
-        with_weights(config, tensors),
-        tokenizer,
-        history,
-        single_line(str(values.get("name") or folder.name)) or "model",
-        sound_notes(values.get("about")),
-        snapshots,
-    )
+    name = single_line(str(values.get("name") or folder.name)) or "model"
+    return Record(history, name, sound_notes(values.get("about")))
 
 
 def with_weights(config: ModelConfig, tensors: dict[str, torch.Tensor]) -> Transformer:

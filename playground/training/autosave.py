@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 
 from ..atomic_files import forget_halves, write_file
 from ..data.corpus import Corpus
-from .events import Finished, Saved, Started, TrainEvent
+from .events import NOT_SAVED, Finished, Noticed, Saved, Started, TrainEvent
 
 if TYPE_CHECKING:
     from .loop import Run
@@ -30,20 +30,31 @@ LOCK = ".lock"
 
 
 class Autosave:
-    """Observer that saves the run into `folder` every `autosave_seconds` and at its end, unless it diverged."""
+    """Observer that saves the run into `folder` every `autosave_seconds` and at its end, unless it diverged.
+
+    Where that cannot be done, the run says so once and goes on.
+    """
 
     def __init__(self, folder: Path):
-        self.folder, self._saved_at = folder, time.perf_counter()
+        self.folder, self._saved_at, self._told = folder, time.perf_counter(), False
 
     def __call__(self, run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
         if isinstance(event, Started):
             self._saved_at = time.perf_counter()
         elif isinstance(event, Finished):
             if event.reason != "diverged":
-                yield save(run, self.folder)
+                yield from self._saved(run)
         elif time.perf_counter() - self._saved_at >= run.config.autosave_seconds:
-            yield save(run, self.folder)
+            yield from self._saved(run)
             self._saved_at = time.perf_counter()
+
+    def _saved(self, run: Run) -> Iterator[TrainEvent]:
+        try:
+            yield save(run, self.folder)
+        except OSError as problem:
+            if not self._told:
+                yield Noticed(run.step, run.seconds, NOT_SAVED, {"error": problem.strerror or "the disk may be full"})
+            self._told = True
 
 
 def save(run: Run, folder: Path) -> Saved:

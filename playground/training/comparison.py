@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..data import Corpus
 from ..model import ModelConfig, Transformer
+from .autosave import FILE
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
 from .loop import train
@@ -79,13 +81,18 @@ ComparisonEvent = SideEvent | Trained | PairsJudged
 
 
 def compare(
-    plan: PairPlan, corpus: Corpus, *, should_stop: Callable[[str], bool] = lambda side: False
+    plan: PairPlan,
+    corpus: Corpus,
+    *,
+    folder: Path | None = None,
+    should_stop: Callable[[str], bool] = lambda side: False,
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
     `should_stop(side)` is asked after every step of a side: stopping one lets the other go on to its end, and no
-    further pair begins. Only pairs of which both did all their steps are judged. Raises ValueError before the first
-    event where models, corpus and settings do not fit together.
+    further pair begins. Only pairs of which both did all their steps are judged. With `folder`, every run is saved in a
+    folder of its own there, and goes on from what that holds already. Raises ValueError before the first event where
+    models, corpus and settings do not fit together.
     """
     complete: dict[str, list[WindowLosses]] = {side: [] for side in SIDES}
     windows = corpus.windows("val", plan.dense.context_length, plan.training.eval_windows)
@@ -94,7 +101,15 @@ def compare(
         for side in SIDES:
             training = plan.training.replace(seed=seed, patience=0)  # both to the end
             models[side] = Transformer(plan.config(side), seed=seed)
-            runs[side] = train(models[side], corpus, training, should_stop=lambda side=side: should_stop(side))
+            place = folder and run_folder(folder, seed, side)
+            runs[side] = train(
+                models[side],
+                corpus,
+                training,
+                folder=place,
+                resume=bool(place) and (place / FILE).exists(),
+                should_stop=lambda side=side: should_stop(side),
+            )
         done: dict[str, Trained] = {}
         for side, event in _in_turns(runs):
             yield SideEvent(seed, side, event)
@@ -107,6 +122,11 @@ def compare(
         for side in SIDES:
             complete[side].append(done[side].losses)
         yield PairsJudged(judge(complete["dense"], complete["moe"]))
+
+
+def run_folder(folder: Path, seed: int, side: str) -> Path:
+    """Where one run of a comparison is saved."""
+    return folder / f"{side}-{seed}"
 
 
 def _in_turns(runs: dict[str, Iterator[TrainEvent]]) -> Iterator[tuple[str, TrainEvent]]:

@@ -142,7 +142,7 @@ class Saved(TrainEvent):
 
 
 DEVICE_FAULT, NOT_COMPILED, NO_GPU = "device fault", "not compiled", "no gpu"
-OTHER_MACHINE = "other machine"
+OTHER_MACHINE, NOT_SAVED = "other machine", "not saved"
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,10 @@ class Noticed(TrainEvent):
 
     event: ClassVar[str] = "noticed"
     kind: str
-    """DEVICE_FAULT, NOT_COMPILED, NO_GPU or OTHER_MACHINE."""
+    """DEVICE_FAULT, NOT_COMPILED, NO_GPU, OTHER_MACHINE or NOT_SAVED."""
     facts: dict[str, Any]
     """By kind: the fields of a `proof.Fault`; `error`; nothing; `before` and `now` (see
-    `autosave.machine_of`) and `settings` (name → before, now)."""
+    `autosave.machine_of`) and `settings` (name → before, now); `error`."""
 
 
 @dataclass(frozen=True)

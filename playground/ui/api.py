@@ -26,7 +26,6 @@ from ..engine import stream
 from ..inspection.look import look
 from ..service.board import Board
 from ..service.limits import CANDIDATES, WRITERS
-from ..service.models import new_id
 from ..service.run_job import RunJob
 from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
@@ -40,6 +39,8 @@ from .writers import seconds_between_updates
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
 LOOKS_PER_SECOND = 5
+LISTENING_SECONDS = 10.0
+"""A run that is asked for is not begun before somebody listens, and not at all where nobody does so long."""
 
 
 def build(page: Page) -> None:
@@ -85,6 +86,7 @@ class Endpoints:
         prompt: str = "",
         settings: dict = {},  # noqa: B006 (gradio reads the default from here; nobody changes it)
         visitor: str = "",
+        request: gr.Request = None,
     ) -> AsyncIterator[dict]:
         """Train a small transformer language model from scratch and stream what happens; seconds for a tiny one.
 
@@ -110,9 +112,11 @@ class Endpoints:
             and last finished {reason, message, val_loss, visitor, model}.
         """
         with in_words(labels=False):
-            visitor = self.page.known(visitor) if visitor else new_id()
+            visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
+            share = self.page.share_of(request, by_program=True)
+            await self._listened_to(request)
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
-            job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True)
+            job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True, share=share)
             try:
                 yield {"event": "accepted", "visitor": visitor, "model": job.id, "name": job.name}
                 async for event in _told(job, self.page.board):
@@ -230,6 +234,17 @@ class Endpoints:
             text, n = _text("text", text), whole("candidates", candidates, 1, CANDIDATES)
             pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
             return {"sentence": _verdict(*pair), "models": pair}
+
+    async def _listened_to(self, request: gr.Request | None) -> None:
+        """Wait until somebody listens to this call. Raises ValueError where nobody does."""
+        session, presence = getattr(request, "session_hash", None), self.page.presence
+        if session is None:
+            return  # called from this process
+        until = time.monotonic() + LISTENING_SECONDS
+        while not presence.listens(session):
+            if time.monotonic() > until:
+                raise ValueError("Nobody listens to this run: open the stream of its events at once.")
+            await asyncio.sleep(0.05)
 
     # ---- what they share ---------------------------------------------------------------------------------------------
 

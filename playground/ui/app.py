@@ -11,8 +11,9 @@ import gradio as gr
 from ..devices import on_zerogpu
 from ..service.board import Board
 from ..service.classes import Classes
+from ..service.data_folder import DataFolder
 from ..service.limits import THREADS, Limits, limits_here
-from ..service.models import Registry, new_id
+from ..service.models import Registry
 from ..service.runs import run_training, warm_up
 from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, theme
@@ -43,10 +44,14 @@ def build_app(
     jobs: Board | None = None,
     classes: Classes | None = None,
     reach: Reach | None = None,
+    data: DataFolder | None = None,
 ) -> gr.Blocks:
-    """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`."""
+    """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`.
+
+    `data` is where it keeps its visitors' work; without one nothing outlives the process.
+    """
     limits = limits or limits_here()
-    registry = registry or Registry(limits)
+    registry = registry or Registry(limits, data=data)
     jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [(name, importlib.import_module(f"{__package__}.tabs.{name}")) for name in TABS]
     # delete_cache: (look every, delete what is older than) seconds
@@ -76,14 +81,13 @@ def build_app(
                     module.build(page)
                     page.tab.select(None, None, page.opened, js=OPENED % name, **UNSEEN)
         with above_tabs:
-            classroom.build(page, classes or Classes())
+            classroom.build(page, classes or Classes(registry.data.store))
 
-        def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
+        def welcome(visitor: Any, request: gr.Request) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""
-            try:
-                visitor = page.known(visitor)
-            except ValueError:
-                visitor = new_id()
+            if not registry.data.knows(visitor):
+                visitor = registry.data.new_visitor()
+            page.presence.opened(request.session_hash)
             return visitor, page.recall(visitor)
 
         def chosen(visitor: Any, over: Any) -> gr.Dropdown:
@@ -112,7 +116,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
         "app_kwargs": {
-            "middleware": [early_head()],
+            "middleware": [early_head(), app.page.presence.middleware()],
             "routes": [status_route(app), reach.owner_route(), *mended_scripts()],
         },
         "footer_links": [],

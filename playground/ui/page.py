@@ -38,6 +38,7 @@ from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
 from .gradio_fixes.lenient import LenientDropdown
+from .presence import Presence
 from .where import Reach
 
 # for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
@@ -63,6 +64,8 @@ class Page:
     """The tabs this page has."""
     reach: Reach = field(default_factory=Reach)
     """How visitors reach the server, and who of them is its owner."""
+    presence: Presence = field(default_factory=Presence)
+    """Who of them is there."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
@@ -133,10 +136,15 @@ class Page:
         return self._on_load
 
     def known(self, visitor: str | None) -> str:
-        """The visitor's id. Raises ValueError where there is none, which only a raw API call can bring about."""
-        if not isinstance(visitor, str) or not 20 <= len(visitor) <= 64:
+        """The visitor's id. Raises ValueError for one that this server has not issued."""
+        if not self.registry.data.knows(visitor):
             raise ValueError("This page has not been set up yet: reload it and try again.")
         return visitor
+
+    def share_of(self, request: gr.Request | None, *, by_program: bool = False) -> str:
+        """From where a request comes, as work is shared out fairly: its network, open pages apart from programs."""
+        page = not by_program and self.presence.is_page(getattr(request, "session_hash", None))
+        return f"{self.reach.origin_of(request)} {'pages' if page else 'programs'}"
 
     def finish(self) -> None:
         """Do what was put off until all tabs are built."""

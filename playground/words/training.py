@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..training import Finished, Noticed, SettingsChanged, TrainEvent
-from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, OTHER_MACHINE
+from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, NOT_SAVED, OTHER_MACHINE
 from ..training.proof import Fault
 
 
@@ -64,6 +64,8 @@ def notice(event: Noticed) -> str:
         return f"torch.compile does not work on this machine ({facts['error']}), so training runs without it."
     if event.kind == NO_GPU:
         return "There is no GPU for this run at the moment: it goes on on the Space's own processor."
+    if event.kind == NOT_SAVED:
+        return f"The run could not be saved ({facts['error']}). It goes on, and saving is tried again."
     assert event.kind == OTHER_MACHINE, event.kind
     before, now, settings = facts["before"], facts["now"], facts["settings"]
     moved = f"It was trained with {before} and goes on with {now}. " * (before != now)

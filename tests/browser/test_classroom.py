@@ -6,13 +6,14 @@ import pytest
 
 from playground.service.classes import Classes
 from playground.service.limits import CLASS
+from playground.service.store import FILE, Store
 from playground.ui.app import build_app, launch
 
 
 @pytest.fixture
 def house(tmp_path):
     """The product with a data folder of its own, and its address."""
-    classes = Classes(tmp_path / "classes.sqlite3")
+    classes = Classes(Store(tmp_path / FILE))
     app = build_app(CLASS, classes=classes)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
     yield classes, address

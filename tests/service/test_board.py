@@ -151,6 +151,7 @@ def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
     assert jobs.active(ANNA) is annas and jobs.active(BERT) is berts
     assert jobs.of(ANNA) == [annas] and jobs.of(BERT) == [berts]
     assert jobs.find(BERT, annas.id) is None and jobs.stop(BERT, annas.id) is None
+    until(lambda: berts.state == annas.state == "training")
     jobs.stop(BERT)
     until(lambda: berts.settled)
     assert annas.active, "stopping one's own run leaves the other's alone"

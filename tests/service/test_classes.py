@@ -24,6 +24,7 @@ from playground.service.classes.speedrun import Verifier, enter, entries
 from playground.service.classes.tables import answers_csv, results_csv
 from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, ENTRIES, STUDENT_NAME, STUDENTS, WRONG_CODES
 from playground.service.models import Registry
+from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
 from playground.ui.forms import run as form
 
@@ -49,7 +50,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def classes(tmp_path, clock):
-    house = Classes(tmp_path / "data" / "classes.sqlite3", clock)
+    house = Classes(Store(tmp_path / "data" / FILE), clock)
     yield house
     house.store.close()
 
@@ -205,7 +206,7 @@ def test_a_server_killed_in_the_middle_of_a_class_loses_nothing(classes, clock, 
     member = classes.join(klass.code, "Anna", ANNA)
     classes.progress(ANNA, "first", 2, 5, [(1, "How low?", "0.5", "0.4")])
     shutil.copytree(classes.store.path.parent, tmp_path / "left")  # as a kill leaves it: nothing was closed
-    again = Classes(tmp_path / "left" / classes.store.path.name, clock)
+    again = Classes(Store(tmp_path / "left" / FILE), clock)
     assert again.member(ANNA).name == member.name and again.taught(klass.code, secret).title == "Tuesday"
     assert again.students(again.invited(klass.code))[0].step == 2
     assert again.answers(klass)[0]["answer"] == "0.5"
@@ -216,7 +217,7 @@ def test_a_file_that_is_none_is_a_sentence(classes):
     classes.store.path.parent.mkdir()
     classes.store.path.write_bytes(b"not a database, but long enough to be looked at" * 100)
     for ask in (lambda: classes.member(ANNA), lambda: made(classes)):
-        with pytest.raises(ClassError, match="file of classes cannot be used"):
+        with pytest.raises(StoreError, match="cannot be read or written right now"):
             ask()
 
 
@@ -411,7 +412,9 @@ def test_an_entry_counts_once_the_server_has_repeated_it(classes, board):
         enter(classes, member, job)
     (waiting,) = entries(classes, klass)
     assert (waiting.state, waiting.flops) == ("waiting", None)
-    Verifier(Classes(classes.store.path, classes.clock), board).wake()  # as after a restart: another finds it waiting
+    Verifier(
+        Classes(Store(classes.store.path), classes.clock), board
+    ).wake()  # as after a restart: another finds it waiting
     until(lambda: entries(classes, klass)[0].state != "waiting")
     (counts,) = entries(classes, klass)
     assert (counts.state, counts.said) == ("counts", "") and f"{counts.loss:.4f}" == f"{waiting.claimed:.4f}"

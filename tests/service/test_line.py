@@ -153,7 +153,7 @@ def test_a_line_has_an_end(tmp_path):
     board = house(tmp_path, jobs=1, waiting=2)
     for visitor in (ANNA, BERT, CARLA):
         board.start(visitor, small_spec(steps=10_000))
-    with pytest.raises(LimitError, match="All 1 places for training are taken, and 2 wait in line"):
+    with pytest.raises(LimitError, match="2 runs wait in line for a place"):
         board.start(DORA, small_spec())
     for visitor in (CARLA, BERT, ANNA):
         board.stop(visitor)

@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+import torch
 
 from playground.data import corpus_from_text
 from playground.model import Transformer
@@ -65,16 +66,29 @@ def test_whoever_is_pushed_out_is_told(tmp_path):
     assert len(registry.departed(ANNA)) == DEPARTED_NAMES
 
 
-def test_models_make_room_when_their_weights_are_too_many_bytes(tmp_path):
+def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_for(tmp_path):
     size = sum(p.numel() * p.element_size() for p in checkpoint().model.parameters())
     registry = Registry(small_limits(model_bytes=3 * size + 1), shipped=tmp_path / "none")
     ids = [registry.add(visitor, checkpoint(visitor)) for visitor in (ANNA, BERT, ANNA)]
     assert registry.counts()["bytes"] == 3 * size
     registry.get(ids[0], ANNA)
+    before = registry.get(ids[1], BERT).model.state_dict()
+    registry.get(ids[0], ANNA), registry.get(ids[2], ANNA)
     ids.append(registry.add(BERT, checkpoint("the fourth")))
     owners = (ANNA, BERT, ANNA, BERT)
-    assert [registry.has(model_id, owner) for model_id, owner in zip(ids, owners)] == [True, False, True, True]
-    assert registry.departed(BERT) == [BERT] and registry.departed(ANNA) == []
+    assert [registry.has(model_id, owner) for model_id, owner in zip(ids, owners)] == [True] * 4
+    assert [registry.here(model_id) is not None for model_id in ids] == [True, False, True, True]
+    again = registry.get(ids[1], BERT)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in again.model.state_dict().items())
+    assert again.name == BERT and registry.counts()["bytes"] == 3 * size and registry.departed(BERT) == []
+
+
+def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
+    registry = Registry(small_limits(models=4), shipped=tmp_path / "none")
+    mine = registry.add(ANNA, checkpoint("mine"), share="a home pages")
+    crowd = [registry.add(f"visitor {i}", checkpoint(), share="an office programs") for i in range(20)]
+    assert registry.has(mine, ANNA)
+    assert [registry.has(model_id, f"visitor {i}") for i, model_id in enumerate(crowd)] == [False] * 17 + [True] * 3
 
 
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
@@ -123,7 +137,10 @@ def test_when_one_of_two_leaves_the_other_keeps_its_moments(compared):
     board, job = compared
     moe = board.registry.get(job.model_ids["moe"], ANNA)
     board.registry.remove(job.model_ids["dense"], ANNA)
-    assert not (job.folder / "dense").exists() and board.find(ANNA, job.id, kind=ComparisonJob) is job
+    assert (
+        not board.data.folder_of(job.model_ids["dense"]).exists()
+        and board.find(ANNA, job.id, kind=ComparisonJob) is job
+    )
     assert [moe.snapshots.model(step).config for step in moe.snapshots.steps] == [moe.config] * len(moe.snapshots.steps)
     assert job.view().sides["dense"].model_id is None and job.view().sides["moe"].model_id
     board.registry.remove(job.model_ids["moe"], ANNA)
@@ -138,13 +155,12 @@ def test_when_both_leave_while_further_seeds_are_trained_all_is_freed_at_the_end
         yield from whole(*arguments, **named)
         assert may_end.wait(30)
 
-    job = ComparisonJob("an-id-of-its-own", ANNA, "held", spec(seeds=2), board.limits, tmp_path / "held")
-    with board._lock:
-        board._queue(job, lambda: job.start(board.registry, held, left=lambda gone: board._left(job, gone)))
-    until(lambda: len(job.checkpoints) == 2)
+    monkeypatch.setattr(ComparisonJob.start, "__defaults__", (held,))
+    job = board.compare(ANNA, spec(seeds=2))
+    until(lambda: len(job.learned) == 2)
     for side in ("dense", "moe"):
         board.registry.remove(job.model_ids[side], ANNA)
-    assert job.active and job.checkpoints == {} and board.counts()["remembered"] == 1
+    assert job.active and job.learned == set() and board.counts()["remembered"] == 1
     may_end.set()
     until(lambda: board.counts()["remembered"] == 0)
     assert not job.folder.exists() and board.counts()["working"] == 0

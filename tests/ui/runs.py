@@ -7,14 +7,24 @@ import threading
 import time
 from collections.abc import Callable
 
+from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
+from playground.service.data_folder import LETTERS, DataFolder
 from playground.service.limits import LOCAL, Limits
 from playground.service.runs import Learned, Prepared, RunSpec, Source
 from playground.training import Evaluated, Finished, Started, Stepped, TrainConfig
 
 MODEL = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
 TEXT = "the cat sat on the mat and the dog sat on the cat. " * 40
-ANNA, BERT = "anna-" + "a" * 20, "bert-" + "b" * 20
+
+
+def visitor(name: str) -> str:
+    """A visitor whom every page of these tests knows."""
+    drawn = (name + "-" * LETTERS)[:LETTERS]
+    return drawn + DataFolder()._signature(drawn)
+
+
+ANNA, BERT = visitor("anna"), visitor("bert")
 
 
 def small_spec(*, text: str = TEXT, steps: int = 30, **training) -> RunSpec:
@@ -49,7 +59,7 @@ class ScriptedRunner:
     def __call__(self, spec, limits, *, folder=None, resume=False, should_stop=lambda: False):
         self.calls += 1
         assert self.may_prepare.wait(30)
-        tokenizer = _Letters()
+        tokenizer = CharTokenizer("abcdefghijklmnopqrstuvwxyz .,!?\n")
         yield Prepared(MODEL, tokenizer, "text", "hash", 100, 10, None, ())
         common = {"loss": 1.0, "learning_rate": 0.1, "gradient_norm": 1.0, "tokens_per_second": 10.0, "time_left": 1.0}
         started = {"n_parameters": 1, "tokens_per_step": 1, "device": "cpu", "precision": "float32", "compiled": False}
@@ -64,8 +74,3 @@ class ScriptedRunner:
         yield Evaluated(step, 0.01 * step, train_loss=1.0, val_loss=1.0)
         yield Finished(step, 0.01 * step, reason=reason, steps=spec.training.steps, val_loss=1.0)
         yield Learned(Transformer(MODEL))
-
-
-class _Letters:
-    kind = name = "char"
-    vocab_size = MODEL.vocab_size

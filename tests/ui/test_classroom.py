@@ -13,6 +13,7 @@ from playground.service.classes import Classes, Klass, Member, Student
 from playground.service.classes.house import Run
 from playground.service.classes.reports import Report
 from playground.service.classes.speedrun import Entry
+from playground.service.store import FILE, Store
 from playground.ui.app import build_app, launch
 from playground.ui.classroom import Told, picture
 
@@ -26,7 +27,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     """The whole page with an empty house of classes, and its address."""
-    classes = Classes(tmp_path_factory.mktemp("data") / "classes.sqlite3")
+    classes = Classes(Store(tmp_path_factory.mktemp("data") / FILE))
     app = build_app(small_limits(), classes=classes)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
     yield classes, address

@@ -1,6 +1,5 @@
-"""Classes: a teacher makes one, students join with a code, and a board shows what they do. All in one SQLite file.
+"""Classes: a teacher makes one, students join with a code, and a board shows what they do. All in the house's index.
 
-store.py       the file: its tables, and deletion that leaves nothing behind
 codes.py       codes of four words, secrets of which only hashes are kept, and how often one may guess
 house.py       what teachers and students may do
 reports.py     a student's run as the class remembers it
@@ -9,8 +8,8 @@ speedrun.py    who reached a loss with the least work, each repeated here before
 tables.py      answers and results as CSV
 """
 
-from .codes import ClassError, StoreError
+from ..store import StoreError
+from .codes import ClassError
 from .house import Classes, Klass, Member, Student
-from .store import data_folder
 
-__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "data_folder"]
+__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student"]

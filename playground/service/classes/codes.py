@@ -44,10 +44,6 @@ class ClassError(ValueError):
     """What is wrong with something asked of a class, in a sentence meant to be shown."""
 
 
-class StoreError(ClassError):
-    """The file of classes cannot be read or written at the moment."""
-
-
 def new_code() -> str:
     """Four words, as they stand in a link."""
     return "-".join(secrets.choice(WORDS) for _ in range(4))

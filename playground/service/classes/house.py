@@ -15,7 +15,6 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 
 from ...links import LinkError, RunCard
 from ..cards import spec_of
@@ -35,9 +34,9 @@ from ..limits import (
 )
 from ..run_job import RunJob
 from ..runs import OWN_TEXT, RunSpec
+from ..store import Store
 from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
 from .reports import Report, report
-from .store import FILE, Store, data_folder
 
 logger = logging.getLogger(__name__)
 
@@ -128,10 +127,10 @@ class Student:
 
 
 class Classes:
-    """All classes of a house, in one file."""
+    """All classes of a house, in its index."""
 
-    def __init__(self, path: Path | None = None, clock: Callable[[], float] = time.time):
-        self.store, self.clock = Store(path or data_folder() / FILE), clock
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time):
+        self.store, self.clock = store, clock
         self.wrong, self.makings = wrong_codes(clock), makings(clock)
         self._lock = threading.Lock()
         self._boards: dict[int, tuple[int, tuple[Student, ...]]] = {}
@@ -300,6 +299,11 @@ class Classes:
             db.execute("DELETE FROM students WHERE id = ?", (member.id,))
             _touch(db, member.klass.id)
         self.store.wipe()
+
+    def forget(self, visitor: str) -> None:
+        """A student leaves all classes, with all that these know of them."""
+        while (member := self.member(visitor)) is not None:
+            self.withdraw(member)
 
     def heard(self, job: RunJob) -> None:
         """A run was measured: if a student of a class trains it, the class remembers. Never stands in the run's way."""

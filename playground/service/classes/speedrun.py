@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from ...links import RunCard
 from ..cards import spec_of
+from ..data_folder import new_id
 from ..limits import ENTRIES, LimitError
-from ..models import new_id
+from ..store import StoreError
 from .codes import ClassError
 from .house import Classes, Klass, Member, card_from
 from .reports import report
@@ -134,7 +135,7 @@ class Verifier:
                         self._thread = None
                         return
                 self._verify(row)
-        except ClassError:
+        except (ClassError, StoreError):
             logger.exception("the speedrun's entries cannot be read")  # until the next one comes
 
     def _verify(self, row: sqlite3.Row) -> None:

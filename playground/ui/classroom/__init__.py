@@ -20,7 +20,7 @@ import gradio as gr
 
 from ...lessons.progress import Progress
 from ...lessons.reading import Ask, Lesson
-from ...service.classes import ClassError, Classes
+from ...service.classes import ClassError, Classes, StoreError
 from ...service.classes.speedrun import Verifier
 from ..page import QUIETLY, Page, in_words
 from . import board, make, student
@@ -52,6 +52,7 @@ def build(page: Page, classes: Classes) -> None:
     verifier = Verifier(classes, page.board)
     page.board.told = classes.heard
     page.share("class.told", Told(classes))
+    page.share("class.forget", classes.forget)
     door = gr.Button("Open the class", elem_id="class-open")
     # of the class whose board is open; not a gr.State, which would hold a connection open
     code, secret = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
@@ -102,7 +103,7 @@ class Told:
             for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
             if step.ask is not None and row["guess"] is not None
         ]
-        with contextlib.suppress(ClassError):
+        with contextlib.suppress(ClassError, StoreError):
             self.classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
 
 

@@ -110,7 +110,7 @@ class Students:
             return self.shown(member)
         try:
             klass = self.classes.invited(code, address)
-        except ClassError as problem:
+        except (ClassError, StoreError) as problem:
             note = theme.notice(str(problem), "error")
             return {self.fold: gr.Accordion(open=True), self.j["note"]: note}
         note = theme.notice(f"You are invited to “{klass.title}”: choose a name and press Join.", "good")

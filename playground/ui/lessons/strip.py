@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -93,9 +94,16 @@ class Strip:
         on a busy machine, can be asked again.
         """
         said = event._data if isinstance(event._data, dict) else {}
-        progress = Progress.from_dict(said.get("progress") or values[self.progress])
+        visitor, data = values[self.page.visitor], self.page.registry.data
+        known = data.knows(visitor)
+        sent = said.get("progress") or values[self.progress]
+        kept = data.lessons(visitor) if known and not sent else ""
+        progress = Progress.from_dict(json.loads(kept) if kept else sent)
         out = self._act(values, said, progress, request)
-        out[self.strip] |= {"asked": whole(said.get("ask")), "progress": progress.to_dict()}
+        now = progress.to_dict()
+        out[self.strip] |= {"asked": whole(said.get("ask")), "progress": now}
+        if known and now != sent:
+            data.keep_lessons(visitor, json.dumps(now))
         return out
 
     def _act(self, values: dict, said: dict, progress: Progress, request: gr.Request) -> dict:

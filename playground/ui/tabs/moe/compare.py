@@ -99,7 +99,8 @@ class Compare(Following):
         with in_words():
             named, visitor = by_name(self.c, values), self.page.known(values[self.page.visitor])
             source = texts.source_of(named, self.page.limits)
-            job = self.board.compare(visitor, form.comparison_spec(named, source, self.page.limits))
+            spec = form.comparison_spec(named, source, self.page.limits)
+            job = self.board.compare(visitor, spec, share=self.page.share_of(request))
         return self.follow(job, request, None, None, *(values[axis] for axis in self.axes))
 
     def stop_dense(self, request: gr.Request, visitor: str, *who: Any) -> dict:

@@ -65,7 +65,8 @@ class Unbalanced(Following):
     def train(self, visitor: str | None, experts_per_token: Any, n_steps: Any, request: gr.Request) -> dict:
         """Press Train all three: begin, or stand in line."""
         with in_words():
-            job = self.board.balance(self.page.known(visitor), experts_per_token, n_steps)
+            share = self.page.share_of(request)
+            job = self.board.balance(self.page.known(visitor), experts_per_token, n_steps, share=share)
         return self.follow(job, request)
 
     # ---- what is seen ------------------------------------------------------------------------------------------------

@@ -103,7 +103,8 @@ def build(page: Page) -> None:
                 checkpoint = hub.pull(
                     repo, token=token, cache=cache, max_parameters=page.limits.parameters, check=page.limits.check_model
                 )
-            new_id = page.registry.add(visitor, replace(checkpoint, name=repo))  # so that lists tell it from others
+            named = replace(checkpoint, name=repo)  # so that lists tell it from others
+            new_id = page.registry.add(visitor, named, share=page.share_of(request))
         loss = checkpoint.history.val_loss
         quality = f", validation loss {loss:.4f}" if loss is not None else ""
         words = f"{repo} is here: {checkpoint.config.n_parameters:,} parameters{quality}. All tabs show it."

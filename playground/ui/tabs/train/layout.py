@@ -82,7 +82,7 @@ def controls(limits: Limits, opening: RunView | None) -> dict[str, Any]:
     return c
 
 
-def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
+def results(opening: RunView | None, limits: Limits, *, lasting: bool) -> dict[str, Any]:
     """The right column, showing a recorded run before anything was trained."""
     r: dict[str, Any] = {}
 
@@ -135,7 +135,9 @@ def results(opening: RunView | None, limits: Limits) -> dict[str, Any]:
             r["delete"] = gr.Button("Delete", size="sm", interactive=False, min_width=90, scale=0, elem_id="delete")
             r["take"] = gr.Button("Take it along", size="sm", min_width=110, scale=0, elem_id="take-along")
         r["sure"] = gr.Textbox("", visible=False, elem_id="sure")  # filled in by the question that Delete asks
-        gr.HTML(quiet(kept_words(limits)), padding=False)
+        if lasting:
+            gr.HTML(quiet(kept_words(limits, lasting=True)), padding=False)
+        r["forget_me"] = gr.Button("Delete my data", size="sm", min_width=110, elem_id="forget-me")
     with gr.Accordion("Where the parameters are", open=False, elem_classes="card", elem_id="parameters"):
         config = opening.config if opening else None
         r["parameters"] = Chart(drawn(watch.parameter_chart(config)), height=240, save_name="parameters")

@@ -16,7 +16,7 @@ from ...following import Following
 from ...forms import run as form
 from ...forms import texts
 from ...links import query_of
-from ...page import QUIETLY, Page, in_words, scroll_to
+from ...page import QUIETLY, UNSEEN, Page, in_words, scroll_to
 from ...prompts import beginning
 from ...quoted import quoted
 from ...theme import quiet
@@ -28,6 +28,16 @@ from .settings import Settings
 SURE = """(sure, ...who) => [
   confirm('Delete this run, its model and its files for good?') ? 'sure' : '', ...who
 ]"""
+FORGET = """(sure, visitor) => [
+  confirm('Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a ' +
+          'class? Nothing of it can be brought back.') ? 'sure' : '', visitor
+]"""
+START_ANEW = """(done) => {
+  if (done !== 'done') return;
+  const ours = Object.keys(localStorage).filter((key) => key.startsWith('transformer-playground'));
+  ours.forEach((key) => localStorage.removeItem(key));
+  location.assign(location.pathname);
+}"""
 TAKE_IT_ALONG = """() => {
   const folded = document.querySelector('#take > button:not(.open)');
   if (folded) folded.click();
@@ -69,6 +79,8 @@ class Running(Following):
         r["name"].submit(self.rename, [r["name"], *who], self.views, **QUIETLY)
         r["delete"].click(self.delete, [r["sure"], *who], self.views, js=SURE, **QUIETLY)
         r["take"].click(None, None, None, js=TAKE_IT_ALONG)
+        forgotten = r["forget_me"].click(self.forget, [r["sure"], page.visitor], r["sure"], js=FORGET, **QUIETLY)
+        forgotten.then(None, r["sure"], None, js=START_ANEW, **UNSEEN)
         page.later(self._connect_talk)
 
     def _connect_talk(self) -> None:
@@ -84,7 +96,7 @@ class Running(Following):
             source = texts.source_of(named, self.page.limits)
             spec = form.run_spec(named, source, self.page.limits)
             card, spec = self.linked.applied(values[self.c["letters"]], spec)
-            job = self.board.start(visitor, spec, repeats=card)
+            job = self.board.start(visitor, spec, repeats=card, share=self.page.share_of(request))
         return self.follow(job, request, values[self.page.model], values[self.r["beside"]])
 
     def resume(self, visitor: str, model_id: str, beside: list[str], steps: float, request: gr.Request) -> dict:
@@ -115,6 +127,16 @@ class Running(Following):
             self.board.delete(self.page.known(visitor), model_id)
         return self.look(request, visitor, model_id, beside)
 
+    def forget(self, sure: Any, visitor: str) -> Any:
+        """Press Delete my data, and be sure: all that is kept of this visitor is gone."""
+        if sure != "sure":
+            return gr.skip()
+        with in_words():
+            visitor = self.page.known(visitor)
+            self.board.forget_visitor(visitor)
+            self.page.shared("class.forget")(visitor)
+        return "done"
+
     def ask(self, prompt: str, visitor: str, model_id: str, beside: list[str], request: gr.Request) -> Any:
         """Enter in the prompt: what comes next, according to the model shown, and before it was trained."""
         job = self.board.active(visitor)
@@ -141,7 +163,10 @@ class Running(Following):
     def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
         """What there is to show of a model: its run, or the one that it remembers."""
         job = self.board.find(visitor, model_id)
-        return job.view() if job else recorded(self.page, model_id, visitor)
+        if job is None:
+            return recorded(self.page, model_id, visitor)
+        job.predict()
+        return job.view()
 
     def chosen(self, visitor: str | None, model_id: str | None, beside: Any = ()) -> RunView | None:
         """See `Following.chosen`: a model that has left gives way to the one that the page opens with."""
@@ -164,7 +189,7 @@ class Running(Following):
 
     def made_by(self, job: RunJob) -> str | None:
         """See `Following.made_by`: a run that came to something."""
-        return None if job.checkpoint is None else job.id
+        return job.id if job.learned else None
 
     def renewed(self, visitor: str, model_id: str | None, beside: Any = ()) -> dict:
         """A model may have been trained, renamed or deleted, here or on another page."""

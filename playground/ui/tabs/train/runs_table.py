@@ -72,13 +72,14 @@ def _with_best(view: RunView, value: float) -> str:
     return loss_text(value) + (f" (best {best[1]:.4f} at step {best[0]:,})" if lower else "")
 
 
-def kept_words(limits: Limits) -> str:
-    """How long runs are kept here."""
-    if limits.kind == "public":
-        forgets = "This Space forgets your runs when it falls asleep or starts anew"
-    else:
-        forgets = "Runs are kept until this server is started anew"
-    return f"{forgets}, at most {limits.models_per_visitor} of them: take along, as a zip, what you want to keep."
+def kept_words(limits: Limits, *, lasting: bool) -> str:
+    """How long models are kept here."""
+    if not lasting:
+        return "This page forgets your models when its server restarts: take along, as a zip, what you want to keep."
+    most = f"the last {limits.models_per_visitor}"
+    if limits.keep_days is None:
+        return f"Your models are kept on this machine until you delete them, {most} of them."
+    return f"Your models are kept here for {limits.keep_days:g} days after you last used them, {most} of them."
 
 
 def differing_settings(views: Sequence[RunView]) -> list[str]:

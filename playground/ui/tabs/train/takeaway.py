@@ -103,14 +103,14 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
     ):
         button.click(give, chosen, [made, said], **_WORKING).success(None, made, None, js=_SAVE)
 
-    def take_in(visitor: str, chosen_now: str, path: str | None) -> tuple[Any, ...]:
+    def take_in(visitor: str, chosen_now: str, path: str | None, request: gr.Request) -> tuple[Any, ...]:
         if not path:
             return gr.skip(), gr.skip(), ""
         try:
             with in_words():
                 visitor = page.known(visitor)
                 checkpoint = received(Path(path), page)
-                model_id = page.registry.add(visitor, checkpoint)
+                model_id = page.registry.add(visitor, checkpoint, share=page.share_of(request))
         except gr.Error as problem:
             return gr.skip(), None, theme.notice(str(problem.message), "error")
         words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."

@@ -1,28 +1,28 @@
-"""The file of classes: one SQLite database under the data folder, made with the first class.
+"""The index of the data folder: one SQLite database of models, jobs, lessons' progress and classes.
 
-Every change is one transaction, so that a kill leaves the old or the new. What is deleted is overwritten with zeros,
-and the write-ahead log emptied after it, so that neither file still holds it.
+It is made with the first thing to be kept. Every change is one transaction, so that a kill leaves the old or the new.
+What is deleted is overwritten with zeros, and the write-ahead log emptied after it, so that neither file still holds
+it. A file of an earlier version is brought up to date when it is opened.
 """
 
 from __future__ import annotations
 
-import os
+import logging
 import sqlite3
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..limits import CLASS_BYTES
-from .codes import ClassError, StoreError
+from .limits import INDEX_BYTES
 
-VARIABLE = "PLAYGROUND_DATA"
-"""The environment variable that names the data folder."""
-FILE = "classes.sqlite3"
-_VERSION = 1
+logger = logging.getLogger(__name__)
 
-_TABLES = """
+FILE = "playground.sqlite3"
+OLD_FILE = "classes.sqlite3"
+"""What earlier versions called it, when it held nothing but classes."""
+
+_CLASSES = """
 CREATE TABLE classes (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, secret BLOB NOT NULL, title TEXT NOT NULL,
     lesson TEXT NOT NULL, letters TEXT NOT NULL, text TEXT NOT NULL, changes TEXT NOT NULL, target REAL,
@@ -52,20 +52,27 @@ CREATE TABLE entries (
 """
 
 
-def data_folder() -> Path:
-    """Where a house keeps what outlives its process: what `PLAYGROUND_DATA` names, a Space's disk, or a user's own."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    if os.environ.get("SPACE_ID") and Path("/data").is_dir():
-        return Path("/data")
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "transformer-playground"
+_WORK = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE models (
+    id TEXT PRIMARY KEY, visitor TEXT NOT NULL, share TEXT NOT NULL, name TEXT NOT NULL, experts INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, made REAL NOT NULL, used REAL NOT NULL
+);
+CREATE INDEX models_by_visitor ON models (visitor);
+CREATE TABLE jobs (
+    id TEXT PRIMARY KEY, visitor TEXT NOT NULL, share TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+    number INTEGER NOT NULL, state TEXT NOT NULL, round INTEGER NOT NULL, turn INTEGER NOT NULL,
+    tries INTEGER NOT NULL, used REAL NOT NULL
+);
+CREATE INDEX jobs_by_visitor ON jobs (visitor);
+CREATE TABLE lessons (visitor TEXT PRIMARY KEY, progress TEXT NOT NULL, used REAL NOT NULL);
+"""
+_VERSIONS = (_CLASSES, _WORK)
+"""What each version adds to the one before it."""
+
+
+class StoreError(ValueError):
+    """The index cannot be read or written at the moment."""
 
 
 class Store:
@@ -78,7 +85,7 @@ class Store:
 
     @property
     def there(self) -> bool:
-        """Whether a class was ever made here; else there is nothing to look up."""
+        """Whether anything was ever kept here; else there is nothing to look up."""
         return self._db is not None or self.path.exists()
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
@@ -96,10 +103,11 @@ class Store:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk has ended it already
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
 
     def wipe(self) -> None:
         """Empty the log, in which deleted rows may still stand."""
@@ -125,7 +133,7 @@ class Store:
                 db.execute("PRAGMA journal_mode = WAL").fetchall()
                 db.execute("PRAGMA synchronous = NORMAL")
                 size = db.execute("PRAGMA page_size").fetchone()[0]
-                db.execute(f"PRAGMA max_page_count = {CLASS_BYTES // size}").fetchall()
+                db.execute(f"PRAGMA max_page_count = {INDEX_BYTES // size}").fetchall()
                 self._lay_out(db)
             except BaseException:
                 db.close()
@@ -136,15 +144,15 @@ class Store:
     def _lay_out(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")  # of two servers that begin at once, one makes the tables
         found = db.execute("PRAGMA user_version").fetchone()[0]
-        if found not in (0, _VERSION):
-            raise ClassError(
-                f"The classes in {self.path} were made by another version of this page: "
-                f"move the file away, or name another folder with {VARIABLE}."
+        if found > len(_VERSIONS):
+            raise StoreError(
+                "What is kept in the data folder was written by a newer version of this page: "
+                "update it, or start with another folder."
             )
-        if found == 0:
-            for statement in _TABLES.split(";\n"):
+        for tables in _VERSIONS[found:]:
+            for statement in tables.split(";\n"):
                 db.execute(statement)
-            db.execute(f"PRAGMA user_version = {_VERSION}")
+        db.execute(f"PRAGMA user_version = {len(_VERSIONS)}")
         db.execute("COMMIT")
 
 
@@ -153,6 +161,8 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as problem:
+        logger.warning("the index cannot be used: %s", problem)
         raise StoreError(
-            f"The file of classes cannot be used right now ({problem}): try again, or tell whoever runs this page."
+            "What is kept in the data folder cannot be read or written right now: try again, or tell whoever runs "
+            "this page."
         ) from problem

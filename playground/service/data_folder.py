@@ -1,0 +1,304 @@
+"""The data folder: what outlives the server. Models, runs, comparisons, texts, lessons' progress and classes.
+
+playground.sqlite3   the index of it all (store.py)
+work/<id>/           a folder per model and job: its checkpoint, and the state from which a run goes on
+.lock                one server at a time keeps its work here
+
+A write that the disk refuses costs nobody anything: what was to be written stays in memory, is tried again every few
+seconds, and `problem` says so meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ..atomic_files import write_file
+from .limits import RETRY_SECONDS
+from .store import FILE, OLD_FILE, Store, StoreError
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "PLAYGROUND_DATA"
+"""The environment variable that names the data folder."""
+LOCK, WORK = ".lock", "work"
+PREFIX = "playground-data-"
+"""Of the temporary folder of a server that keeps nothing."""
+LETTERS = 24
+"""Of an id, and of each half of a visitor's secret."""
+
+
+def new_id() -> str:
+    """An id that cannot be guessed: of a job, of a model."""
+    return secrets.token_urlsafe(3 * LETTERS // 4)
+
+
+def data_folder() -> Path:
+    """Where a server keeps what outlives it: what `PLAYGROUND_DATA` names, a Space's disk, or the user's own folder."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    if os.environ.get("SPACE_ID") and Path("/data").is_dir():
+        return Path("/data")
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "transformer-playground"
+
+
+def keeps_for_good() -> bool:
+    """Whether the data folder is still there after this machine was restarted: not on a Space without a disk."""
+    return not os.environ.get("SPACE_ID") or bool(os.environ.get(VARIABLE)) or Path("/data").is_dir()
+
+
+class DataFolder:
+    """One server's data folder. For any number of threads."""
+
+    def __init__(self, path: Path | None = None):
+        """Take the folder into use; None for a temporary one that goes with the server.
+
+        Raises BusyError where another server uses it. Nothing is written before there is something to keep.
+        """
+        self.lasting = path is not None and keeps_for_good()
+        self.path = path or Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(8)}"
+        self._lock = threading.Lock()
+        self._ends = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True) if path is None else None
+        self._owned: FileLock | None = None
+        self._late: dict[tuple[str, str], Callable[[], None]] = {}
+        self._key: bytes | None = None
+        self.problem = ""
+        """Why something could not be written, as a sentence without paths; empty while all is."""
+        if self.path.exists():
+            self._own()
+            _rename_old_index(self.path)
+        self.store = Store(self.path / FILE)
+
+    @property
+    def work(self) -> Path:
+        """The folder of the folders of models and jobs."""
+        return self.path / WORK
+
+    def folder_of(self, work_id: str) -> Path:
+        """Where a model's or a job's files lie, or will."""
+        return self.work / work_id
+
+    def close(self) -> None:
+        """Let go of it; a temporary one is removed."""
+        self.store.close()
+        if self._owned is not None:
+            self._owned.release()
+            self._owned = None
+        if self._ends is not None:
+            self._ends()
+
+    def _own(self) -> None:
+        """Make the folder where it is not there, and be the only server in it."""
+        with self._lock:
+            if self._owned is not None:
+                return
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = FileLock(self.path / LOCK, timeout=0, thread_local=False)
+            try:
+                lock.acquire()
+            except Timeout:
+                raise BusyError(self.path) from None
+            except OSError:
+                return  # of a folder that nobody can write to, nobody has to be kept out
+            self._owned = lock
+
+    # ---- writing -----------------------------------------------------------------------------------------------------
+
+    def keep(self, kind: str, work_id: str, write: Callable[[], None]) -> bool:
+        """Write something; where that cannot be done now, later. Returns whether it was written.
+
+        The newest of a kind and id counts: what waited to be written before is not.
+        """
+        with self._lock:
+            self._late.pop((kind, work_id), None)
+        try:
+            self._own()
+            write()
+        except (OSError, StoreError) as problem:
+            logger.warning("%s %s could not be saved: %s", kind, work_id, problem)
+            with self._lock:
+                first = not self._late
+                self._late[kind, work_id] = write
+                self.problem = _in_words(problem)
+            if first:
+                threading.Thread(target=self._catch_up, name="catch-up", daemon=True).start()
+            return False
+        return True
+
+    def rows(self, query: str, *values: object) -> list:
+        """What a query of the index finds; nothing where it cannot be read."""
+        try:
+            return self.store.rows(query, *values)
+        except StoreError as problem:
+            self.problem = _in_words(problem)
+            return []
+
+    def can_write(self, folder: Path) -> bool:
+        """Whether files can be made in this folder of the data folder now; makes it where it is not there."""
+
+        def write() -> None:
+            folder.mkdir(parents=True, exist_ok=True)
+            write_file(folder / ".probe", lambda partial: partial.write_bytes(bytes(4096)))
+            (folder / ".probe").unlink()
+
+        return self.keep("folder", folder.name, write)
+
+    def is_late(self, work_id: str) -> bool:
+        """Whether something of this model or job waits to be written."""
+        with self._lock:
+            return any(late == work_id for _, late in self._late)
+
+    def delete(self, work_id: str) -> None:
+        """Remove all that is kept of a model or job: its rows, its folder, and what waited to be written."""
+        with self._lock:
+            for late in [late for late in self._late if late[1] == work_id]:
+                del self._late[late]
+
+        def write() -> None:
+            with self.store.change() as db:
+                db.execute("DELETE FROM models WHERE id = ?", (work_id,))
+                db.execute("DELETE FROM jobs WHERE id = ?", (work_id,))
+
+        shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
+        if self.store.there:
+            self.keep("deletion of", work_id, write)
+
+    def _catch_up(self) -> None:
+        """Try again what could not be written, until all of it is."""
+        while True:
+            time.sleep(RETRY_SECONDS)
+            with self._lock:
+                late = list(self._late.items())
+            for (kind, work_id), write in late:
+                try:
+                    self._own()
+                    write()
+                except (OSError, StoreError):
+                    break  # nor will there be room for the others
+                with self._lock:
+                    if self._late.get((kind, work_id)) is write:
+                        del self._late[kind, work_id]
+            with self._lock:
+                if not self._late:
+                    self.problem = ""
+                    return
+
+    # ---- lessons -----------------------------------------------------------------------------------------------------
+
+    def keep_lessons(self, visitor: str, progress: str) -> None:
+        """Note how far a visitor is in the lessons, as the JSON of a `lessons.Progress`."""
+
+        def write() -> None:
+            with self.store.change() as db:
+                db.execute("REPLACE INTO lessons VALUES (?, ?, ?)", (visitor, progress, time.time()))
+
+        self.keep("lessons", visitor, write)
+
+    def lessons(self, visitor: str) -> str:
+        """What was noted last; empty where nothing was."""
+        rows = self.rows("SELECT progress FROM lessons WHERE visitor = ?", visitor)
+        return rows[0]["progress"] if rows else ""
+
+    def forget_lessons(self, *, visitor: str = "", before: float = 0.0) -> None:
+        """Delete what was noted of this visitor, and of all who did nothing since then (in seconds of `time.time`)."""
+
+        def write() -> None:
+            with self.store.change() as db:
+                db.execute("DELETE FROM lessons WHERE visitor = ? OR used < ?", (visitor, before))
+            self.store.wipe()
+
+        if self.store.there:
+            self.keep("deletion of lessons", visitor, write)
+
+    # ---- who a visitor is --------------------------------------------------------------------------------------------
+
+    def new_visitor(self) -> str:
+        """The secret by which a new visitor is known: 24 random letters and this server's signature under them."""
+        drawn = new_id()
+        return drawn + self._signature(drawn)
+
+    def knows(self, visitor: object) -> bool:
+        """Whether this server, before or after a restart, has issued that secret."""
+        if not isinstance(visitor, str) or len(visitor) != 2 * LETTERS or not visitor.isascii():
+            return False
+        return hmac.compare_digest(self._signature(visitor[:LETTERS]), visitor[LETTERS:])
+
+    def _signature(self, text: str) -> str:
+        return hmac.new(self._signing_key(), text.encode(), hashlib.sha256).hexdigest()[:LETTERS]
+
+    def _signing_key(self) -> bytes:
+        with self._lock:
+            if self._key is not None:
+                return self._key
+        try:
+            rows = self.store.rows("SELECT value FROM facts WHERE name = 'key'")
+        except StoreError:
+            rows = []
+        with self._lock:
+            made = self._key is None and not rows
+            self._key = self._key or (rows[0]["value"] if rows else secrets.token_bytes(32))
+            key = self._key
+
+        def write() -> None:
+            with self.store.change() as db:
+                db.execute("INSERT OR IGNORE INTO facts VALUES ('key', ?)", (key,))
+
+        if made:
+            self.keep("the key", "of visitors", write)
+        return key
+
+
+class BusyError(OSError):
+    """Another server uses this data folder."""
+
+
+def forget_crashed_servers() -> None:
+    """Remove the temporary folders of servers that ended without removing them."""
+    for left in Path(tempfile.gettempdir()).glob("playground-*"):
+        if left.name.startswith(PREFIX):
+            lock = FileLock(left / LOCK, timeout=0)
+            try:
+                lock.acquire()
+            except (Timeout, OSError):
+                continue
+            lock.release()
+        elif not left.is_dir() or time.time() - left.stat().st_mtime < 24 * 3600:
+            continue  # of a server that works, or of something else
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _rename_old_index(folder: Path) -> None:
+    """An index of an earlier version gets its new name, its log before itself."""
+    old, new = folder / OLD_FILE, folder / FILE
+    if old.exists() and not new.exists():
+        for ending in ("-wal", "-shm", ""):
+            if (part := folder / f"{OLD_FILE}{ending}").exists():
+                os.replace(part, folder / f"{FILE}{ending}")
+
+
+def _in_words(problem: Exception) -> str:
+    reason = problem.__cause__ or problem
+    if isinstance(problem, BusyError):
+        return "another playground keeps its work in this page's data folder"
+    full = "full" in str(reason) or "No space" in str(reason)
+    return "the disk of this page's server is full" if full else "this page's server cannot write to its disk"
