@@ -397,7 +397,9 @@ class Board:
         values = (job.id, job.visitor, job.share, job.kind, job.name, job.number, state, *turn, job.tries, time.time())
         with self.data.store.change() as db:
             db.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * len(values))})", values)
-        if state == "over":
+        if self._jobs.get(job.id) is not job:
+            self.data.delete(job.id)  # it was forgotten meanwhile
+        elif state == "over":
             job.tidy()
 
     def _stand_in_line_again(self) -> None:

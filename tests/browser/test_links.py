@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 
-from ..ui.runs import until
+from ..ui.runs import known, until
 
 
 def linked_run(page) -> RunCard:
@@ -17,7 +17,7 @@ def linked_run(page) -> RunCard:
 
     values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
     spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)
-    job = page.board.start("somebody-" + "e" * 20, spec)
+    job = page.board.start(known("somebody"), spec)
     until(lambda: job.settled)
     return card_of(job.view(), job.spec)
 

@@ -28,7 +28,7 @@ from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
 from playground.ui.forms import run as form
 
-from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, small_limits, small_spec, until
+from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, known, small_limits, small_spec, until
 
 CARD = settings_card(small_spec())
 """The class's run: of a text of its own, seconds to train."""
@@ -123,10 +123,10 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
     assert classes.join(klass.code, "Anna", ANNA).number == 1  # the same browser again is the same student
     assert [s.name for s in classes.students(classes.invited(klass.code))] == ["Anna", "anna (2)"]
     with pytest.raises(ClassError, match=f"at most {STUDENT_NAME} characters, this one has 500"):
-        classes.join(klass.code, "😀" * 500, "carl-" + "c" * 20)
+        classes.join(klass.code, "😀" * 500, known("carl"))
     for nothing in ("", "   ", "\u200d\u200b", None, 5):
         with pytest.raises(ClassError, match="Choose a name"):
-            classes.join(klass.code, nothing, "carl-" + "c" * 20)
+            classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
 
 

@@ -14,9 +14,9 @@ from playground.service.job import Job
 from playground.service.limits import LimitError
 from playground.service.models import Registry
 from tests.service.test_comparisons import spec
-from tests.ui.runs import ANNA, BERT, ScriptedRunner, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
 
-CARLA, DORA = "carla-" + "c" * 20, "dora-" + "d" * 20
+CARLA, DORA = known("carla"), known("dora")
 
 
 class Counting(ScriptedRunner):

@@ -233,7 +233,7 @@ def test_a_visitor_is_known_after_a_restart_and_an_invented_one_never(tmp_path, 
 def test_delete_my_data_leaves_nothing_behind(tmp_path):
     board = house(tmp_path / "data")
     jobs = [board.start(visitor, small_spec()) for visitor in (ANNA, BERT)]
-    until(lambda: all(job.settled for job in jobs))
+    until(lambda: all(over(board, job) for job in jobs))
     board.data.keep_lessons(ANNA, json.dumps({"lesson": "first-model"}))
     board.forget_visitor(ANNA)
     assert board.of(ANNA) == [] and board.registry.models(ANNA) == [] and board.data.lessons(ANNA) == ""

@@ -18,13 +18,13 @@ MODEL = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_
 TEXT = "the cat sat on the mat and the dog sat on the cat. " * 40
 
 
-def visitor(name: str) -> str:
+def known(name: str) -> str:
     """A visitor whom every page of these tests knows."""
     drawn = (name + "-" * LETTERS)[:LETTERS]
     return drawn + DataFolder()._signature(drawn)
 
 
-ANNA, BERT = visitor("anna"), visitor("bert")
+ANNA, BERT = known("anna"), known("bert")
 
 
 def small_spec(*, text: str = TEXT, steps: int = 30, **training) -> RunSpec:

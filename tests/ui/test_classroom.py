@@ -19,7 +19,7 @@ from playground.ui.classroom import Told, picture
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, small_limits
+from .runs import ANNA, BERT, TEXT, known, small_limits
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -148,7 +148,7 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     told = Told(classes)
     for _ in range(3):
         told(BERT, lesson, progress)
-        told("nobody-" + "n" * 20, lesson, progress)
+        told(known("nobody"), lesson, progress)
     (pupil,) = classes.students(klass := classes.invited(klass.code))
     assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
     (answer,) = classes.answers(klass)

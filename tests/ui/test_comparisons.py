@@ -49,7 +49,7 @@ def test_stopping_one_lets_the_other_finish(tmp_path):
     view = job.view()
     assert view.sides["dense"].histories[0].last_step == 150 > view.sides["moe"].histories[0].last_step
     assert view.withheld.startswith("Stopped: MoE after step ") and "both are kept" in view.withheld
-    assert len(job.checkpoints) == 2 and view.verdict is None
+    assert len(job.learned) == 2 and view.verdict is None
     assert "as far as they came" in pair_table(view)
     assert pair_picture.is_over(view.sides["moe"], 3) and not pair_picture.is_over(view.sides["dense"], 3)
 
@@ -273,8 +273,9 @@ def test_a_short_comparison_says_that_it_measured_early_speed(finished):
 
 
 def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
-    job = finished[1]
-    model_id, checkpoint = job.model_ids["moe"], job.checkpoints["moe"]
+    jobs, job = finished[:2]
+    model_id = job.model_ids["moe"]
+    checkpoint = jobs.registry.get(model_id, ANNA)
     words = run_watch.status(RunView.of_checkpoint(model_id, checkpoint))
     assert "one of two that a comparison trained" in words and "came with the model" not in words
 

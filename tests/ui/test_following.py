@@ -24,10 +24,10 @@ from playground.ui.following import SEEN_ON, Following
 from tests.service.test_comparisons import TRAINING, spec
 
 from .raw import RawCaller
-from .runs import TEXT, small_limits, until
+from .runs import TEXT, known, small_limits, until
 from .test_limits import press_train
 
-CARLA, DORA, EMIL = "carla-" + "c" * 20, "dora-" + "d" * 20, "emil-" + "e" * 20
+CARLA, DORA, EMIL = known("carla"), known("dora"), known("emil")
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +160,7 @@ def test_a_second_tab_says_what_the_first_did(served):
 
 def test_both_tabs_predict_with_the_weights_that_are_used(served):
     board, address = served
-    one, two = Visit(address, "flora-" + "f" * 20, "one"), Visit(address, "flora-" + "f" * 20, "two")
+    one, two = Visit(address, known("flora"), "one"), Visit(address, known("flora"), "two")
     page_of_text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
     shape = {"Width (d_model)": 64, "Layers": 2, "Context": 32}
     one.train(text=page_of_text, Steps=120, **shape, **{"Steps between evaluations": 5})
@@ -179,7 +179,7 @@ def test_both_tabs_predict_with_the_weights_that_are_used(served):
 
 def test_two_visitors_and_one_place(served):
     board, address = served
-    anna, bert = Visit(address, "anna-" + "x" * 20), Visit(address, "bert-" + "x" * 20)
+    anna, bert = Visit(address, known("anna")), Visit(address, known("bert"))
     anna.train(Steps=100_000)
     bert.train(Steps=20)
     bert.tick()
@@ -196,7 +196,7 @@ def test_two_visitors_and_one_place(served):
 
 def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     board, address = served
-    visit = Visit(address, "fred-" + "f" * 20)
+    visit = Visit(address, known("fred"))
     visit.train(Steps=20)
     visit.until_over(board)
     with urllib.request.urlopen(address + "status", timeout=30) as answer:
@@ -210,7 +210,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
 
 def test_balance_runs_are_found_again_and_are_nobody_elses(served):
     board, address = served
-    gina, hans = "gina-" + "g" * 20, "hans-" + "h" * 20
+    gina, hans = known("gina"), known("hans")
     status, answer = RawCaller(address, "ginas").call("unbalanced-start", browserstate=gina)
     assert status == 200, answer
     (job,) = board.of(gina, kind=BalanceJob)
@@ -230,7 +230,7 @@ def test_balance_runs_are_found_again_and_are_nobody_elses(served):
 
 def test_the_train_tab_says_that_a_comparison_goes_on_elsewhere(served):
     board, address = served
-    ida = "ida-" + "i" * 20
+    ida = known("ida")
     job = board.compare(ida, spec(training=TRAINING.replace(steps=100_000)))
     page = Visit(address, ida)
     page.tick()

@@ -36,9 +36,10 @@ from playground.training import History, LoadMeasured
 from playground.ui.page import Page, model_dropdown
 from playground.ui.tabs.moe import breaking, experts, measured, routing, unbalanced
 from playground.ui.tabs.moe.two_models import pick_two
+from tests.ui.runs import known
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
-ANNA = "anna-" + "a" * 20
+ANNA = known("anna")
 DIALECTS = LANGUAGES["dialects"]
 LETTERS = CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)) + "<>&")
 MIXTURE = ModelConfig(

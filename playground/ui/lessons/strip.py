@@ -97,7 +97,7 @@ class Strip:
         visitor, data = values[self.page.visitor], self.page.registry.data
         known = data.knows(visitor)
         sent = said.get("progress") or values[self.progress]
-        kept = data.lessons(visitor) if known and not sent else ""
+        kept = data.lessons(visitor) if known and not sent and said.get("do") == "resume" else ""
         progress = Progress.from_dict(json.loads(kept) if kept else sent)
         out = self._act(values, said, progress, request)
         now = progress.to_dict()
