@@ -249,7 +249,8 @@ class Board:
     def news(self, visitor: str | None) -> tuple:
         """Something that is another one whenever any of this visitor's jobs or models has changed."""
         jobs = tuple((job.id, job.version, job.settled) for job in self.of(visitor, kind=Job))
-        return jobs, self.registry.news(visitor)
+        models = self.registry.news(visitor)
+        return jobs, (*models, self.data.problem) if models and self.data.problem else models
 
     def counts(self) -> dict[str, int]:
         """How many jobs work, wait, and are remembered."""

@@ -23,6 +23,7 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -37,6 +38,8 @@ VARIABLE = "PLAYGROUND_DATA"
 LOCK, WORK = ".lock", "work"
 PREFIX = "playground-data-"
 """Of the temporary folder of a server that keeps nothing."""
+NAME_CHARACTERS = 60
+"""Of a model."""
 LETTERS = 24
 """Of an id, and of each half of a visitor's secret."""
 
@@ -70,10 +73,11 @@ def keeps_for_good() -> bool:
 class DataFolder:
     """One server's data folder. For any number of threads."""
 
-    def __init__(self, path: Path | None = None):
+    def __init__(self, path: Path | None = None, *, reading: bool = False):
         """Take the folder into use; None for a temporary one that goes with the server.
 
-        Raises BusyError where another server uses it. Nothing is written before there is something to keep.
+        Raises BusyError where another server uses it, unless it is only read. Nothing is written before there is
+        something to keep.
         """
         self.lasting = path is not None and keeps_for_good()
         self.path = path or Path(tempfile.gettempdir()) / f"{PREFIX}{secrets.token_hex(8)}"
@@ -84,7 +88,7 @@ class DataFolder:
         self._key: bytes | None = None
         self.problem = ""
         """Why something could not be written, as a sentence without paths; empty while all is."""
-        if self.path.exists():
+        if self.path.exists() and not reading:
             self._own()
             _rename_old_index(self.path)
         self.store = Store(self.path / FILE)
@@ -183,6 +187,23 @@ class DataFolder:
         if self.store.there:
             self.keep("deletion of", work_id, write)
 
+    def models(self) -> list[dict[str, Any]]:
+        """The models that are kept, the newest first: id, name, bytes, when they were used, and their folders."""
+        rows = self.store.rows("SELECT id, name, bytes, used FROM models ORDER BY made DESC")
+        return [{**row, "folder": str(self.folder_of(row["id"]))} for row in rows]
+
+    def rename(self, model_id: str, name: str) -> str:
+        """Note that a model is called something else; returns the name, tidied. Raises ValueError."""
+        name = tidy_name(name)
+
+        def write() -> None:
+            with self.store.change() as db:
+                db.execute("UPDATE models SET name = ? WHERE id = ?", (name, model_id))
+                db.execute("UPDATE jobs SET name = ? WHERE id = ?", (name, model_id))
+
+        self.keep("name", model_id, write)
+        return name
+
     def _catch_up(self) -> None:
         """Try again what could not be written, until all of it is."""
         while True:
@@ -266,6 +287,14 @@ class DataFolder:
         if made:
             self.keep("the key", "of visitors", write)
         return key
+
+
+def tidy_name(name: object) -> str:
+    """A model's name as it is kept. Raises ValueError for what is none."""
+    tidied = " ".join(name.split()) if isinstance(name, str) else ""
+    if not 1 <= len(tidied) <= NAME_CHARACTERS:
+        raise ValueError(f"A name has from 1 to {NAME_CHARACTERS} characters.")
+    return tidied
 
 
 class BusyError(OSError):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..service.kept import forget
-from .data_folder import DataFolder, new_id
+from .data_folder import DataFolder, new_id, tidy_name
 from .limits import USED_SECONDS, Limits
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
-NAME_CHARACTERS = 60
 DEPARTED_NAMES, DEPARTED_VISITORS = 6, 1000
 """So many names of models that were pushed out are told to each of so many visitors."""
 
@@ -222,11 +221,11 @@ class Registry:
             self.data.delete(entry.id)
 
     def _note(self, entry: Entry) -> None:
-        """Tell the index a model's name and when it was used."""
+        """Tell the index when a model was used."""
 
         def write() -> None:
             with self.data.store.change() as db:
-                db.execute("UPDATE models SET name = ?, used = ? WHERE id = ?", (entry.name, entry.used, entry.id))
+                db.execute("UPDATE models SET used = ? WHERE id = ?", (entry.used, entry.id))
 
         self.data.keep("use", entry.id, write)
 
@@ -286,9 +285,7 @@ class Registry:
 
     def rename(self, model_id: str, visitor: str, name: str) -> str:
         """Call a visitor's own model something else; returns the name, tidied. Raises ValueError."""
-        name = " ".join(name.split()) if isinstance(name, str) else ""
-        if not 1 <= len(name) <= NAME_CHARACTERS:
-            raise ValueError(f"A name has from 1 to {NAME_CHARACTERS} characters.")
+        name = tidy_name(name)
         with self._lock:
             entry = self._entry(model_id, visitor)
             if entry.shipped:
@@ -296,8 +293,7 @@ class Registry:
             entry.name = name
             if entry.checkpoint is not None:
                 entry.checkpoint = replace(entry.checkpoint, name=name)
-        self._note(entry)
-        return name
+        return self.data.rename(model_id, name)
 
     def counts(self) -> dict[str, int]:
         """How many models there are, the bytes of those that are in memory, and of the files of visitors' models."""

@@ -368,7 +368,7 @@ class RunJob(Job):
         if row["state"] == "over":
             job._state, job._message = "finished" if job.learned else "failed", noted["message"]
             if job.learned and job.used is None:
-                job._history = record_of(job.folder).history
+                job._history = record_of(job.folder)[0]
             elif saved is not None:
                 job._history = saved.history
             snapshots = find_snapshots(job.folder, job._prepared.config) if job.learned else None

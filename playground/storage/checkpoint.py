@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -157,24 +157,16 @@ def _load(folder: Path, check: Check) -> Checkpoint:
             f"tokenizer.json cannot be used: {problem}"
         ) from problem  # fmt: skip
     check_fits(tokenizer, config)
-    record = record_of(folder)
+    history, name, about = record_of(folder)
     snapshots = find_snapshots(folder, config)
     tensors = read_tensors(weights, shapes)
     if config.tie_embeddings:
         tensors["head.weight"] = tensors["embedding.weight"]
-    return Checkpoint(with_weights(config, tensors), tokenizer, record.history, record.name, record.about, snapshots)
+    return Checkpoint(with_weights(config, tensors), tokenizer, history, name, about, snapshots)
 
 
-class Record(NamedTuple):
-    """What is noted about a checkpoint beside its weights: the fields of `Checkpoint` of these names."""
-
-    history: History
-    name: str
-    about: dict[str, Any]
-
-
-def record_of(folder: Path) -> Record:
-    """What is noted in a checkpoint's folder. Raises CheckpointError where that cannot be used."""
+def record_of(folder: Path) -> tuple[History, str, dict[str, Any]]:
+    """The history, name and notes of a checkpoint's folder. Raises CheckpointError where they cannot be used."""
     record = current_file(folder, "history.json")
     values = read_json(record) if record.is_file() else {}
     try:
@@ -184,7 +176,7 @@ def record_of(folder: Path) -> Record:
     except (AttributeError, TypeError, OverflowError) as problem:
         raise CheckpointError("history.json cannot be used: its tables do not have the form of a history") from problem
     name = single_line(str(values.get("name") or folder.name)) or "model"
-    return Record(history, name, sound_notes(values.get("about")))
+    return history, name, sound_notes(values.get("about"))
 
 
 def with_weights(config: ModelConfig, tensors: dict[str, torch.Tensor]) -> Transformer:

@@ -116,7 +116,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
         "app_kwargs": {
-            "middleware": [early_head(), app.page.presence.middleware()],
+            "middleware": [early_head(lasting=app.page.registry.data.lasting), app.page.presence.middleware()],
             "routes": [status_route(app), reach.owner_route(), *mended_scripts()],
         },
         "footer_links": [],

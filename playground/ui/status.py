@@ -14,6 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from .gradio_fixes.first_script import STARTED
+
 PATH = "/status"
 
 
@@ -22,7 +24,8 @@ def status_route(blocks: gr.Blocks) -> Route:
 
     def answer(request: Request) -> JSONResponse:
         sessions = len(request.app.state_holder.session_data)
-        return JSONResponse(counts(blocks, sessions), headers={"cache-control": "no-store"})
+        headers = {"cache-control": "no-store", "x-playground-server": STARTED}
+        return JSONResponse(counts(blocks, sessions), headers=headers)
 
     return Route(PATH, answer)
 

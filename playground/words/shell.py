@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from typing import Any
 
 from ..data import LANGUAGES, Baselines, Corpus
 from ..data.judging import Share
@@ -16,6 +18,12 @@ from .card import shape_in_words, share_of_gpt2
 from .excess_loss import excess_clauses
 from .judging import right_of
 from .training import in_steps, message, settings_changed
+
+
+def kept_model_line(model: dict[str, Any]) -> str:
+    """One of `DataFolder.models` as a line of a table."""
+    used = time.strftime("%Y-%m-%d %H:%M", time.localtime(model["used"]))
+    return f"{model['id']}  {used}  {model['bytes'] / 1e6:7.1f} MB  {model['name']}"
 
 
 def deployment_lines(deployment: Deployment) -> list[str]:

@@ -47,8 +47,12 @@ def killed(board: Board, path: Path) -> Path:
 
 
 def over(board: Board, job) -> bool:
-    """Whether a job is over, and that is noted."""
-    return job.settled and bool(board.data.rows("SELECT 1 FROM jobs WHERE id = ? AND state = 'over'", job.id))
+    """Whether a job is over, that is noted, and what it needed for its work is gone."""
+    return (
+        job.settled
+        and not (job.folder / "runs").exists()
+        and bool(board.data.rows("SELECT 1 FROM jobs WHERE id = ? AND state = 'over'", job.id))
+    )
 
 
 class Held:

@@ -16,6 +16,7 @@ import functools
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
 
 from ..config import ModelConfig
 from .elementwise import activate, activation_backward
@@ -121,16 +122,13 @@ class GroupedExperts(HandWritten):
         hidden = activate(config, lifted, gates)
         y = _product(hidden, down, down_bias, dispatch)  # (R, d)
         ctx.dispatch, ctx.config = dispatch, config
-        matrices = up, gate, down, up_bias, gate_bias, down_bias
-        ctx.save_for_backward(rows, lifted, gates, hidden, y, x, experts, weights, *matrices)
+        ctx.save_for_backward(rows, lifted, gates, hidden, y, weights, up, gate, down, up_bias)
         return dispatch.collect(y, weights.detach().to(y.dtype))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx, grad):
-        rows, lifted, gates, hidden, y, x, experts, weights, *matrices = ctx.saved_tensors
-        if torch.is_grad_enabled():
-            return GroupedExperts.differentiate(grad, x, experts, weights, ctx.config, *matrices)
-        up, gate, down, up_bias, *_ = matrices
+        rows, lifted, gates, hidden, y, weights, up, gate, down, up_bias = ctx.saved_tensors
         dispatch, grad_gate = ctx.dispatch, None
         grad_y = dispatch.spread(grad)
         grad_weights = dispatch.unsorted(torch.linalg.vecdot(y, grad_y), weights)

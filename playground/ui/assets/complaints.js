@@ -44,9 +44,41 @@
   };
 
   const fetched = window.fetch.bind(window);
+
+  // The server is away: wait for it, and show the page anew where it was another start of it that came back.
+  const server = document.querySelector("meta[name=playground-server]");
+  const RESTARTED = "transformer-playground-restarted";
+  let away = null;
+  async function waitForServer() {
+    if (away) return;
+    away = tell("The server does not answer. This page waits for it to come back.", 0, "warning", "status") ?? {};
+    for (;;) {
+      await new Promise((done) => setTimeout(done, 1500));
+      const answer = await fetched("status", { cache: "no-store" }).catch(() => null);
+      if (!answer?.ok) continue;
+      away.remove?.();
+      away = null;
+      if (answer.headers.get("x-playground-server") === server?.content) return;
+      sessionStorage.setItem(RESTARTED, "yes");
+      return location.reload();
+    }
+  }
+  window.addEventListener("load", () => {
+    if (!sessionStorage.getItem(RESTARTED)) return;
+    sessionStorage.removeItem(RESTARTED);
+    const kept = server?.dataset.lasting ? "Your models and runs are here again." : "It keeps nothing of what was trained before.";
+    tell(`The server was restarted. ${kept}`, 20, "info", "status");
+  });
+
   window.fetch = async (resource, options) => {
-    const answer = await fetched(resource, options);
     const address = String(resource?.url ?? resource);
+    let answer;
+    try {
+      answer = await fetched(resource, options);
+    } catch (problem) {
+      if (address.includes("/gradio_api/") && problem?.name !== "AbortError") waitForServer();
+      throw problem;
+    }
     if (!answer.ok && address.includes("/gradio_api/run/")) {
       answer.clone().json().then(
         // a moment later, in case gradio does say it

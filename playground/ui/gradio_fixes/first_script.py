@@ -6,6 +6,7 @@ them. Beside them the browser is told to fetch plotly.js now, not when gradio ha
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,12 +15,19 @@ from starlette.middleware import Middleware
 from ..chart import ASSETS, PLOTLY_JS, served_path
 
 Message = dict[str, Any]
+STARTED = secrets.token_hex(8)
+"""What tells this start of the server from others."""
 SCRIPTS = ("complaints.js", "page.js")
 
 
-def early_head() -> Middleware:
-    """For the `middleware` of gradio's `app_kwargs`."""
+def early_head(*, lasting: bool) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`. `lasting`: whether visitors' work outlives this server.
+
+    The page is told by which start of the server it was made, so that it notices another one.
+    """
+    started = f'<meta name="playground-server" content="{STARTED}" data-lasting="{"yes" if lasting else ""}">'
     tags = "".join(f'<script src="{served_path(ASSETS / name)}"></script>' for name in SCRIPTS)
+    tags = started + tags
     tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
     return Middleware(_EarlyHead, tags=tags.encode())
 

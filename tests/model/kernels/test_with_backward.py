@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from playground.model import ModelConfig, Pass, Recorder, Transformer
+from playground.model import ModelConfig
 from playground.model.kernels.elementwise import rms_norm, rotate, squared_relu
 from playground.model.kernels.experts import apply_experts
 from playground.model.transformer import rotary_table
-from tests.model.configs import TINY
 
 RNG = torch.Generator().manual_seed(0)
 
@@ -70,7 +69,7 @@ def test_values_without_gradients_equal_the_plain_formulas(formula, inputs):
 
 
 @every_formula
-def test_second_derivatives_are_right(formula, inputs):
+def test_gradients_equal_finite_differences_and_a_second_derivative_is_refused_not_wrong(formula, inputs):
     fresh, wanted = learning(inputs)
 
     def of(*values):
@@ -78,48 +77,16 @@ def test_second_derivatives_are_right(formula, inputs):
         return formula(*(replaced.get(id(x), x) for x in fresh))
 
     assert torch.autograd.gradcheck(of, wanted, fast_mode=True)
-    assert torch.autograd.gradgradcheck(of, wanted, fast_mode=True)
+    (gradient,) = torch.autograd.grad(of(*wanted).square().sum(), wanted[:1], create_graph=True)
+    if formula is not rotate:  # which is linear: what is written out is right for all derivatives
+        with pytest.raises(RuntimeError, match="once_differentiable"):
+            gradient.sum().backward()
 
 
 def test_the_plain_rms_norm_is_what_its_docstring_says():
     x, gain, eps = FORMULAS["rms norm"][1]
     written = x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain
     assert torch.allclose(rms_norm.__wrapped__(x, gain, eps), written)
-
-
-MODELS = {
-    "dense": TINY.replace(norm="rmsnorm", activation="relu2", positions="rotary", qk_norm=True),
-    "mixture": TINY.replace(norm="rmsnorm", activation="swiglu", positions="rotary", n_experts=3, d_expert=5),
-}
-
-
-@pytest.mark.parametrize("config", MODELS.values(), ids=MODELS.keys())
-def test_a_models_curvature_is_the_slope_of_its_gradient(config):
-    """vᵀHv by differentiating twice, against the difference of two gradients.
-
-    With a recorder, because torch's fused attention refuses to be differentiated twice and the explicit one does not.
-    """
-    model = Transformer(config, seed=1).double()
-    parameters = list(model.parameters())
-    ids = torch.randint(config.vocab_size, (2, 9), generator=torch.Generator().manual_seed(2))
-    v = [torch.randn(p.shape, generator=torch.Generator().manual_seed(3 + i), dtype=p.dtype)
-         for i, p in enumerate(parameters)]  # fmt: skip
-
-    def slope(create_graph: bool = False) -> torch.Tensor:
-        """Of the loss, along v."""
-        logits = model(ids[:, :-1], Pass(tap=Recorder())).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        gradients = torch.autograd.grad(loss, parameters, create_graph=create_graph)
-        return sum((g * direction).sum() for g, direction in zip(gradients, v))
-
-    curvature = sum((h * w).sum() for h, w in zip(torch.autograd.grad(slope(create_graph=True), parameters), v))
-    slopes, step = [], 1e-6
-    for end in (step, -2 * step):
-        with torch.no_grad():
-            for p, direction in zip(parameters, v):
-                p.add_(direction, alpha=end)
-        slopes.append(slope())
-    assert curvature.item() == pytest.approx(((slopes[0] - slopes[1]) / (2 * step)).item(), rel=1e-4)
 
 
 def test_a_norm_of_nothing_is_nothing():

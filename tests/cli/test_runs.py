@@ -1,0 +1,55 @@
+"""`runs` shows and changes what the page keeps; not while the page does so itself."""
+
+import json
+
+import pytest
+
+from playground.cli import main
+from playground.service.data_folder import VARIABLE, DataFolder
+from playground.service.models import Registry
+from tests.service.test_models import checkpoint
+from tests.ui.runs import ANNA, small_limits
+
+
+@pytest.fixture
+def kept(tmp_path, monkeypatch) -> list[str]:
+    """The ids of two models that a page has kept before it was stopped."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    registry = Registry(small_limits(), tmp_path / "none", DataFolder(tmp_path))
+    ids = [registry.add(ANNA, checkpoint(name)) for name in ("first", "second")]
+    registry.data.close()
+    return ids
+
+
+def test_models_are_listed_the_newest_first_and_opened_by_the_beginning_of_their_id(kept, capsys):
+    assert main(["runs", "--json"]) == 0
+    models = json.loads(capsys.readouterr().out)
+    assert [model["id"] for model in models] == kept[::-1] and models[0]["name"] == "second"
+    assert main(["runs"]) == 0 and capsys.readouterr().out.count("\n") == 2
+    assert main(["runs", "--open", kept[0][:8]]) == 0
+    folder = capsys.readouterr().out.strip()
+    assert main(["generate", folder, "--prompt", "a", "--max-new-tokens", "3"]) == 0
+
+
+def test_a_model_is_renamed_and_deleted_for_the_page_too(kept, tmp_path, capsys):
+    assert main(["runs", "--rename", kept[0], " The  best "]) == 0
+    assert main(["runs", "--delete", kept[1]]) == 0
+    capsys.readouterr()
+    registry = Registry(small_limits(), tmp_path / "none", DataFolder(tmp_path))
+    assert [entry.name for entry in registry.models(ANNA)] == ["The best"]
+    assert registry.get(kept[0], ANNA).name == "The best" and not registry.data.folder_of(kept[1]).exists()
+
+
+def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):
+    assert main(["runs", "--open", "nothing"]) == 2 and "no models begin with 'nothing'" in capsys.readouterr().err
+    assert main(["runs", "--rename", kept[0], " "]) == 2 and "from 1 to 60" in capsys.readouterr().err
+    page = DataFolder(tmp_path)
+    assert main(["runs", "--delete", kept[0]]) == 2 and "the page is running" in capsys.readouterr().err
+    assert main(["runs"]) == 0
+    page.close()
+
+
+def test_a_folder_that_nothing_was_kept_in_is_a_sentence_too(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
+    assert main(["runs"]) == 0 and "has kept no models" in capsys.readouterr().out
+    assert not (tmp_path / "none").exists()
