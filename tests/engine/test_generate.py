@@ -61,11 +61,8 @@ def test_a_window_slides_by_a_quarter_of_the_context_unless_asked_otherwise():
 def test_projections_are_counted_for_every_token_that_is_read(monkeypatch, slide_by, use_cache):
     read = []
     for name in ("prefill", "decode_one"):
-
-        def counted(self, ids, cache, plain=getattr(InferenceModel, name)):
-            read.append(ids.numel())
-            return plain(self, ids, cache)
-
+        plain = getattr(InferenceModel, name)
+        counted = lambda self, ids, cache, plain=plain: read.append(ids.numel()) or plain(self, ids, cache)  # noqa: E731
         monkeypatch.setattr(InferenceModel, name, counted)
     for step in generate(Transformer(TINY), PROMPT, 40, n_samples=2, slide_by=slide_by, use_cache=use_cache):
         assert step.projections == 3 * sum(read)

@@ -125,8 +125,8 @@ def arithmetic() -> str:
         f"| 3 tokens after a prompt of 5 | {small[0]:,} | {small[1]:,} |\n"
         f"| 500 tokens after a prompt of 5 | {long[0]:,} | {long[1]:,} ({saved:.1f} % saved) |\n\n"
         "Counted as textbooks do, with the last new token read as well. The measurement above ends when that token is "
-        "chosen: with the cache, three vectors fewer. Both counts need a context with room for the whole text: whenever it "
-        "is full, the cache is rebuilt from three quarters of it.\n\n"
+        "chosen: with the cache, three vectors fewer. Both counts need a context with room for the whole text: "
+        "whenever it is full, the cache is rebuilt from three quarters of it.\n\n"
         f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB)."
     )
