@@ -46,7 +46,7 @@ def stream(
 ) -> Iterator[Streamed]:
     """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
 
-    The options are those of `Request`. With `shared`, all who write with this model share its passes (`ContinuousBatch`).
+    The options are those of `Request`. With `shared`, passes are shared with others (`ContinuousBatch`).
 
     The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. A reader who
     has enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.

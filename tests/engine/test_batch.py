@@ -223,7 +223,7 @@ def test_windows_that_slide_in_the_same_pass_are_read_together(monkeypatch, kind
     plain = batch._model.prefill
     monkeypatch.setattr(batch._model, "prefill", lambda ids, cache: read.append(tuple(ids.shape)) or plain(ids, cache))
     # who joins a pass later brings a token more, so that all texts have the same length
-    prompts = [[7 * i % 29 + 1 for i in range(1, 3 + number)] for number in range(5)]
+    prompts = [[7 * i % 29 for i in range(1, 3 + number)] for number in range(5)]
     rules = [SamplingConfig(seed=number) for number in range(5)]
     running = [join(batch, *wish) for wish in zip(prompts, [20] * 5, rules)]
     found = [facts(steps) for steps in zip(*zip(*running))]
