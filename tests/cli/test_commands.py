@@ -143,7 +143,7 @@ def test_info_says_what_is_there(trained, capsys):
         (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does not exist"),
         (["generate", "{trained}", "--prompt", ""], "prompt is empty"),
         (["generate", "{trained}", "--prompt", "x", "--temperature", "-1"], "temperature must be"),
-        (["generate", "{trained}", "--prompt", "x", "--slide-by", "0"], "slide_by must be a whole number"),
+        (["generate", "{trained}", "--prompt", "the ", "--slide-by", "0"], "slide_by must be a whole number"),
         (["info", "{empty}"], "has no config.json"),
         (["dance"], "invalid choice"),
     ],
