@@ -180,12 +180,12 @@ def test_an_opened_choice_is_the_one_that_was_made():
 
 def test_choices_beyond_the_context_are_opened_with_the_window_that_they_were_made_from():
     text, _ = streamed(30, Presses().begin("a-page-of-mine.1"))
-    for index in (21, 33, 27):  # the last one drops what the second press wrote and its visitor chose
+    for index in (22, 33, 28):  # no whole slides apart; the last one drops what the second press wrote
         prompt, tokens, chances = branch(CHECKPOINT, text, 0, index, "3")
         starts = text.starts_up_to(len(tokens))
         text = Written("m", "Stories", prompt, [tokens], [chances], text.sampling, 0, "fp32", starts)
         list(_write(CHECKPOINT, text, "a-page-of-mine.1", 20, [], Presses().begin("a-page-of-mine.1")))
-    assert text.starts == [0, 22, 28] and Written.from_dict(text.to_dict(), LOCAL) == text
+    assert text.starts == [0, 23, 29] and Written.from_dict(text.to_dict(), LOCAL) == text
     for index, token in enumerate(text.samples[0]):
         logits, _ = scores_of(CHECKPOINT.model, text, 0, index)
         assert logits.softmax(0)[token].item() == pytest.approx(text.probabilities[0][index], rel=1e-3)
