@@ -9,18 +9,22 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+from pathlib import Path
 
 import torch
 
 from playground.engine import ContinuousBatch, Request, SamplingConfig, generate
+from playground.engine.request import default_slide
 from playground.model import PRESETS, ModelConfig, Transformer
+from playground.storage import load
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--large-tokens", type=int, default=24, help="per round at GPT-2 small's shape")
-    parser.add_argument("--only", choices=("small", "large", "lengths", "streams"), help="one table instead of all")
+    tables = ("small", "large", "lengths", "streams", "beyond")
+    parser.add_argument("--only", choices=tables, help="one table instead of all")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -34,6 +38,8 @@ def run(options: argparse.Namespace) -> None:
         lengths(options.rounds)
     if options.only in (None, "streams"):
         streams(options.rounds)
+    if options.only in (None, "beyond"):
+        beyond(options.rounds)
 
 
 def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
@@ -134,6 +140,49 @@ def streams(rounds: int, tokens: int = 100) -> None:
     for n in counts:
         ratio = statistics.median(many / one for many, one in zip(found[n], found[1]))
         print(f"| {n} | {statistics.median(found[n]):,.0f} | {ratio:.1f}× |")
+
+
+def beyond(rounds: int) -> None:
+    """How fast the page's first model writes on once its context is full, against before: alone and in 46 streams."""
+    model, counts = load(Path(__file__).resolve().parents[1] / "checkpoints" / "stories").model, (1, 46)
+    T = model.config.context_length
+    quarter = default_slide(T)
+    ways = {  # how many tokens each prompt has, how many each stream then writes, and how far its window slides
+        "within": (16, 2 * quarter, quarter),
+        "a quarter": (T, 4 * quarter, quarter),
+        "one token": (T, quarter, 1),
+    }
+    found: dict[tuple[str, int], list[float]] = {(way, n): [] for way in ways for n in counts}
+    for turn in range(rounds + 1):
+        for way, n in found:
+            speed = steady_speed(model, n, *ways[way])
+            if turn:
+                found[way, n].append(speed)
+    print(f"\nA context of {T} tokens, {model.config.n_parameters:,} parameters\n")
+    print("| streams | tokens/s within the context | beyond, sliding by | tokens/s | against within |")
+    print("|---|---|---|---|---|")
+    for n in counts:
+        for way in list(ways)[1:]:
+            ratio = statistics.median(late / early for late, early in zip(found[way, n], found["within", n]))
+            within, later = (statistics.median(found[which, n]) for which in ("within", way))
+            print(f"| {n} | {within:,.0f} | {way} | {later:,.0f} | {ratio:.2f} |")
+
+
+def steady_speed(model: Transformer, n: int, prompt: int, tokens: int, slide_by: int) -> float:
+    """Tokens per second of n streams together, from when the last one has begun until it has written so many tokens."""
+    batch = ContinuousBatch(model)
+    requests = [
+        Request(model.config, [1] * prompt, n + 2 * tokens, SamplingConfig(seed=seed), slide_by=slide_by)
+        for seed in range(n)
+    ]
+    running = [batch.join(request) for request in requests]
+    for steps in running:
+        next(steps)
+    began, before = time.perf_counter(), sum(len(request.texts[0]) for request in requests)
+    for _ in range(tokens):
+        for steps in running:
+            next(steps)
+    return (sum(len(request.texts[0]) for request in requests) - before) / (time.perf_counter() - began)
 
 
 def ours(model: Transformer, prompt: int, total: int, **more: str):

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end when this has been written")
     parser.add_argument("--no-cache", action="store_true", help="read the whole text again for every token")
+    parser.add_argument("--slide-by", type=int, metavar="N", help="that leave a full context (default: a quarter)")
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the weights (default: fp32)")
 
 
@@ -41,30 +42,18 @@ def run(options: argparse.Namespace) -> int:
     ids = tokenizer.encode(options.prompt)
     if len(ids) > context:
         print(f"The prompt has {len(ids):,} tokens: only the last {context:,}, a full context, count.", file=sys.stderr)
+    # shared with nobody; but a small model then computes in one thread, which other work slows far less
     streamed = stream(
-        checkpoint.model,
-        tokenizer,
-        ids,
-        options.max_new_tokens,
-        sampling,
-        stop=options.stop,
-        use_cache=not options.no_cache,
-        precision=options.precision,
-        shared=True,  # with nobody; but a small model then computes in one thread, which other work slows far less
-    )
+        checkpoint.model, tokenizer, ids, options.max_new_tokens, sampling, shared=True, precision=options.precision,
+        stop=options.stop, use_cache=not options.no_cache, slide_by=options.slide_by,
+    )  # fmt: skip
     written = ""
     if not options.json:
         print(tokenizer.decode(ids), end="", flush=True)
     for step, (new,) in streamed:
         if options.json:
-            record = {
-                "index": step.index,
-                "token": new.id,
-                "text": tokenizer.token_text(new.id),
-                "probability": new.probability,
-                "cache_length": step.cache_length,
-                "seconds": step.seconds,
-            }
+            record = {"index": step.index, "token": new.id, "text": tokenizer.token_text(new.id)}
+            record |= {"probability": new.probability, "cache_length": step.cache_length, "seconds": step.seconds}
             print(json.dumps(record, ensure_ascii=False), flush=True)
         else:
             written += new.text
@@ -82,9 +71,5 @@ def _sampling(options: argparse.Namespace) -> SamplingConfig:
     if options.greedy and given:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ValueError(f"--greedy takes the likeliest token whatever {names} may be: leave one of the two out")
-    return SamplingConfig(
-        **{"temperature": TEMPERATURE, **given},
-        repetition_penalty=options.repetition_penalty,
-        greedy=options.greedy,
-        seed=options.seed,
-    )
+    others = {"repetition_penalty": options.repetition_penalty, "greedy": options.greedy, "seed": options.seed}
+    return SamplingConfig(**{"temperature": TEMPERATURE, **given}, **others)

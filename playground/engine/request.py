@@ -67,9 +67,9 @@ class Request:
     its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. A model without a
     causal mask has no cache.
 
-    Once the context is full, its oldest `slide_by` tokens fall out, and the cache is computed anew from the others:
-    even where positions are relative, a cached key of a deeper layer still depends on the tokens that fell out, and
-    positions that are added would all be off by one. So the tokens always equal those of `use_cache=False`.
+    Once the context is full, its oldest `slide_by` tokens fall out (see `window_start`), and the cache is computed anew
+    from the others: even where positions are relative, a cached key of a deeper layer still depends on the tokens that
+    fell out, and positions that are added would all be off. So the tokens always equal those of `use_cache=False`.
 
     Raises ValueError where prompt or numbers make no sense.
     """
@@ -85,8 +85,9 @@ class Request:
         tokenizer: Tokenizer | None = None,
         stop: Sequence[str] = (),
         use_cache: bool = True,
-        slide_by: int = 1,
+        slide_by: int | None = None,
     ):
+        slide_by = default_slide(config.context_length) if slide_by is None else slide_by
         _check(config, prompt, max_new_tokens, n_samples, slide_by)
         stop = tuple(filter(None, stop))
         if stop and tokenizer is None:
@@ -102,11 +103,11 @@ class Request:
         self.over = False
 
         self._context_length, self._max_new_tokens = config.context_length, max_new_tokens
-        self._slide_by = slide_by
+        self._prompt_length, self._slide_by = len(prompt), slide_by
         self._streams = streams(self.sampling.seed, n_samples)
         self._stop = [StopFinder(tokenizer, stop) for _ in range(n_samples)] if stop else []
         self._stopped = [False] * n_samples
-        self._first = max(len(prompt) - config.context_length, 0)  # where the window begins
+        self._first = window_start(len(prompt), len(prompt), config.context_length, slide_by)
         self._index = self._projections = 0
         self._rebuilt, self._began = False, 0.0
 
@@ -140,8 +141,7 @@ class Request:
         """Begin a step: let the oldest tokens fall out where the context is full, and say what the model must read."""
         self._began = time.perf_counter()
         slides = self.full
-        if slides:
-            self._first += self._slide_by
+        self._first = window_start(self._prompt_length, len(self.texts[0]), self._context_length, self._slide_by)
         self.needs_prefill = slides or not self.cached or self._index == 0
         self._rebuilt = slides and self.cached
         self._projections += 3 * self.n_samples * (self.window_length if self.needs_prefill else 1)
@@ -172,6 +172,26 @@ class Request:
         return step
 
 
+def default_slide(context_length: int) -> int:
+    """A quarter of the context, in tokens: how far a window slides unless its request says otherwise.
+
+    By one token at a time, the model sees as much as it can, but has to read its whole window again for every token.
+    """
+    return max(1, context_length // 4)
+
+
+def window_start(prompt: int, length: int, context_length: int, slide_by: int) -> int:
+    """Where the window begins that the model sees of `length` tokens, of which the first `prompt` were given.
+
+    At the first token, or at the last T of a longer prompt; further on by whole slides, as few as make the rest fit.
+
+    >>> [window_start(3, length, context_length=8, slide_by=2) for length in (3, 8, 9, 10, 11)]
+    [0, 0, 2, 2, 4]
+    """
+    first = max(prompt - context_length, 0)
+    return first + max(-(-(length - first - context_length) // slide_by), 0) * slide_by
+
+
 def choose(requests: Sequence[Request], logits: Sequence[torch.Tensor]) -> list[Choice]:
     """Choose the next token of every sample of requests with equal `rules`, from logits (N, V) of each.
 
@@ -185,8 +205,6 @@ def choose(requests: Sequence[Request], logits: Sequence[torch.Tensor]) -> list[
     chosen = draw(distribution, [number for each in requests for number in each.random_numbers])  # (ΣN,)
     plain = distribution if sampling.neutral else scores.softmax(dim=-1)
     chances, tokens = plain.gather(1, chosen.unsqueeze(1)).view(-1).tolist(), chosen.tolist()
-    if len(requests) == 1:
-        return [Choice(scores, tokens, chances)]
     sizes, begin, choices = [each.n_samples for each in requests], 0, []
     for size, part in zip(sizes, scores.split(sizes)):
         choices.append(Choice(part, tokens[begin : begin + size], chances[begin : begin + size]))

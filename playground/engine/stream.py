@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..data.tokenizers import Tokenizer
 from ..model import Transformer
@@ -40,22 +40,19 @@ def stream(
     sampling: SamplingConfig | None = None,
     *,
     n_samples: int = 1,
-    stop: Sequence[str] = (),
-    use_cache: bool = True,
     shared: bool = False,
     precision: str = "fp32",
+    **options: Any,
 ) -> Iterator[Streamed]:
     """Continue `prompt` as `generate` does, each token with its text, in time linear in the text's length.
 
-    With `shared`, in the batch of all who write with this model at the moment (see `ContinuousBatch`).
+    The options are those of `Request`. With `shared`, passes are shared with others (`ContinuousBatch`).
 
     The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. A reader who
     has enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
     """
-    request = Request(
-        model.config, prompt, max_new_tokens, sampling,
-        n_samples=n_samples, tokenizer=tokenizer, stop=stop, use_cache=use_cache,
-    )  # fmt: skip
+    options |= {"n_samples": n_samples, "tokenizer": tokenizer}
+    request = Request(model.config, prompt, max_new_tokens, sampling, **options)
     steps = shared_batch(model, precision).join(request) if shared else steps_of(model, request, precision)
     return _streamed(steps, [Spelling(tokenizer, prompt) for _ in range(n_samples)], max_new_tokens)
 

@@ -55,15 +55,15 @@ def describe_token_times(
     without_cache: Sequence[float],
     context: int | None = None,
 ) -> str:
-    """How much faster the cached decoder was while the `context` was not full, whether it stayed so, and what then."""
+    """How much faster the cached decoder was until the `context` was full, and what happens then."""
     if not len(with_cache):
         return "Nothing has been generated yet."
     within = len(lengths) if context is None else sum(int(length) <= context for length in lengths)
     beyond = ""
     if within < len(lengths):
         beyond = (
-            f" Beyond {context:,} tokens the context is full: every token drives the first one out, which the keys and "
-            "values that are kept had seen, so the cache has to be made anew for every token and saves nothing."
+            f" Beyond {context:,} tokens the context is full: each time, its oldest part falls out, which the keys and "
+            "values that are kept had seen. So the cache has to be rebuilt, which takes longer; then it grows again."
         )
     if within:
         lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..data.corpus import VALIDATION_SHARE
 from ..devices import processors
+from ..engine.request import default_slide
 from ..model import ModelConfig
 from ..training import TrainConfig
 from .views import RunView
@@ -79,7 +80,8 @@ def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: floa
     windows = training.eval_windows or 128
     parts = (tokens * (1 - VALIDATION_SHARE), tokens * VALIDATION_SHARE) if tokens else (float("inf"),) * 2
     scored = sum(min(windows * context, part) for part in parts)
-    # once the context is full, every further token is written after reading all of it anew
-    written, anew = training.sample_tokens, max(training.sample_tokens - context, 0)
-    writing = written * config.n_layers * PER_TOKEN + (written + anew * context) * forward
+    # whenever the context is full, what remains of it after the slide is read anew
+    written, slide = training.sample_tokens, default_slide(context)
+    slides = -(-max(training.sample_tokens - context, 0) // slide)
+    writing = written * config.n_layers * PER_TOKEN + (written + slides * (context - slide)) * forward
     return {"evaluation": OVERHEAD + scored * forward, "sample": writing}

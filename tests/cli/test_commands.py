@@ -103,6 +103,15 @@ def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
     assert all(0 < t["probability"] <= 1 for t in tokens)
 
 
+def test_the_window_slides_by_as_many_tokens_as_asked(trained, capsys):
+    def text(*extra: str) -> str:
+        assert main(["generate", str(trained), "--prompt", "the ", "--max-new-tokens", "90", *extra]) == 0
+        return capsys.readouterr().out
+
+    quarter = str(load(trained).config.context_length // 4)
+    assert text() == text("--slide-by", quarter) != text("--slide-by", "1") == text("--slide-by", "1", "--no-cache")
+
+
 def test_precision_is_chosen(trained, capsys):
     main(["generate", str(trained), "--prompt", "the ", "--max-new-tokens", "9", "--greedy", "--precision", "int8"])
     assert capsys.readouterr().out.startswith("the ")
@@ -134,6 +143,7 @@ def test_info_says_what_is_there(trained, capsys):
         (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does not exist"),
         (["generate", "{trained}", "--prompt", ""], "prompt is empty"),
         (["generate", "{trained}", "--prompt", "x", "--temperature", "-1"], "temperature must be"),
+        (["generate", "{trained}", "--prompt", "the ", "--slide-by", "0"], "slide_by must be a whole number"),
         (["info", "{empty}"], "has no config.json"),
         (["dance"], "invalid choice"),
     ],

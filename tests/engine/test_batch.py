@@ -36,7 +36,10 @@ def asked(number: int) -> tuple[list[int], int, SamplingConfig, dict]:
         SamplingConfig(greedy=True),
         SamplingConfig(seed=number, top_p=0.9, repetition_penalty=1.3),
     )[number % 4]
-    more = ({}, {"n_samples": 3}, {"slide_by": 4}, {"slide_by": 2, "n_samples": 2}, {"use_cache": False})[number % 5]
+    more = (
+        {}, {"n_samples": 3}, {"slide_by": 1}, {"slide_by": 4}, {"slide_by": 2, "n_samples": 2}, {"use_cache": False},
+        {"slide_by": 12},
+    )[number % 7]  # fmt: skip
     return [number % 29, 5, 7, 11][: 1 + number % 4] * (1 + number % 4), 8 + number % 13, rules, more
 
 
@@ -211,6 +214,22 @@ def test_one_request_takes_one_pass_for_each_token_and_its_first_token_no_more(m
     assert passes == ["prefill"]
     list(steps)
     assert passes == ["prefill"] + ["decode_one"] * 8
+
+
+@pytest.mark.parametrize("kind", ["learned", "rotary", "experts"])
+def test_windows_that_slide_in_the_same_pass_are_read_together(monkeypatch, kind):
+    model = of_kind(kind)
+    batch, read = ContinuousBatch(model), []
+    plain = batch._model.prefill
+    monkeypatch.setattr(batch._model, "prefill", lambda ids, cache: read.append(tuple(ids.shape)) or plain(ids, cache))
+    # who joins a pass later brings a token more, so that all texts have the same length
+    prompts = [[7 * i % 29 for i in range(1, 3 + number)] for number in range(5)]
+    rules = [SamplingConfig(seed=number) for number in range(5)]
+    running = [join(batch, *wish) for wish in zip(prompts, [20] * 5, rules)]
+    found = [facts(steps) for steps in zip(*zip(*running))]
+    slid = [(5, 10)] * 3 + [(4, 10), (1, 10)]  # 13 tokens less a quarter of the context; who came first ends first
+    assert read == [(1, n) for n in range(2, 7)] + slid
+    assert found == [facts(generate(model, *wish)) for wish in zip(prompts, [20] * 5, rules)]
 
 
 def test_a_bad_request_is_refused_before_anybody_waits():

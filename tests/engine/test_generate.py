@@ -1,10 +1,13 @@
 """Decoding with a cache gives the very tokens of decoding without, for every config and past the end of the context."""
 
+import itertools
+
 import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.engine import InferenceModel, SamplingConfig, count_projections, generate
+from playground.engine.request import default_slide, window_start
 from playground.model import PRESETS, Transformer
 from tests.model.configs import CAUSAL, TINY
 
@@ -12,7 +15,7 @@ PROMPT = [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
-@pytest.mark.parametrize("options", [{}, {"n_samples": 3}, {"slide_by": 5}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"n_samples": 3}, {"slide_by": 1}, {"slide_by": 5}], ids=str)
 def test_cached_equals_uncached_past_the_end_of_the_context(config, options):
     model = Transformer(config, seed=2)
     new = 2 * config.context_length
@@ -24,9 +27,58 @@ def test_cached_equals_uncached_past_the_end_of_the_context(config, options):
     assert all(s.cache_length == 0 for s in plain)
 
 
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("slide_by", [None, *range(1, TINY.context_length + 1)])
+@pytest.mark.parametrize("config", [CAUSAL["learned"], CAUSAL["rotary"]], ids=["learned", "rotary"])
+@pytest.mark.parametrize("prompt", [PROMPT, [i % 11 for i in range(30)]], ids=["short prompt", "long prompt"])
+def test_every_token_is_chosen_from_a_plain_forward_on_its_window(config, slide_by, prompt, use_cache):
+    model, T, window = Transformer(config, seed=1), config.context_length, prompt[-config.context_length :]
+    slid = 0
+    for step in generate(model, prompt, 3 * T, slide_by=slide_by, use_cache=use_cache):
+        if len(window) > T:
+            window, slid = window[3 if slide_by is None else slide_by :], slid + 1
+        with torch.no_grad():
+            expected = model(torch.tensor([window])).logits[:, -1]
+        assert torch.allclose(step.logits, expected, atol=1e-4)
+        assert step.cache_length == (len(window) if use_cache else 0)
+        window = [*window, *step.tokens]
+    assert slid >= 2
+
+
+def test_a_window_slides_by_a_quarter_of_the_context_unless_asked_otherwise():
+    assert [default_slide(T) for T in (1, 3, 4, 12, 128)] == [1, 1, 1, 3, 32]
+    model = Transformer(TINY, seed=1)
+    texts = [[s.tokens for s in generate(model, PROMPT, 40, **more)] for more in ({}, {"slide_by": 3}, {"slide_by": 1})]
+    assert texts[0] == texts[1] != texts[2]
+    for slide_by in (1, 3, 12):
+        first = [window_start(20, length, 12, slide_by) for length in range(20, 60)]
+        assert first[0] == 8 and {b - a for a, b in itertools.pairwise(first)} <= {0, slide_by}
+        assert all(1 <= length - start <= 12 for length, start in enumerate(first, 20))
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("slide_by", [None, 1, 7, 12])
+def test_projections_are_counted_for_every_token_that_is_read(monkeypatch, slide_by, use_cache):
+    read = []
+    for name in ("prefill", "decode_one"):
+        plain = getattr(InferenceModel, name)
+        counted = lambda self, ids, cache, plain=plain: read.append(ids.numel()) or plain(self, ids, cache)  # noqa: E731
+        monkeypatch.setattr(InferenceModel, name, counted)
+    for step in generate(Transformer(TINY), PROMPT, 40, n_samples=2, slide_by=slide_by, use_cache=use_cache):
+        assert step.projections == 3 * sum(read)
+
+
+def test_beyond_the_context_a_new_token_costs_the_reading_of_four():
+    steps = list(generate(Transformer(TINY.replace(context_length=64)), PROMPT, 200))
+    full = 64 - len(PROMPT)  # the last step before the window slides
+    assert not steps[full].rebuilt and steps[full + 1].rebuilt
+    three_slides = steps[full + 3 * 16].projections - steps[full].projections
+    assert three_slides == 3 * (3 * 16) * 4
+
+
 def test_uncached_is_the_plain_forward_on_the_last_tokens():
     model, ids = Transformer(TINY, seed=1), list(PROMPT)
-    for step in generate(model, PROMPT, 20, use_cache=False):
+    for step in generate(model, PROMPT, 20, use_cache=False, slide_by=1):
         with torch.no_grad():
             expected = model(torch.tensor([ids[-TINY.context_length :]])).logits[:, -1]
         assert torch.allclose(step.logits, expected, atol=1e-5)
@@ -153,3 +205,7 @@ def test_bad_input_is_refused_before_the_first_step(arguments, sentence):
         generate(Transformer(TINY), *arguments)
     with pytest.raises(ValueError, match="stop strings need the tokenizer"):
         generate(Transformer(TINY), PROMPT, 5, stop=["x"])
+    with pytest.raises(ValueError, match="slide_by must be a whole number of at least 1, not 0"):
+        generate(Transformer(TINY), PROMPT, 5, slide_by=0)
+    with pytest.raises(ValueError, match="slide_by 13 is more than the context of 12"):
+        generate(Transformer(TINY), PROMPT, 5, slide_by=13)

@@ -328,7 +328,7 @@ def test_cache_pictures_show_what_was_measured():
     assert wire.numbers_of(traces[with_]["y"]).tolist() == [1, 1, 1]
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
     full = kv_cache.describe_token_times(range(7, 11), [1.0] * 4, [2.0] * 4, context=8)
-    assert "every token drives the first one out" in full and "move up" not in full  # turned positions need not
+    assert "each time, its oldest part falls out" in full and "move up" not in full  # turned positions need not
     assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
     long = kv_cache.describe_token_times(range(1, 11), [1.0] * 5 + [1.2] * 5, [])
     assert long == (

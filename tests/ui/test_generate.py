@@ -9,6 +9,7 @@ import torch
 
 from playground.data.tokenizers import CharTokenizer
 from playground.engine import SAMPLING_PRESETS, SamplingConfig, count_projections, generate
+from playground.engine.request import default_slide
 from playground.engine.sampling import probabilities
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PAGES, PUBLIC
@@ -22,7 +23,7 @@ from playground.ui.tabs.generate.choice import _markdown, branch, label_of, open
 from playground.ui.tabs.generate.presses import Presses
 from playground.ui.tabs.generate.temperatures import heated
 from playground.ui.tabs.generate.tokens import OVERLAP, growing
-from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _write
+from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _write, slides
 from playground.ui.tabs.generate.written import Written
 from tests.model.configs import TINY
 
@@ -92,7 +93,7 @@ def test_a_text_says_by_which_rules_it_was_written():
 
 def test_a_token_that_was_kept_is_not_said_to_be_drawn_by_the_rules_of_later_ones():
     text = written(8, SamplingConfig(seed=3))
-    text.sampling, text.kept = SamplingConfig(greedy=True), 6
+    text.sampling, text.starts = SamplingConfig(greedy=True), [0, 6]
     text.samples[0][5] = next(t for t in range(CONFIG.vocab_size) if t != rows_of(CHECKPOINT, text, 0, 5)[0].token)
     kept, chosen, drawn = (opened(CHECKPOINT, text, 0, i) for i in (2, 5, 7))
     assert "was put there by you; these rules draw it with 0.0 %" in chosen[2]["summary"]
@@ -100,9 +101,9 @@ def test_a_token_that_was_kept_is_not_said_to_be_drawn_by_the_rules_of_later_one
     assert "was drawn with" in drawn[2]["summary"] and "how it was chosen" in drawn[1]
     assert text.by == "Written by Stories <b>, greedily, from token 7 on."
     assert Written.from_dict(text.to_dict(), LOCAL) == text
-    for wrong in (-1, 9):
+    for wrong in ([], [-1], [-1, 0], [6], [0, 9], [0, 6, 2], [0, 2, 2]):
         with pytest.raises(ValueError, match="damaged"):
-            Written.from_dict(text.to_dict() | {"kept": wrong}, LOCAL)
+            Written.from_dict(text.to_dict() | {"starts": wrong}, LOCAL)
 
 
 def test_tokens_that_a_stop_spared_are_not_counted():
@@ -177,6 +178,29 @@ def test_an_opened_choice_is_the_one_that_was_made():
         ids.append(step.tokens[0])
 
 
+def test_choices_beyond_the_context_are_opened_with_the_window_that_they_were_made_from():
+    text, _ = streamed(30, Presses().begin("a-page-of-mine.1"))
+    for index in (22, 33, 28):  # no whole slides apart; the last one drops what the second press wrote
+        prompt, tokens, chances = branch(CHECKPOINT, text, 0, index, "3")
+        starts = text.starts_up_to(len(tokens))
+        text = Written("m", "Stories", prompt, [tokens], [chances], text.sampling, 0, "fp32", starts)
+        list(_write(CHECKPOINT, text, "a-page-of-mine.1", 20, [], Presses().begin("a-page-of-mine.1")))
+    assert text.starts == [0, 23, 29] and Written.from_dict(text.to_dict(), LOCAL) == text
+    for index, token in enumerate(text.samples[0]):
+        logits, _ = scores_of(CHECKPOINT.model, text, 0, index)
+        assert logits.softmax(0)[token].item() == pytest.approx(text.probabilities[0][index], rel=1e-3)
+
+
+def test_a_full_context_is_told_with_what_fell_out():
+    text, shown = streamed(30, Presses().begin("a-page-of-mine.1"))
+    steps = list(generate(CHECKPOINT.model, PROMPT, 30, text.sampling))
+    assert slides(CONFIG.context_length, sum(step.rebuilt for step in steps)) in shown[-1][1]
+    assert slides(128, 1) == (
+        "The context of 128 tokens was full once: its oldest 32 tokens fell out and the cache was rebuilt."
+    )
+    assert "full 1,200 times: each time its oldest token fell out and the cache" in slides(3, 1200)
+
+
 def test_branching_keeps_what_came_before():
     text = written()
     prompt, tokens, chances = branch(CHECKPOINT, text, 0, 10, "3")
@@ -238,8 +262,11 @@ def test_the_arithmetic_is_right():
     cached, plain = (list(generate(CHECKPOINT.model, PROMPT, room + 4, use_cache=use)) for use in (True, False))
     counted = plain[room - 1].projections, cached[room - 1].projections + 3
     assert counted == count_projections(len(PROMPT), room)
-    for steps in (cached, plain):
-        assert {b.projections - a.projections for a, b in zip(steps[room + 1 :], steps[room + 2 :])} == {3 * T}
+    assert cached[room + 1].rebuilt and not cached[room].rebuilt
+    three_quarters = T + 1 - default_slide(T)  # the token that no longer fitted is among them
+    assert cached[room + 1].projections - cached[room].projections == 3 * three_quarters
+    assert cached[room + 2].projections - cached[room + 1].projections == 3
+    assert plain[room + 2].projections - plain[room + 1].projections == 3 * (three_quarters + 1)
 
 
 def test_a_preset_is_the_forms_only_while_its_numbers_are():

@@ -32,9 +32,9 @@ tokens matter to me?* Every earlier token answers with its key **K** and, where 
 value **V**. Those answers depend only on what stood before each of those tokens, so with a causal mask they never
 change and can be kept. A query is used once, by its own token, and never asked for again.
 
-**When the context is full**, the oldest token falls out. Deeper keys and values were computed while it could still
-be seen, and positions that are added to the embedding all move by one, so what was kept is stale: the cache is
-rebuilt from the tokens that remain.
+**When the context is full**, its oldest quarter falls out. Deeper keys and values were computed while it could still
+be seen, and positions that are added to the embedding all move, so what was kept is stale: the cache is rebuilt from
+the tokens that remain. Then it grows again. If one token fell out at a time, every new token would need a new cache.
 """
 
 
@@ -125,8 +125,8 @@ def arithmetic() -> str:
         f"| 3 tokens after a prompt of 5 | {small[0]:,} | {small[1]:,} |\n"
         f"| 500 tokens after a prompt of 5 | {long[0]:,} | {long[1]:,} ({saved:.1f} % saved) |\n\n"
         "Counted as textbooks do, with the last new token read as well. The measurement above ends when that token is "
-        "chosen: with the cache, three vectors fewer. In a full context each further token reads its whole window "
-        "again, with the cache as without.\n\n"
+        "chosen: with the cache, three vectors fewer. Both counts need a context with room for the whole text: "
+        "whenever it is full, the cache is rebuilt from three quarters of it.\n\n"
         f"The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB)."
     )

@@ -11,6 +11,7 @@ import torch
 from ....data import Tokenizer, visible
 from ....engine import explain
 from ....engine.inference_model import inference_model
+from ....engine.request import default_slide, window_start
 from ....figures.candidates import describe_sampling_steps, sampling_steps
 from ....model import Transformer
 from ....storage import Checkpoint
@@ -101,8 +102,10 @@ def rows_of(checkpoint: Checkpoint, written: Written, sample: int, index: int):
 @torch.inference_mode()
 def scores_of(model: Transformer, written: Written, sample: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
     """The scores (V,) that token `index` was chosen from, computed again, and the ids (T,) before it."""
-    ids = torch.tensor(written.prompt + written.samples[sample][:index])
-    return inference_model(model, written.precision).prefill(ids[None, -model.config.context_length :])[0].float(), ids
+    ids, T = torch.tensor(written.prompt + written.samples[sample][:index]), model.config.context_length
+    prompt = len(written.prompt) + max(start for start in written.starts if start <= index)
+    window = ids[window_start(prompt, len(ids), T, default_slide(T)) :]
+    return inference_model(model, written.precision).prefill(window[None])[0].float(), ids
 
 
 def _place(written: Written, sample: int, index: int) -> tuple[int, int]:

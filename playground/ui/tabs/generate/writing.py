@@ -12,6 +12,7 @@ import gradio as gr
 
 from ....data import sentences
 from ....engine import SamplingConfig, stream
+from ....engine.request import default_slide
 from ....service.limits import WRITERS
 from ....service.verdicts import in_words as in_words_of
 from ....service.verdicts import verdicts_on
@@ -138,8 +139,8 @@ def build(page: Page) -> Desk:
             place = whole("sample", values[sample_number]) - 1, whole("token", values[token_number]) - 1
             ids, begun, chances = branch(checkpoint, before, *place, values[instead])
             way = controls.precision(values)
-            about = before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way, len(begun)
-            return checkpoint, Written(*about), []
+            about = before.model_id, before.name, ids, [begun], [chances], sampling, before.step, way
+            return checkpoint, Written(*about, before.starts_up_to(len(begun))), []
 
         yield from written_out(values, begin)
 
@@ -279,16 +280,20 @@ def _write(
     seconds = time.perf_counter() - began
     words = [f"{n:,} token{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} tokens/s)."]
     if rebuilt:
-        words.append(
-            f"The context of {model.config.context_length} tokens was full, so its oldest token fell out "
-            f"and the cache was rebuilt {'once' if rebuilt == 1 else f'{rebuilt:,} times'}."
-        )
+        words.append(slides(model.config.context_length, rebuilt))
     if any(step.stopped):
         words.append("A stop text was met.")
     if press.stopped:
         words.append("Stopped; what was written is kept.")
     verdicts = verdicts_on(checkpoint, ["".join(p) for p in pieces], head["given"])
     yield finished(name, head, written, pieces, verdicts), [*filter(None, [in_words_of(verdicts)]), *words]
+
+
+def slides(context: int, times: int) -> str:
+    """What happened `times` times while a text was written, because the context of so many tokens was full."""
+    n, often = default_slide(context), "once:" if times == 1 else f"{times:,} times: each time"
+    oldest = "token" if n == 1 else f"{n:,} tokens"
+    return f"The context of {context:,} tokens was full {often} its oldest {oldest} fell out and the cache was rebuilt."
 
 
 def _next_seed(seed: int, kept: Any) -> int:

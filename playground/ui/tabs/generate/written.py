@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ....data import Tokenizer
@@ -27,8 +27,17 @@ class Written:
     """Of the model's training, when it wrote this."""
     precision: str = "fp32"
     """In which its weights were read."""
-    kept: int = 0
-    """How many tokens of a text that goes on were there before; the visitor chose the last of them."""
+    starts: list[int] = field(default_factory=lambda: [0])
+    """How many new tokens there were at each press: 0 at first, and where the visitor chose a token, all up to it."""
+
+    @property
+    def kept(self) -> int:
+        """How many tokens of a text that goes on were there before; the visitor chose the last of them."""
+        return self.starts[-1]
+
+    def starts_up_to(self, kept: int) -> list[int]:
+        """The `starts` of a text that keeps so many tokens of this one, the last of them chosen by the visitor."""
+        return [*(start for start in self.starts if start < kept), kept]
 
     @property
     def by(self) -> str:
@@ -74,7 +83,7 @@ class Written:
                 SamplingConfig(**values["sampling"]),
                 int(values["step"]),
                 str(values.get("precision", "fp32")),
-                int(values.get("kept", 0)),
+                [int(n) for n in values["starts"]],
             )
         except (KeyError, TypeError, ValueError, OverflowError) as problem:
             raise ValueError("There is no text to open yet: press Generate first") from problem
@@ -87,7 +96,8 @@ class Written:
             raise ValueError("This text's record is damaged: press Generate again")
         if not all(0 <= p <= 1 for sample in written.probabilities for p in sample):
             raise ValueError("This text's record is damaged: press Generate again")
-        if written.precision not in PRECISIONS or not 0 <= written.kept <= max(lengths, default=0):
+        starts = [0, *sorted({start for start in written.starts if start > 0})]
+        if written.precision not in PRECISIONS or written.starts != starts or starts[-1] > max(lengths, default=0):
             raise ValueError("This text's record is damaged: press Generate again")
         if checkpoint is not None:
             if written.step != (now := checkpoint.history.last_step):
