@@ -6,6 +6,7 @@ and the write-ahead log emptied after it, so that neither file still holds it.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from ..limits import CLASS_BYTES
 from .codes import ClassError, StoreError
 
+LOG = logging.getLogger(__name__)
 VARIABLE = "PLAYGROUND_DATA"
 """The environment variable that names the data folder."""
 FILE = "classes.sqlite3"
@@ -85,13 +87,13 @@ class Store:
         """What a query finds; nothing where there is no file."""
         if not self.there:
             return []
-        with self._lock, _in_words():
+        with self._lock, self._in_words():
             return self._opened().execute(query, values).fetchall()
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it counts, or nothing."""
-        with self._lock, _in_words():
+        with self._lock, self._in_words():
             db = self._opened()
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -103,7 +105,7 @@ class Store:
 
     def wipe(self) -> None:
         """Empty the log, in which deleted rows may still stand."""
-        with self._lock, _in_words():
+        with self._lock, self._in_words():
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
@@ -137,22 +139,25 @@ class Store:
         db.execute("BEGIN IMMEDIATE")  # of two servers that begin at once, one makes the tables
         found = db.execute("PRAGMA user_version").fetchone()[0]
         if found not in (0, _VERSION):
-            raise ClassError(
-                f"The classes in {self.path} were made by another version of this page: "
-                f"move the file away, or name another folder with {VARIABLE}."
+            LOG.error(
+                "%s was made by another version of this page: move it away, or name another folder with %s",
+                self.path,
+                VARIABLE,
             )
+            raise ClassError("The classes here were made by another version of this page: tell whoever runs it.")
         if found == 0:
             for statement in _TABLES.split(";\n"):
                 db.execute(statement)
             db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
 
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError) as problem:
-        raise StoreError(
-            f"The file of classes cannot be used right now ({problem}): try again, or tell whoever runs this page."
-        ) from problem
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Where the file lies is for the log: visitors read the sentence."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as problem:
+            LOG.error("%s cannot be used: %s", self.path, problem)
+            raise StoreError(
+                "The file of classes cannot be used right now: try again, or tell whoever runs this page."
+            ) from problem

@@ -111,12 +111,12 @@ def preset(given: dict[str, Any], page: Page) -> RunSpec:
     text = given["text"] if own and isinstance(given["text"], str) else ""
     if own and not text.strip():
         raise ValueError("There is no text yet: paste one for the class, or choose a language.")
+    limits.check_text(text)
     values = form.base_values(size, source, limits, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = form.whole("Steps", given["steps"], 1, limits.steps) if given["steps"] else values["steps"]
     values |= {"steps": steps, "seed": form.whole("The seed", given["seed"] or 0, 0, 2**31)}
     values |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
     spec = form.run_spec(values, Source(source, text=text), limits)
-    limits.check_text(text)
     limits.check_training(spec.model, spec.training)
     return spec

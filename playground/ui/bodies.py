@@ -1,0 +1,195 @@
+"""Bodies: what a request brings is counted before anybody parses or stores it, and what is wrong with it is said.
+
+Gradio reads whole bodies into memory whatever their size, keeps uploads without a bound on their sum, and answers what
+it cannot use with a bare 500 and a traceback in the log. Here all of that ends in one sentence, and one line in the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import traceback
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from gradio import route_utils
+from gradio.route_utils import API_PREFIX, FnIndexInferError
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from ..service.limits import LimitError, Limits
+from ..service.uploads import Uploads
+from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_UPLOAD = f"{API_PREFIX}/upload"
+# what gradio's routes raise for numbers of handlers, names and forms that there are not
+_STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
+_temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
+"""The files that gradio writes for the request under way."""
+
+
+def bodies(limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`; `origin_of` says whose share an upload takes."""
+    return Middleware(_Bodies, limits=limits, uploads=uploads, origin_of=origin_of)
+
+
+def malformed(request: Request, problem: Exception) -> Response:
+    """For the `exception_handlers` of gradio's `app_kwargs`, by MALFORMED."""
+    errors = problem.errors() if isinstance(problem, RequestValidationError) else []
+    return _strange(request.scope, ", ".join(sorted({str(each.get("type")) for each in errors})))
+
+
+MALFORMED = RequestValidationError
+"""What FastAPI raises for a body that is no JSON, or not of a route's form; it would answer with the body itself."""
+
+
+class _Bodies:
+    """The middleware: counts what comes in, and turns whatever a route raises into a sentence."""
+
+    def __init__(self, app: Callable, limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]):
+        self.app, self.limits, self.uploads, self.origin_of = app, limits, uploads, origin_of
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request = Request(scope)
+        is_upload = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") == _UPLOAD
+        try:
+            if is_upload:
+                await self._upload(request, receive, send)
+            elif request.headers.get("content-type", "").startswith("multipart/"):
+                answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
+                await answer(scope, receive, send)
+            else:
+                size = _stated(request)
+                self.limits.check_body(size, escaped=size)  # how much of it is escapes shows only as it comes
+                await self._counted(request, receive, send, _text_counter(self.limits))
+        except LimitError as refusal:
+            LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
+            # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
+            answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
+            await answer(scope, receive, send)
+
+    async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
+        """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
+        stated = _stated(request)
+        self.limits.check_upload(stated)
+        upload, stored = self.uploads.begin(self.origin_of(request), stated), []
+        answer, written = bytearray(), []
+
+        def count(total: int, _: bytes) -> None:
+            self.limits.check_upload(total)
+            self.uploads.grow(upload, total)
+
+        async def heard(message: Message) -> None:
+            answer.extend(message.get("body", b""))
+            await send(message)
+
+        token = _temporary.set(written)
+        try:
+            await self._counted(request, receive, heard, count)
+            with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
+                stored = [path for path in json.loads(answer) if os.path.isfile(path)]
+        finally:
+            _temporary.reset(token)
+            for file in written:
+                file.close()
+                with contextlib.suppress(OSError):  # gradio has moved what it keeps
+                    os.unlink(file.name)
+            self.uploads.end(upload, stored)
+
+    async def _counted(
+        self, request: Request, receive: Receive, send: Send, count: Callable[[int, bytes], None]
+    ) -> None:
+        """Let gradio answer. `count(bytes until now, the latest of them)` raises LimitError, which is raised here."""
+        total, begun, refusal = 0, False, None
+
+        async def counted() -> Message:
+            nonlocal total, refusal
+            message = await receive()
+            if message["type"] == "http.request":
+                total += len(message.get("body", b""))
+                try:
+                    count(total, message.get("body", b""))
+                except LimitError as problem:
+                    refusal = problem
+                    raise
+            return message
+
+        async def unless_refused(message: Message) -> None:
+            nonlocal begun
+            if refusal is None:  # FastAPI makes an answer of its own out of whatever stops it from reading
+                begun = True
+                await send(message)
+
+        try:
+            await self.app(request.scope, counted, unless_refused)
+        except ClientDisconnect:
+            return
+        except Exception as problem:
+            if begun:
+                raise
+            if refusal is None:
+                answer = _answer_to(problem, request.scope)
+                await answer(request.scope, receive, send)
+        if refusal is not None:
+            raise refusal
+
+
+def _text_counter(limits: Limits) -> Callable[[int, bytes], None]:
+    """Counts JSON: a text is held to its limit by what it has at least once its escapes are undone."""
+    escaped = 0
+
+    def count(total: int, chunk: bytes) -> None:
+        nonlocal escaped
+        # \n is one byte of text and \u00e9 two; \\ counts as two escapes, which only makes this milder
+        escaped += chunk.count(b"\\") + 3 * chunk.count(b"\\u")
+        limits.check_body(total, escaped)
+
+    return count
+
+
+def _stated(request: Request) -> int:
+    """The size that a request states for its body; 0 where it states none, or nonsense."""
+    stated = request.headers.get("content-length", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
+
+
+def _refusal(words: str, status: int) -> JSONResponse:
+    # gradio's page and client look for `detail` in the queue's answers and for `error` in all others
+    return JSONResponse({"error": words, "detail": words}, status)
+
+
+def _answer_to(problem: Exception, scope: Message) -> Response:
+    if isinstance(problem, _STRANGE):
+        where = traceback.extract_tb(problem.__traceback__)[-1].name
+        return _strange(scope, f"{where}: {type(problem).__name__}: {problem}")
+    logging.getLogger(__name__).error("a request failed: %s", scope["path"], exc_info=problem)
+    return _refusal(OURS, 500)
+
+
+def _strange(scope: Message, reason: str) -> Response:
+    LOG.warning("refused at %.*s: %.*s", LONGEST, ascii(scope["path"]), LONGEST, ascii(" ".join(reason.split())))
+    return _refusal(STRANGE, 400)
+
+
+class _Parser(route_utils.GradioMultiPartParser):
+    """Gradio's reader of uploads, which forgets the files it has begun to write where an upload ends in any trouble but
+    a few that it knows, and those in another field than its own (gradio 6.31)."""
+
+    def __init__(self, *arguments: Any, **named: Any):
+        super().__init__(*arguments, **named)
+        if (written := _temporary.get()) is not None:
+            self._files_to_close_on_error = written
+
+
+route_utils.GradioMultiPartParser = _Parser  # type: ignore[misc]
