@@ -67,6 +67,8 @@ FIGURES_PER_PAGE = 8
 """Figures of an open page of which the exact numbers, or the whole of a growing one, can be asked for."""
 BODY_SPARE = 1_000_000
 """Bytes of a request beside its text: the other values of the form it stands in."""
+BODY_TEXT = 10_000_000
+"""Bytes of a text that comes within a request: it is read in memory, several times over. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
 MULTIPART_SPARE = 65_536
@@ -183,7 +185,7 @@ class Limits:
 
     @property
     def file_bytes(self) -> int:
-        """Of an uploaded file: a text or a model's zip. A little more than either, so that its reader names its limit."""
+        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
         return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
@@ -203,11 +205,11 @@ class Limits:
 
     def check_body(self, size: int, escaped: int = 0) -> None:
         """A request with a text in it, of so many bytes of JSON, `escaped` of which belong to the signs of escapes."""
-        most = self.text_bytes
+        most = min(self.text_bytes, BODY_TEXT)
         if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
+            remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
             raise LimitError(
-                f"This is more than {self.where} reads at once: a text may have at most {most / 1e6:.1f} MB. "
-                "Use a part of it."
+                f"This is more than {self.where} reads at once: a text may have at most {most / 1e6:.1f} MB. {remedy}"
             )
 
     def check_upload(self, size: int) -> None:
@@ -221,8 +223,8 @@ class Limits:
     def no_room_for_uploads(self, whose: str, most: int) -> str:
         """Why an upload is refused that would fit if others were not there."""
         return (
-            f"There is no room for this upload: {self.where} keeps at most {most / 1e6:,.0f} MB of uploads {whose}, each "
-            "for an hour or two. Use a smaller file, paste the text, or try again later."
+            f"There is no room for this upload: {self.where} keeps at most {most / 1e6:,.0f} MB of uploads {whose}, "
+            "each for an hour or two. Use a smaller file, paste the text, or try again later."
         )
 
     def check_prompt(self, prompt: str) -> None:

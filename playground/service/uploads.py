@@ -17,8 +17,6 @@ from .limits import LimitError, Limits
 
 SMALLEST = 65_536
 """Bytes that a stored file counts at least: very many empty ones use up a disk, too."""
-LOOK_SECONDS = 1.0
-"""So long a refusal goes by what was last seen in the folder; looking takes time where it holds many files."""
 
 
 @dataclass
@@ -39,7 +37,7 @@ class Uploads:
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()  # bytes by address
         self._stored: dict[str, Upload] = {}  # by path
-        self._looked = float("-inf")
+        self._look_again = float("-inf")
 
     def begin(self, origin: str, size: int = 0) -> Upload:
         """Take room for an upload of `size` bytes, as far as its size is stated. Raises LimitError."""
@@ -53,7 +51,7 @@ class Uploads:
         if more <= 0:
             return
         with self._lock:
-            if self._refusal(upload.origin, more) and time.monotonic() - self._looked > LOOK_SECONDS:
+            if self._refusal(upload.origin, more) and time.monotonic() >= self._look_again:
                 self._forget_deleted()
             if words := self._refusal(upload.origin, more):
                 raise LimitError(words)
@@ -98,9 +96,11 @@ class Uploads:
             del self._held[upload.origin]  # else every address that ever came would be remembered
 
     def _forget_deleted(self) -> None:
-        self._looked = time.monotonic()
+        begun = time.monotonic()
         for path in [path for path in self._stored if not os.path.lexists(path)]:
             self._give_back(self._stored.pop(path))
+        ended = time.monotonic()
+        self._look_again = ended + 10 * (ended - begun)  # looking may take a tenth of the time, however many files
 
 
 def _size(path: str) -> int:

@@ -1,12 +1,13 @@
 """Bodies: what a request brings is counted before anybody parses or stores it, and what is wrong with it is said.
 
 Gradio reads whole bodies into memory whatever their size, keeps uploads without a bound on their sum, and answers what
-it cannot use with a bare 500 and a traceback in the log. Here all of that ends in one sentence, and one line in the log.
+it cannot use with a bare 500 and a traceback in the log. Here all of that ends in a sentence, and a line in the log.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+LINGER_BYTES = 32_000_000
 _UPLOAD = f"{API_PREFIX}/upload"
 # what gradio's routes raise for numbers of handlers, names and forms that there are not
 _STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
@@ -66,7 +68,7 @@ class _Bodies:
         try:
             if is_upload:
                 await self._upload(request, receive, send)
-            elif request.headers.get("content-type", "").startswith("multipart/"):
+            elif request.headers.get("content-type", "").lower().startswith("multipart/"):
                 answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
                 await answer(scope, receive, send)
             else:
@@ -77,28 +79,29 @@ class _Bodies:
             LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
             # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
             answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
-            await answer(scope, receive, send)
+            await answer(scope, receive, functools.partial(_lingering, request, receive, send))
 
     async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
         """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
         stated = _stated(request)
         self.limits.check_upload(stated)
         upload, stored = self.uploads.begin(self.origin_of(request), stated), []
-        answer, written = bytearray(), []
+        answer: list[Message] = []
+        written: list[Any] = []
 
         def count(total: int, _: bytes) -> None:
             self.limits.check_upload(total)
             self.uploads.grow(upload, total)
 
-        async def heard(message: Message) -> None:
-            answer.extend(message.get("body", b""))
-            await send(message)
+        async def held_back(message: Message) -> None:
+            answer.append(message)
 
         token = _temporary.set(written)
         try:
-            await self._counted(request, receive, heard, count)
+            await self._counted(request, receive, held_back, count)
             with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
-                stored = [path for path in json.loads(answer) if os.path.isfile(path)]
+                paths = json.loads(b"".join(message.get("body", b"") for message in answer))
+                stored = [path for path in paths if os.path.isfile(path)]
         finally:
             _temporary.reset(token)
             for file in written:
@@ -106,12 +109,14 @@ class _Bodies:
                 with contextlib.suppress(OSError):  # gradio has moved what it keeps
                     os.unlink(file.name)
             self.uploads.end(upload, stored)
+        for message in answer:  # whoever hears of it finds the share as it is from now on
+            await send(message)
 
     async def _counted(
         self, request: Request, receive: Receive, send: Send, count: Callable[[int, bytes], None]
     ) -> None:
         """Let gradio answer. `count(bytes until now, the latest of them)` raises LimitError, which is raised here."""
-        total, begun, refusal = 0, False, None
+        total, begun, refusal = 0, False, ""
 
         async def counted() -> Message:
             nonlocal total, refusal
@@ -121,13 +126,13 @@ class _Bodies:
                 try:
                     count(total, message.get("body", b""))
                 except LimitError as problem:
-                    refusal = problem
+                    refusal = str(problem)
                     raise
             return message
 
         async def unless_refused(message: Message) -> None:
             nonlocal begun
-            if refusal is None:  # FastAPI makes an answer of its own out of whatever stops it from reading
+            if not refusal:  # FastAPI makes an answer of its own out of whatever stops it from reading
                 begun = True
                 await send(message)
 
@@ -138,11 +143,11 @@ class _Bodies:
         except Exception as problem:
             if begun:
                 raise
-            if refusal is None:
+            if not refusal:
                 answer = _answer_to(problem, request.scope)
                 await answer(request.scope, receive, send)
-        if refusal is not None:
-            raise refusal
+        if refusal:
+            raise LimitError(refusal)
 
 
 def _text_counter(limits: Limits) -> Callable[[int, bytes], None]:
@@ -156,6 +161,23 @@ def _text_counter(limits: Limits) -> Callable[[int, bytes], None]:
         limits.check_body(total, escaped)
 
     return count
+
+
+async def _lingering(request: Request, receive: Receive, send: Send, message: Message) -> None:
+    """Send an answer to a body that nobody has read, and close the connection.
+
+    Some clients look for an answer only once they have sent all, and lose it where the connection is closed under them.
+    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte.
+    """
+    if message["type"] == "http.response.start":
+        await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
+        return
+    await send({**message, "more_body": True})
+    read, more = 0, _stated(request) <= LINGER_BYTES
+    while more and read < LINGER_BYTES:
+        rest = await receive()
+        read, more = read + len(rest.get("body", b"")), rest.get("more_body", False)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _stated(request: Request) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import math
 import shutil
+import sqlite3
 import threading
 from dataclasses import replace
 
@@ -477,3 +479,22 @@ def test_tables_hold_no_browser_and_no_formula(classes, board):
         'a b,"c"',
         "'-2",
     )
+
+
+def test_where_the_file_lies_is_for_the_log_alone(tmp_path, clock, caplog):
+    (tmp_path / "data").write_text("a file stands where the folder should be")
+    house = Classes(tmp_path / "data" / "classes.sqlite3", clock)
+    with pytest.raises(ClassError) as refused:
+        made(house)
+    assert str(tmp_path) not in str(refused.value) and "tell whoever runs this page" in str(refused.value)
+    assert str(tmp_path) in caplog.text
+
+
+def test_a_file_of_another_version_is_refused_without_its_path(tmp_path, clock, caplog):
+    path = tmp_path / "classes.sqlite3"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+        db.commit()
+    with pytest.raises(ClassError, match="another version") as refused:
+        made(Classes(path, clock))
+    assert str(tmp_path) not in str(refused.value) and str(path) in caplog.text

@@ -10,7 +10,7 @@ tables.py      answers and results as CSV
 """
 
 from .codes import ClassError, StoreError
-from .house import Classes, Klass, Member, Student
+from .house import Classes, Klass, Member, Student, check_class_text
 from .store import data_folder
 
-__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "data_folder"]
+__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "check_class_text", "data_folder"]

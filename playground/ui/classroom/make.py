@@ -8,7 +8,7 @@ import gradio as gr
 
 from ...lessons.reading import all_lessons, find_lesson
 from ...service.cards import settings_card
-from ...service.classes import Classes
+from ...service.classes import Classes, check_class_text
 from ...service.limits import CLASS_TEXT, CLASS_TITLE
 from ...service.runs import OWN_TEXT, RunSpec, Source
 from .. import theme
@@ -111,6 +111,7 @@ def preset(given: dict[str, Any], page: Page) -> RunSpec:
     text = given["text"] if own and isinstance(given["text"], str) else ""
     if own and not text.strip():
         raise ValueError("There is no text yet: paste one for the class, or choose a language.")
+    check_class_text(text)
     limits.check_text(text)
     values = form.base_values(size, source, limits, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
