@@ -152,6 +152,12 @@ def test_a_class_text_is_measured_before_it_is_taken_apart(untouched):
         make.preset({**given, "text": LONG * 10}, a_page(KINDS["local"]))
 
 
+def test_an_upload_that_was_deleted_is_named_without_its_place(tmp_path):
+    values = {"source": "text", "own_kind": "upload", "upload": str(tmp_path / "tales.txt"), "text": ""}
+    shown = texts.contents_html(values, SMALL)
+    assert "tales.txt is not here any more" in shown and str(tmp_path) not in shown
+
+
 def test_a_prompt_from_another_tab_is_measured_before_it_is_taken_apart():
     page = a_page(small_limits(prompt=100))
     prompt = "Mia lived by the sea. " * 10  # of letters that the model knows
@@ -255,6 +261,14 @@ def test_values_that_cannot_be_sent_back_are_refused_by_every_handler(served, va
         assert value not in (f"{HUGE}", NESTED, "NaN") or status != 200, fn.api_name
     assert "Traceback" not in "".join(capfd.readouterr())
     assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_what_an_event_carries_is_held_to_the_same(served):
+    app, address = served
+    fn = next(fn for fn in app.fns.values() if fn.fn and "reset" in str(fn.api_name))
+    told = {"data": [None] * len(fn.inputs), "fn_index": fn._id, "session_hash": "s", "event_data": {"index": HUGE}}
+    status, answer = post(f"{address}/gradio_api/run/predict", json.dumps(told))
+    assert status == 500 and "the page never sends" in json.loads(answer)["error"]
 
 
 def test_an_event_of_the_queue_with_a_huge_number_ends_in_a_sentence(served):

@@ -142,7 +142,7 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
             limits.check_size(path.stat().st_size)
             data = path.read_bytes()
         except OSError as problem:
-            raise TextError(f"{path.name} is not here any more: upload it again") from problem
+            raise TextError(f"the file {path.name} is not here any more: upload it again") from problem
         return Source(OWN_TEXT, text=decode_upload(data, name=path.name, max_bytes=limits.text_bytes))
     text = str(values["text"] or "")
     limits.check_text(text)

@@ -31,11 +31,10 @@ class QuietRefusals(gr.Blocks):
     async def process_api(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """All of one answer: what was sent, the handler, and what goes back."""
         try:
-            if named.get("iterator") is None:  # else it has begun, and this is its next value
-                try:
-                    _check([inputs, getattr(named.get("event_data"), "_data", None)])
-                except ValueError as problem:
-                    raise _refused(block_fn, problem) from None
+            _check(getattr(named.get("event_data"), "_data", None))
+        except ValueError as problem:
+            raise _refused(block_fn, problem) from None
+        try:
             return await super().process_api(block_fn, inputs, *arguments, **named)
         except gr.Error:
             raise
@@ -46,6 +45,7 @@ class QuietRefusals(gr.Blocks):
     async def preprocess_data(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """What the handler gets of what was sent."""
         try:
+            _check(inputs)
             return await super().preprocess_data(block_fn, inputs, *arguments, **named)
         except Exception as problem:
             raise _refused(block_fn, problem) from None
