@@ -32,6 +32,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LINGER_BYTES = 32_000_000
+"""Of a refused body that is still read; one that states more, or goes on, is cut off."""
 _UPLOAD = f"{API_PREFIX}/upload"
 # what gradio's routes raise for numbers of handlers, names and forms that there are not
 _STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
@@ -72,9 +73,8 @@ class _Bodies:
                 answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
                 await answer(scope, receive, send)
             else:
-                size = _stated(request)
-                self.limits.check_body(size, escaped=size)  # how much of it is escapes shows only as it comes
-                await self._counted(request, receive, send, _text_counter(self.limits))
+                has_body = request.method not in ("GET", "HEAD", "OPTIONS")
+                await self._answer(request, await _read(request, receive, self.limits) if has_body else receive, send)
         except LimitError as refusal:
             LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
             # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
@@ -88,17 +88,22 @@ class _Bodies:
         upload, stored = self.uploads.begin(self.origin_of(request), stated), []
         answer: list[Message] = []
         written: list[Any] = []
+        total = 0
 
-        def count(total: int, _: bytes) -> None:
+        async def counted() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
             self.limits.check_upload(total)
             self.uploads.grow(upload, total)
+            return message
 
         async def held_back(message: Message) -> None:
             answer.append(message)
 
         token = _temporary.set(written)
         try:
-            await self._counted(request, receive, held_back, count)
+            await self._answer(request, counted, held_back)
             with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
                 paths = json.loads(b"".join(message.get("body", b"") for message in answer))
                 stored = [path for path in paths if os.path.isfile(path)]
@@ -112,55 +117,46 @@ class _Bodies:
         for message in answer:  # whoever hears of it finds the share as it is from now on
             await send(message)
 
-    async def _counted(
-        self, request: Request, receive: Receive, send: Send, count: Callable[[int, bytes], None]
-    ) -> None:
-        """Let gradio answer. `count(bytes until now, the latest of them)` raises LimitError, which is raised here."""
-        total, begun, refusal = 0, False, ""
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
+        """Let gradio answer, and answer in its place where it fails to."""
+        begun = False
 
-        async def counted() -> Message:
-            nonlocal total, refusal
-            message = await receive()
-            if message["type"] == "http.request":
-                total += len(message.get("body", b""))
-                try:
-                    count(total, message.get("body", b""))
-                except LimitError as problem:
-                    refusal = str(problem)
-                    raise
-            return message
-
-        async def unless_refused(message: Message) -> None:
+        async def noticed(message: Message) -> None:
             nonlocal begun
-            if not refusal:  # FastAPI makes an answer of its own out of whatever stops it from reading
-                begun = True
-                await send(message)
+            begun = True
+            await send(message)
 
         try:
-            await self.app(request.scope, counted, unless_refused)
+            await self.app(request.scope, receive, noticed)
         except ClientDisconnect:
             return
+        except LimitError:
+            raise
         except Exception as problem:
             if begun:
                 raise
-            if not refusal:
-                answer = _answer_to(problem, request.scope)
-                await answer(request.scope, receive, send)
-        if refusal:
-            raise LimitError(refusal)
+            answer = _answer_to(problem, request.scope)
+            await answer(request.scope, receive, send)
 
 
-def _text_counter(limits: Limits) -> Callable[[int, bytes], None]:
-    """Counts JSON: a text is held to its limit by what it has at least once its escapes are undone."""
-    escaped = 0
-
-    def count(total: int, chunk: bytes) -> None:
-        nonlocal escaped
+async def _read(request: Request, receive: Receive, limits: Limits) -> Receive:
+    """The body, read to its end, as something to receive it from. Raises LimitError as soon as there is too much."""
+    stated = _stated(request)
+    limits.check_body(stated, escaped=stated)  # how much of it is escapes shows only as it comes
+    size, escaped, more, chunks = 0, 0, True, []
+    while more:
+        message = await receive()
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        chunks.append(chunk)
         # \n is one byte of text and \u00e9 two; \\ counts as two escapes, which only makes this milder
-        escaped += chunk.count(b"\\") + 3 * chunk.count(b"\\u")
-        limits.check_body(total, escaped)
+        size, escaped = size + len(chunk), escaped + chunk.count(b"\\") + 3 * chunk.count(b"\\u")
+        limits.check_body(size, escaped)
+    first = [{**message, "body": b"".join(chunks)}] if message["type"] == "http.request" else [message]
 
-    return count
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
 
 
 async def _lingering(request: Request, receive: Receive, send: Send, message: Message) -> None:

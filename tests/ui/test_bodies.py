@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import http.client
 import json
 import logging
 import time
@@ -27,7 +29,7 @@ from playground.ui.page import Page
 from playground.ui.prompts import beginning
 
 from .raw import RawCaller
-from .runs import ANNA, small_limits
+from .runs import ANNA, small_limits, until
 
 CHUNK = 65_536
 SMALL = small_limits(text_bytes=20_000, parameters=1_000)
@@ -367,6 +369,32 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_stored(served):
     before = lying(folder)
     status, answer = post(f"{address}/gradio_api/upload", form(b"x" * 12_000_000), MULTIPART)
     assert status == 413 and "10.1 MB" in answer and lying(folder) == before
+
+
+def test_an_upload_of_unknown_size_is_counted_as_it_comes(served):
+    _, address = served
+    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
+    before, body = lying(folder), form(b"x" * 3_000_000)
+    with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
+        pieces = (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
+        client.request("POST", "/gradio_api/upload", pieces, {"Content-Type": MULTIPART}, encode_chunked=True)
+        answer = client.getresponse()
+        assert answer.status == 413 and b"from one address" in answer.read()
+    assert lying(folder) == before
+
+
+def test_an_upload_that_is_cut_off_leaves_nothing_and_frees_its_share(served):
+    _, address = served
+    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
+    before = lying(folder)
+    for _ in range(4):
+        with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
+            client.putrequest("POST", "/gradio_api/upload")
+            client.putheader("Content-Type", MULTIPART)
+            client.putheader("Content-Length", "700000")
+            client.endheaders(form(b"x" * 600_000)[:500_000])
+            until(lambda: lying(folder) > before)
+        until(lambda: lying(folder) == before)
 
 
 @pytest.mark.parametrize("path", ["process_recording", "component_server", "call/train"])
