@@ -28,21 +28,21 @@ def decode_upload(data: bytes, *, name: str = "the file", max_bytes: int = MAX_B
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_file(path: str | Path, *, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a local file."""
-    path = Path(path)
+def read_file(path: str | Path, *, name: str = "", max_bytes: int = MAX_BYTES) -> str:
+    """The text of a local file, which sentences call by its path unless it has a `name`."""
+    path, name = Path(path), name or str(path)
     if path.is_dir():
-        raise TextError(f"{path} is a folder: name a text file")
+        raise TextError(f"{name} is a folder: name a text file")
     if path.exists() and not path.is_file():
-        raise TextError(f"{path} is not a file that can be read again: save its text in one")
+        raise TextError(f"{name} is not a file that can be read again: save its text in one")
     try:
         size = path.stat().st_size
         if size > max_bytes:
-            raise TextError(f"{path} has {size / 1e6:.1f} MB; at most {max_bytes / 1e6:.1f} MB can be used here")
+            raise TextError(f"{name} has {size / 1e6:.1f} MB; at most {max_bytes / 1e6:.1f} MB can be used here")
         data = path.read_bytes()
     except OSError as problem:
-        raise TextError(f"{path} cannot be read: {problem.strerror or problem}") from problem
-    return decode_upload(data, name=str(path), max_bytes=max_bytes)
+        raise TextError(f"{name} cannot be read: {problem.strerror or problem}") from problem
+    return decode_upload(data, name=name, max_bytes=max_bytes)
 
 
 def read_hub(
@@ -82,4 +82,4 @@ def read_hub(
         raise TextError(
             f"{where} could not be fetched from the Hub: check the connection, or paste the text instead"
         ) from problem
-    return read_file(path, max_bytes=max_bytes)
+    return read_file(path, name=where, max_bytes=max_bytes)

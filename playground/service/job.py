@@ -219,7 +219,7 @@ class Job:
                     return  # stopped while preparing: nobody waits for this any more
                 take(event)
         except ValueError as problem:
-            self._fail(stop, str(problem))
+            self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:
             logger.exception("a %s failed", self.kind)
             self._fail(stop, f"Something went wrong on our side and the {self.kind} cannot go on. Try again.")

@@ -71,6 +71,16 @@ LESSON_RUNS = 24
 """Runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
 """Characters of a sentence of a lesson that a browser keeps."""
+FIGURES_PER_PAGE = 8
+"""Figures of an open page of which the exact numbers, or the whole of a growing one, can be asked for."""
+BODY_SPARE = 1_000_000
+"""Bytes of a request beside its text: the other values of the form it stands in."""
+BODY_TEXT = 10_000_000
+"""Bytes of a text that comes within a request: it is read in memory, several times over. A file may have more."""
+JSON_ESCAPES = 3
+"""Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
+MULTIPART_SPARE = 65_536
+"""Bytes of an upload beside its file."""
 TRAININGS_WITHOUT_PAGE = 2
 """Runs that programs train at once, so that pages find a place, too."""
 
@@ -165,6 +175,10 @@ class Limits:
     """So long a model is kept that nobody uses; None for good."""
     snapshot_bytes: int
     """Of the moments of one run that are kept to look back at."""
+    upload_bytes: int
+    """Of the uploads of all visitors, under way or stored: a file is deleted an hour or two after it came."""
+    upload_bytes_per_address: int
+    """Of the uploads from one address: of one visitor, or of a school behind one."""
 
     def in_words(self) -> str:
         """The bounds that somebody who starts a server wants to know, as a sentence."""
@@ -178,6 +192,11 @@ class Limits:
     def archive_bytes(self) -> int:
         """Of an uploaded model's zip, and of what comes out of it: the largest model's weights, and its texts."""
         return 4 * self.parameters + 10_000_000
+
+    @property
+    def file_bytes(self) -> int:
+        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
+        return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
 
@@ -193,6 +212,30 @@ class Limits:
                 f"The text has {size / 1e6:.1f} MB; {self.where} takes at most {self.text_bytes / 1e6:.1f} MB. "
                 "Use a part of it."
             )
+
+    def check_body(self, size: int, escaped: int = 0) -> None:
+        """A request with a text in it, of so many bytes of JSON, `escaped` of which belong to the signs of escapes."""
+        most = min(self.text_bytes, BODY_TEXT)
+        if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
+            remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
+            raise LimitError(
+                f"This is more than {self.where} reads at once: a text may have at most {most / 1e6:.1f} MB. {remedy}"
+            )
+
+    def check_upload(self, size: int) -> None:
+        """A request of so many bytes with a file in it."""
+        if size > self.file_bytes + MULTIPART_SPARE:
+            raise LimitError(
+                f"The file is too large: {self.where} takes texts of at most {self.text_bytes / 1e6:.1f} MB and models "
+                f"of at most {self.archive_bytes / 1e6:.1f} MB. Use a part of the text, or a smaller model."
+            )
+
+    def no_room_for_uploads(self, whose: str, most: int) -> str:
+        """Why an upload is refused that would fit if others were not there."""
+        return (
+            f"There is no room for this upload: {self.where} keeps at most {most / 1e6:,.0f} MB of uploads {whose}, "
+            "each for an hour or two. Use a smaller file, paste the text, or try again later."
+        )
 
     def check_prompt(self, prompt: str) -> None:
         """A prompt to continue."""
@@ -273,6 +316,8 @@ LOCAL = Limits(
     disk_bytes=50_000_000_000,
     keep_days=None,
     snapshot_bytes=400_000_000,
+    upload_bytes=4_000_000_000,
+    upload_bytes_per_address=4_000_000_000,
 )
 
 # fifty visitors of one machine: six models for each of them, runs short enough for a line to move
@@ -302,6 +347,8 @@ CLASS = Limits(
     disk_bytes=20_000_000_000,
     keep_days=7.0,
     snapshot_bytes=24_000_000,
+    upload_bytes=2_000_000_000,
+    upload_bytes_per_address=1_000_000_000,
 )
 
 PUBLIC = replace(
@@ -315,6 +362,7 @@ PUBLIC = replace(
     model_bytes=2_000_000_000,
     disk_bytes=10_000_000_000,
     snapshot_bytes=70_000_000,
+    upload_bytes_per_address=300_000_000,
 )
 
 KINDS = {limits.kind: limits for limits in (LOCAL, CLASS, PUBLIC)}

@@ -134,10 +134,11 @@ class Registry:
         try:
             checkpoint = load(entry.folder, check=lambda config: check_bounds(config, self.limits.parameters))
         except (OSError, ValueError) as problem:
-            logger.exception("the model in %s cannot be opened", entry.folder)
-            raise ValueError(
-                f"{entry.name} cannot be opened: its files are damaged or gone. Choose another one, or train it again."
-            ) from problem
+            logger.warning("the model in %s cannot be opened: %s", entry.folder, problem)
+            why = "its files cannot be read"
+            if isinstance(problem, ValueError):
+                why = str(problem).replace(str(entry.folder), "its folder")
+            raise ValueError(f"{entry.name}: {why}. Choose another model, or train it again.") from problem
         return checkpoint if entry.shipped else replace(checkpoint, name=entry.name)
 
     def has(self, model_id: str | None, visitor: str | None) -> bool:

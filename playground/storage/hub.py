@@ -120,9 +120,7 @@ def pull(
     """
     from huggingface_hub import HfApi, hf_hub_download
 
-    if isinstance(token, str):
-        token = login(token)
-    repo_id = repo_id.strip()
+    repo_id, token = repo_id.strip(), login(token) if isinstance(token, str) else token
     with exchange(repo_id, token):
         info = HfApi(token=token).model_info(repo_id, revision=revision, files_metadata=True)
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
@@ -135,13 +133,16 @@ def pull(
 
     def fetch(name: str) -> Path:
         with exchange(repo_id, token):
-            path = hf_hub_download(repo_id, name, revision=info.sha, token=token, cache_dir=cache)
-        return Path(path).parent
+            return Path(hf_hub_download(repo_id, name, revision=info.sha, token=token, cache_dir=cache)).parent
 
-    check_folder(fetch("config.json"), fits)  # before what may be gigabytes is fetched
-    for name in names:
-        folder = fetch(name)
-    checkpoint = open_folder(folder, check=fits)
+    folder = fetch("config.json")
+    try:
+        check_folder(folder, fits)  # before what may be gigabytes is fetched
+        for name in names:
+            fetch(name)
+        checkpoint = open_folder(folder, check=fits)
+    except CheckpointError as problem:  # where the files lie here is nothing to whoever asked for them
+        raise type(problem)(str(problem).replace(str(folder), repo_id)) from problem
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     sane = sanitise(replace(checkpoint, name=name))
     return replace(sane, about={**sane.about, "pulled_from": repo_id, "revision": info.sha})

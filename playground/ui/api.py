@@ -266,16 +266,15 @@ class Endpoints:
         unknown = sorted(str(name) for name in settings if name not in form.BY_NAME)
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
-        tokenizer = str(settings.get("tokenizer", "char"))
-        own = texts.own_of(text, tokenizer) if source == OWN_TEXT else texts.UNKNOWN
+        asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
+        read = texts.source_of(asked, self.page.limits)  # checked before it is taken apart
+        own = texts.own_of(read.text, str(settings.get("tokenizer", "char"))) if source == OWN_TEXT else texts.UNKNOWN
         values = form.base_values(size, source, self.page.limits, own)
         if steps := whole("steps", steps):
             values |= {"steps": steps}
         values |= settings
-        asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
-        asked["prompt"] = _text("prompt", prompt) or texts.PROMPTS.get(source, "")
-        values |= asked
-        return form.run_spec(values, texts.source_of(values, self.page.limits), self.page.limits)
+        values |= asked | {"prompt": _text("prompt", prompt) or texts.PROMPTS.get(source, "")}
+        return form.run_spec(values, read, self.page.limits)
 
     def _judged(self, model: str, visitor: str, text: str, n: int) -> dict:
         """One side of a comparison."""

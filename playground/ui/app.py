@@ -15,8 +15,10 @@ from ..service.data_folder import DataFolder
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry
 from ..service.runs import run_training, warm_up
+from ..service.uploads import Uploads
 from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, theme
+from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
@@ -107,7 +109,8 @@ def build_app(
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
-    reach = app.page.reach
+    reach, limits = app.page.reach, app.page.limits
+    uploads = Uploads(limits)
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -116,8 +119,13 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "css": theme.css(),
         "head": chart.head_html() + glossary.head_html(),
         "app_kwargs": {
-            "middleware": [early_head(lasting=app.page.registry.data.lasting), app.page.presence.middleware()],
-            "routes": [status_route(app), reach.owner_route(), *mended_scripts()],
+            "middleware": [
+                bodies(limits, uploads, reach.origin_of),
+                early_head(lasting=app.page.registry.data.lasting),
+                app.page.presence.middleware(),
+            ],
+            "exception_handlers": {MALFORMED: malformed},
+            "routes": [status_route(app, uploads), reach.owner_route(), *mended_scripts()],
         },
         "footer_links": [],
         "max_threads": THREADS,
@@ -125,7 +133,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
-        "max_file_size": max(app.page.limits.text_bytes, app.page.limits.archive_bytes) + 1024,
+        "max_file_size": limits.file_bytes,
         "ssr_mode": False,
         "_frontend": False,  # gradio gives up where the page does not answer at once; a busy machine may take longer
     }

@@ -40,14 +40,14 @@ from typing import Any
 import gradio as gr
 import numpy as np
 import plotly
+from gradio.context import LocalContext
 
 from ..figures import palette
 from ..figures.wire import numbers_of
+from ..service.limits import FIGURES_PER_PAGE, PAGES
 
 ASSETS = Path(__file__).parent / "assets"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-
-_MAX_STREAMS = 256
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
 <div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
@@ -133,8 +133,8 @@ def show(
 class Feed:
     """Sends a growing figure to one Chart: whole at first, then only what is new. One per follower.
 
-    The last whole figure stays here under an unguessable name, for a page that has missed a part; the oldest of
-    256 such figures makes room for the next.
+    The last whole figure stays here under an unguessable name, for a page that has missed a part, until the same page
+    has been shown FIGURES_PER_PAGE newer ones.
     """
 
     def __init__(self) -> None:
@@ -160,7 +160,12 @@ def whole_figure(stream: str) -> dict[str, Any] | None:
     Of a figure that was shown with `exact`: the exact one.
     """
     with _lock:
-        found = _streams.get(stream) if isinstance(stream, str) else None
+        page = next((page for page in _pages if isinstance(stream, str) and stream in _pages[page]), None)
+        if page is None:
+            return None
+        _pages.move_to_end(page)
+        _pages[page].move_to_end(stream)
+        found = _pages[page][stream]
     if not callable(found):
         return found
     figure = found()
@@ -184,16 +189,22 @@ def served_path(path: Path) -> str:
     return f"gradio_api/file={path.resolve().as_posix()}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
 
 
-_streams: OrderedDict[str, dict[str, Any] | Callable[[], dict[str, Any] | None]] = OrderedDict()
+_pages: OrderedDict[str, OrderedDict[str, dict[str, Any] | Callable[[], dict[str, Any] | None]]] = OrderedDict()
+"""By the session of the page that was shown it and by its name: each page has room of its own."""
 _lock = threading.Lock()
 
 
 def _remember(stream: str, whole: Any) -> None:
+    session = getattr(LocalContext.request.get(None), "session_hash", None) or ""
     with _lock:
-        _streams[stream] = whole
-        _streams.move_to_end(stream)
-        while len(_streams) > _MAX_STREAMS:
-            _streams.popitem(last=False)
+        own = _pages.setdefault(session, OrderedDict())
+        own[stream] = whole
+        own.move_to_end(stream)
+        _pages.move_to_end(session)
+        while len(own) > FIGURES_PER_PAGE:
+            own.popitem(last=False)
+        while len(_pages) > PAGES:
+            _pages.popitem(last=False)
 
 
 def _added_points(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any] | None:

@@ -68,6 +68,7 @@ def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str)
     if not isinstance(asked, str) or not asked.strip():
         return own
     try:
+        page.limits.check_prompt(asked)
         unknown = page.registry.get(model_id, visitor).tokenizer.unknown_parts(asked)
     except ValueError:
         return own

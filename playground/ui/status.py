@@ -14,26 +14,27 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from ..service.uploads import Uploads
 from .gradio_fixes.first_script import STARTED
 
 PATH = "/status"
 
 
-def status_route(blocks: gr.Blocks) -> Route:
+def status_route(blocks: gr.Blocks, uploads: Uploads) -> Route:
     """The route that answers for this page."""
 
     def answer(request: Request) -> JSONResponse:
         sessions = len(request.app.state_holder.session_data)
         headers = {"cache-control": "no-store", "x-playground-server": STARTED}
-        return JSONResponse(counts(blocks, sessions), headers=headers)
+        return JSONResponse(counts(blocks, uploads, sessions), headers=headers)
 
     return Route(PATH, answer)
 
 
-def counts(blocks: gr.Blocks, sessions: int) -> dict[str, dict[str, int]]:
-    """What there is now; sizes in bytes."""
+def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict[str, int]]:
+    """What there is now; sizes in bytes. Gradio's upload folder holds downloads as well."""
     page = blocks.page
-    uploads = list(_sizes(Path(get_upload_folder())))
+    folder = list(_sizes(Path(get_upload_folder())))
     return {
         "jobs": page.board.counts(),
         "models": page.registry.counts(),
@@ -41,9 +42,10 @@ def counts(blocks: gr.Blocks, sessions: int) -> dict[str, dict[str, int]]:
             "sessions": sessions,
             "queued": len(blocks._queue),
             "threads": threading.active_count(),
-            "uploads": len(uploads),
-            "upload_bytes": sum(uploads),
+            "uploads": len(folder),
+            "upload_bytes": sum(folder),
         },
+        "uploads": uploads.counts(),
     }
 
 

@@ -265,6 +265,15 @@ def test_our_own_bugs_do_not_reach_the_visitor(tmp_path, caplog):
     assert "/secret" in caplog.text, "but it is logged"
 
 
+def test_where_a_run_lies_does_not_reach_the_visitor(tmp_path):
+    def damaged(spec, limits, *, folder, **_):
+        raise ValueError(f"{folder / 'run.safetensors'} is damaged and cannot be resumed")
+        yield
+
+    view = finished(house(tmp_path, damaged).start(ANNA, small_spec()))
+    assert view.state == "failed" and view.message.startswith("the run's folder/run.safetensors is damaged")
+
+
 def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
     jobs = house(tmp_path, vocabulary=10)
     spec = small_spec()

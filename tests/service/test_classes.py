@@ -480,3 +480,12 @@ def test_tables_hold_no_browser_and_no_formula(classes, board):
         'a b,"c"',
         "'-2",
     )
+
+
+def test_where_the_file_lies_is_for_the_log_alone(tmp_path, clock, caplog):
+    (tmp_path / "data").write_text("a file stands where the folder should be")
+    house = Classes(Store(tmp_path / "data" / FILE), clock)
+    with pytest.raises(StoreError) as refused:
+        made(house)
+    assert str(tmp_path) not in str(refused.value) and "tell whoever runs this page" in str(refused.value)
+    assert "File exists" in caplog.text or "Not a directory" in caplog.text

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import struct
+import tempfile
 import traceback
 
 import numpy as np
@@ -202,6 +203,12 @@ HUGE_HEADER = struct.pack("<Q", 1 << 40) + b"{}"
             lambda hub: refused(hub, config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"),
             "config.json is not a table of settings",
         ),
+        (
+            lambda hub: refused(
+                hub, config__json=b'{"model_type": null}', tokenizer__json=b"{}", model__safetensors=b"x"
+            ),
+            "anna/odd was not saved by Transformers",
+        ),
         (lambda hub: hub.close(), "the Hub cannot be reached"),
     ],
 )
@@ -209,7 +216,7 @@ def test_a_pull_that_fails_is_a_sentence(hub, prepare, sentence):
     prepare(hub)
     with pytest.raises(CheckpointError) as problem:
         pull("anna/odd", token=False)
-    assert sentence in str(problem.value)
+    assert sentence in str(problem.value) and tempfile.gettempdir() not in str(problem.value)
 
 
 def test_a_gated_model_says_what_to_do(hub, checkpoint):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextvars
 import re
+from types import SimpleNamespace
 
 import gradio as gr
 import numpy as np
 import pytest
+from gradio.context import LocalContext
 from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.figures import shapes
 from playground.figures.wire import numbers, numbers_of
+from playground.service.limits import FIGURES_PER_PAGE, PAGES
 from playground.ui import chart, theme
 from playground.ui.chart import Chart, Feed, show, whole_figure
 
@@ -74,10 +78,33 @@ def test_a_page_that_missed_something_gets_the_last_whole_figure_of_its_own_stre
     assert whole_figure({"not": "a name"}) is None
 
 
-def test_old_streams_make_room(monkeypatch):
-    monkeypatch.setattr(chart, "_MAX_STREAMS", 3)
-    streams = [Feed().update(figure(1))["stream"] for _ in range(5)]
-    assert [whole_figure(stream) is not None for stream in streams] == [False, False, True, True, True]
+def shown_to(session: str, count: int = 1) -> list[str]:
+    """The names of figures with exact numbers that a page of this session is shown."""
+    context = contextvars.copy_context()
+    context.run(LocalContext.request.set, SimpleNamespace(session_hash=session))
+    return [context.run(show, figure(1), exact=lambda: figure(1))["exact"] for _ in range(count)]
+
+
+def test_a_page_keeps_its_latest_figures_however_many_others_are_shown():
+    (anna,) = shown_to("anna's page")
+    berts = shown_to("bert's page", 300)
+    others = [name for n in range(40) for name in shown_to(f"page {n}", FIGURES_PER_PAGE)]
+    assert whole_figure(anna) and all(map(whole_figure, others))
+    assert [name for name in berts if whole_figure(name)] == berts[-FIGURES_PER_PAGE:]
+
+
+def test_of_a_pages_figures_the_least_recently_used_leaves_first():
+    first, second, *_ = shown_to("carl's page", FIGURES_PER_PAGE)
+    assert whole_figure(first)
+    shown_to("carl's page")
+    assert whole_figure(first) and whole_figure(second) is None
+
+
+def test_figures_of_forgotten_pages_make_room():
+    (old,) = shown_to("an old page")
+    for n in range(PAGES):
+        shown_to(f"new page {n}")
+    assert whole_figure(old) is None
 
 
 def test_a_chart_is_a_component_with_its_value_in_the_page():

@@ -10,6 +10,6 @@ tables.py      answers and results as CSV
 
 from ..store import StoreError
 from .codes import ClassError
-from .house import Classes, Klass, Member, Student
+from .house import Classes, Klass, Member, Student, check_class_text
 
-__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student"]
+__all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "check_class_text"]

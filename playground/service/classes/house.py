@@ -159,8 +159,7 @@ class Classes:
         if changes not in CHANGES:
             raise ClassError("Students can change the seed, the size, the text, or nothing.")
         card = RunCard.from_letters(letters) if letters else None
-        if len(text) > CLASS_TEXT:
-            raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
+        check_class_text(text)
         if card is not None and card.text == OWN_TEXT and not text.strip():
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
         if target is not None and (card is None or not 0 < target < 100):
@@ -389,6 +388,12 @@ class Classes:
     def _klass(self, row: sqlite3.Row) -> Klass:
         names = ("id", "code", "title", "lesson", "letters", "text", "changes", "target", "made", "ends", "version")
         return Klass(**{name: row[name] for name in names}, ended=row["ends"] <= self.clock())
+
+
+def check_class_text(text: str) -> None:
+    """Raise ClassError for a text that is too long for a class to bring along."""
+    if len(text) > CLASS_TEXT:
+        raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
 
 
 def one_line(text: object, most: int, what: str = "") -> str:

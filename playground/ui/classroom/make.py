@@ -8,7 +8,7 @@ import gradio as gr
 
 from ...lessons.reading import all_lessons, find_lesson
 from ...service.cards import settings_card
-from ...service.classes import Classes
+from ...service.classes import Classes, check_class_text
 from ...service.limits import CLASS_TEXT, CLASS_TITLE
 from ...service.runs import OWN_TEXT, RunSpec, Source
 from .. import theme
@@ -111,12 +111,13 @@ def preset(given: dict[str, Any], page: Page) -> RunSpec:
     text = given["text"] if own and isinstance(given["text"], str) else ""
     if own and not text.strip():
         raise ValueError("There is no text yet: paste one for the class, or choose a language.")
+    check_class_text(text)
+    limits.check_text(text)
     values = form.base_values(size, source, limits, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = form.whole("Steps", given["steps"], 1, limits.steps) if given["steps"] else values["steps"]
     values |= {"steps": steps, "seed": form.whole("The seed", given["seed"] or 0, 0, 2**31)}
     values |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
     spec = form.run_spec(values, Source(source, text=text), limits)
-    limits.check_text(text)
     limits.check_training(spec.model, spec.training)
     return spec

@@ -138,12 +138,16 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
         if not values["upload"]:
             raise TextError("choose a file to upload first, or paste your text")
         path = Path(values["upload"])
-        limits.check_size(path.stat().st_size)
-        return Source(OWN_TEXT, text=decode_upload(path.read_bytes(), name=path.name, max_bytes=limits.text_bytes))
+        try:
+            limits.check_size(path.stat().st_size)
+            data = path.read_bytes()
+        except OSError as problem:
+            raise TextError(f"the file {path.name} is not here any more: upload it again") from problem
+        return Source(OWN_TEXT, text=decode_upload(data, name=path.name, max_bytes=limits.text_bytes))
     text = str(values["text"] or "")
+    limits.check_text(text)
     if not text.strip():
         raise TextError("there is no text yet: paste a page or more, or choose a language")
-    limits.check_text(text)
     return Source(OWN_TEXT, text=text)
 
 
@@ -175,7 +179,7 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
         return ""
     try:
         return contents_of(source_of(values, limits).text)
-    except (ValueError, OSError) as problem:
+    except ValueError as problem:
         return notice(sentence(str(problem)), "error")
 
 
@@ -186,7 +190,7 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
         return unknown
     try:
         return own_of(source_of(values, limits).text, values["tokenizer"])
-    except (ValueError, OSError):
+    except ValueError:
         return unknown
 
 

@@ -1,13 +1,16 @@
 """Gradio prints a traceback for whatever a caller sends that a component does not take.
 
 Nobody's page sends such things, but programs that try doors do, hundreds a minute, and what is wrong with the server
-itself drowns among them (gradio 6.31). Here a refusal is one line in the log, and a sentence to whoever asked. Half a
-character (a lone surrogate) is refused as well: gradio takes it in, and fails to send it back.
+itself drowns among them (gradio 6.31). Here a refusal is one line in the log, and a sentence to whoever asked. What
+gradio takes in and fails to send back is refused as well: half a character (a lone surrogate), an integer of more than
+64 bits, lists in lists beyond all measure. An error of a handler keeps its traceback; whoever asked gets a sentence,
+where gradio sends an error without a word.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import traceback
 from typing import Any
 
@@ -16,15 +19,33 @@ import gradio as gr
 LOG = logging.getLogger("playground.refused")
 LONGEST = 120
 """Characters of a reason in the log."""
+DEEPEST = 100
+"""Lists within lists; the JSON that is sent back may have 254."""
+OURS = "Something went wrong on our side: try again in a moment."
+STRANGE = "This was sent something that the page never sends. Reload the page and try again."
 
 
 class QuietRefusals(gr.Blocks):
     """Blocks that refuse in a sentence."""
 
+    async def process_api(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
+        """All of one answer: what was sent, the handler, and what goes back."""
+        try:
+            _check(getattr(named.get("event_data"), "_data", None))
+        except ValueError as problem:
+            raise _refused(block_fn, problem) from None
+        try:
+            return await super().process_api(block_fn, inputs, *arguments, **named)
+        except gr.Error:
+            raise
+        except Exception as problem:
+            LOG.exception("an error of our own in %s", block_fn.api_name)
+            raise gr.Error(OURS, print_exception=False) from problem
+
     async def preprocess_data(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """What the handler gets of what was sent."""
         try:
-            _check_characters(inputs)
+            _check(inputs)
             return await super().preprocess_data(block_fn, inputs, *arguments, **named)
         except Exception as problem:
             raise _refused(block_fn, problem) from None
@@ -39,16 +60,22 @@ class QuietRefusals(gr.Blocks):
             raise
 
 
-def _check_characters(value: Any) -> None:
-    """Raises ValueError where a text, however deep, could not be sent on."""
+def _check(value: Any, depth: int = 0) -> None:
+    """Raises ValueError where a value, however deep, could not be sent on."""
     if isinstance(value, str):
         if not value.isascii():
             value.encode()
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            _check_characters(each)
-    elif isinstance(value, dict):
-        _check_characters([*value, *value.values()])
+    elif isinstance(value, int):
+        if not -(2**63) <= value < 2**64:
+            raise ValueError("an integer of more than 64 bits")
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError("a number that is none")
+    elif isinstance(value, (list, tuple, dict)):
+        if depth > DEEPEST:
+            raise ValueError("lists in lists beyond all measure")
+        for each in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check(each, depth + 1)
 
 
 def _refused(block_fn: Any, problem: Exception) -> gr.Error:
@@ -56,6 +83,4 @@ def _refused(block_fn: Any, problem: Exception) -> gr.Error:
     LOG.warning("refused for %s: %s: %.*s", block_fn.api_name, type(problem).__name__, LONGEST, ascii(reason))
     if isinstance(problem, gr.Error) and len(reason) <= LONGEST:
         return gr.Error(reason, print_exception=False)
-    return gr.Error(
-        "This was sent something that the page never sends. Reload the page and try again.", print_exception=False
-    )
+    return gr.Error(STRANGE, print_exception=False)

@@ -144,6 +144,7 @@ class Running(Following):
             busy = "The run under way keeps to the prompt it began with: press Enter again when it is over."
             return {self.r["question"]: quiet(busy)}
         with in_words():
+            prompt = prompt or ""
             self.page.limits.check_prompt(prompt)
             view = self.view_of(visitor, model_id)
             checkpoint = self.page.registry.get(model_id, visitor)

@@ -1,0 +1,213 @@
+"""Bodies: what a request brings is counted before anybody parses or stores it, and what is wrong with it is said.
+
+Gradio reads whole bodies into memory whatever their size, keeps uploads without a bound on their sum, and answers what
+it cannot use with a bare 500 and a traceback in the log. Here all of that ends in a sentence, and a line in the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import os
+import traceback
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from gradio import route_utils
+from gradio.route_utils import API_PREFIX, FnIndexInferError
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from ..service.limits import LimitError, Limits
+from ..service.uploads import Uploads
+from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+LINGER_BYTES = 32_000_000
+"""Of a refused body that is still read; one that states more, or goes on, is cut off."""
+_UPLOAD = f"{API_PREFIX}/upload"
+# what gradio's routes raise for numbers of handlers, names and forms that there are not
+_STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
+_temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
+"""The files that gradio writes for the request under way."""
+
+
+def bodies(limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`; `origin_of` says whose share an upload takes."""
+    return Middleware(_Bodies, limits=limits, uploads=uploads, origin_of=origin_of)
+
+
+def malformed(request: Request, problem: Exception) -> Response:
+    """For the `exception_handlers` of gradio's `app_kwargs`, by MALFORMED."""
+    errors = problem.errors() if isinstance(problem, RequestValidationError) else []
+    return _strange(request.scope, ", ".join(sorted({str(each.get("type")) for each in errors})))
+
+
+MALFORMED = RequestValidationError
+"""What FastAPI raises for a body that is no JSON, or not of a route's form; it would answer with the body itself."""
+
+
+class _Bodies:
+    """The middleware: counts what comes in, and turns whatever a route raises into a sentence."""
+
+    def __init__(self, app: Callable, limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]):
+        self.app, self.limits, self.uploads, self.origin_of = app, limits, uploads, origin_of
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        request = Request(scope)
+        is_upload = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") == _UPLOAD
+        try:
+            if is_upload:
+                await self._upload(request, receive, send)
+            elif request.headers.get("content-type", "").lower().startswith("multipart/"):
+                answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
+                await answer(scope, receive, send)
+            else:
+                has_body = request.method not in ("GET", "HEAD", "OPTIONS")
+                await self._answer(request, await _read(request, receive, self.limits) if has_body else receive, send)
+        except LimitError as refusal:
+            LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
+            # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
+            answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
+            await answer(scope, receive, functools.partial(_lingering, request, receive, send))
+
+    async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
+        """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
+        stated = _stated(request)
+        self.limits.check_upload(stated)
+        upload, stored = self.uploads.begin(self.origin_of(request), stated), []
+        answer: list[Message] = []
+        written: list[Any] = []
+        total = 0
+
+        async def counted() -> Message:
+            nonlocal total
+            message = await receive()
+            total += len(message.get("body", b""))
+            self.limits.check_upload(total)
+            self.uploads.grow(upload, total)
+            return message
+
+        async def held_back(message: Message) -> None:
+            answer.append(message)
+
+        token = _temporary.set(written)
+        try:
+            await self._answer(request, counted, held_back)
+            with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
+                paths = json.loads(b"".join(message.get("body", b"") for message in answer))
+                stored = [path for path in paths if os.path.isfile(path)]
+        finally:
+            _temporary.reset(token)
+            for file in written:
+                file.close()
+                with contextlib.suppress(OSError):  # gradio has moved what it keeps
+                    os.unlink(file.name)
+            self.uploads.end(upload, stored)
+        for message in answer:  # whoever hears of it finds the share as it is from now on
+            await send(message)
+
+    async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
+        """Let gradio answer, and answer in its place where it fails to."""
+        begun = False
+
+        async def noticed(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(request.scope, receive, noticed)
+        except ClientDisconnect:
+            return
+        except LimitError:
+            raise
+        except Exception as problem:
+            if begun:
+                raise
+            answer = _answer_to(problem, request.scope)
+            await answer(request.scope, receive, send)
+
+
+async def _read(request: Request, receive: Receive, limits: Limits) -> Receive:
+    """The body, read to its end, as something to receive it from. Raises LimitError as soon as there is too much."""
+    stated = _stated(request)
+    limits.check_body(stated, escaped=stated)  # how much of it is escapes shows only as it comes
+    size, escaped, more, chunks = 0, 0, True, []
+    while more:
+        message = await receive()
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        chunks.append(chunk)
+        # \n is one byte of text and \u00e9 two; \\ counts as two escapes, which only makes this milder
+        size, escaped = size + len(chunk), escaped + chunk.count(b"\\") + 3 * chunk.count(b"\\u")
+        limits.check_body(size, escaped)
+    first = [{**message, "body": b"".join(chunks)}] if message["type"] == "http.request" else [message]
+
+    async def again() -> Message:
+        return first.pop() if first else await receive()
+
+    return again
+
+
+async def _lingering(request: Request, receive: Receive, send: Send, message: Message) -> None:
+    """Send an answer to a body that nobody has read, and close the connection.
+
+    Some clients look for an answer only once they have sent all, and lose it where the connection is closed under them.
+    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte.
+    """
+    if message["type"] == "http.response.start":
+        await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
+        return
+    await send({**message, "more_body": True})
+    read, more = 0, _stated(request) <= LINGER_BYTES
+    while more and read < LINGER_BYTES:
+        rest = await receive()
+        read, more = read + len(rest.get("body", b"")), rest.get("more_body", False)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def _stated(request: Request) -> int:
+    """The size that a request states for its body; 0 where it states none, or nonsense."""
+    stated = request.headers.get("content-length", "")
+    return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
+
+
+def _refusal(words: str, status: int) -> JSONResponse:
+    # gradio's page and client look for `detail` in the queue's answers and for `error` in all others
+    return JSONResponse({"error": words, "detail": words}, status)
+
+
+def _answer_to(problem: Exception, scope: Message) -> Response:
+    if isinstance(problem, _STRANGE):
+        where = traceback.extract_tb(problem.__traceback__)[-1].name
+        return _strange(scope, f"{where}: {type(problem).__name__}: {problem}")
+    logging.getLogger(__name__).error("a request failed: %s", scope["path"], exc_info=problem)
+    return _refusal(OURS, 500)
+
+
+def _strange(scope: Message, reason: str) -> Response:
+    LOG.warning("refused at %.*s: %.*s", LONGEST, ascii(scope["path"]), LONGEST, ascii(" ".join(reason.split())))
+    return _refusal(STRANGE, 400)
+
+
+class _Parser(route_utils.GradioMultiPartParser):
+    """Gradio's reader of uploads, which forgets the files it has begun to write where an upload ends in any trouble but
+    a few that it knows, and those in another field than its own (gradio 6.31)."""
+
+    def __init__(self, *arguments: Any, **named: Any):
+        super().__init__(*arguments, **named)
+        if (written := _temporary.get()) is not None:
+            self._files_to_close_on_error = written
+
+
+route_utils.GradioMultiPartParser = _Parser  # type: ignore[misc]

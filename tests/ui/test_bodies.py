@@ -1,0 +1,404 @@
+"""Bodies of requests: counted before they are read, refused in a sentence, and nothing malformed makes a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import json
+import logging
+import time
+import tracemalloc
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from gradio.utils import get_upload_folder
+
+from playground.service.board import Board
+from playground.service.limits import BODY_SPARE, BODY_TEXT, JSON_ESCAPES, KINDS, MULTIPART_SPARE, Limits
+from playground.service.models import Registry
+from playground.service.uploads import Uploads
+from playground.ui.api import Endpoints
+from playground.ui.app import build_app, launch
+from playground.ui.bodies import bodies
+from playground.ui.classroom import make
+from playground.ui.forms import texts
+from playground.ui.page import Page
+from playground.ui.prompts import beginning
+
+from .raw import RawCaller
+from .runs import ANNA, small_limits, until
+
+CHUNK = 65_536
+SMALL = small_limits(text_bytes=20_000, parameters=1_000)
+
+# ---- an endless stream -----------------------------------------------------------------------------------------------
+
+
+class Stream:
+    """A client that sends these bytes again and again, for as long as somebody reads them."""
+
+    def __init__(self, limits: Limits, piece: bytes, path: str, stated: int | None = None):
+        self.limits, self.piece, self.path, self.stated = limits, piece, path, stated
+        self.read = self.refused_after = 0
+        self.sent: list[dict] = []
+
+    async def receive(self) -> dict:
+        self.read += len(self.piece)
+        assert self.read < 500_000_000, "nobody stops it"
+        return {"type": "http.request", "body": self.piece, "more_body": True}
+
+    async def send(self, message: dict) -> None:
+        self.refused_after = self.refused_after or self.read
+        self.sent.append(message)
+
+    async def reader(self, scope, receive, send) -> None:
+        """An application that reads bodies as Starlette does."""
+        chunks, more = [], True
+        while more:
+            message = await receive()
+            chunks.append(message["body"])
+            more = message["more_body"]
+
+    def answer(self) -> tuple[int, str]:
+        headers = [(b"content-length", b"%d" % self.stated)] if self.stated is not None else []
+        headers.append((b"content-type", b"multipart/form-data; boundary=x" if "upload" in self.path else b"text/json"))
+        scope = {"type": "http", "method": "POST", "path": self.path, "root_path": "", "headers": headers}
+        middleware = bodies(self.limits, Uploads(self.limits), lambda request: "10.0.0.1")
+        asyncio.run(middleware.cls(self.reader, **middleware.kwargs)(scope, self.receive, self.send))
+        body = b"".join(message.get("body", b"") for message in self.sent).decode()
+        return self.sent[0]["status"], body if "upload" in self.path else json.loads(body)["error"]
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/call/train", "/gradio_api/queue/join", "/gradio_api/run/predict"])
+@pytest.mark.parametrize("limits", [SMALL, *KINDS.values()], ids=["small", *KINDS])
+def test_an_endless_body_is_refused_at_its_limit(limits, path):
+    stream = Stream(limits, b"w" * CHUNK, path)
+    status, words = stream.answer()
+    most = min(limits.text_bytes, BODY_TEXT)
+    assert status == 413 and f"at most {most / 1e6:.1f} MB" in words and "use a part of it" in words.lower()
+    assert stream.refused_after <= most + BODY_SPARE + CHUNK
+    assert stream.read < 50_000_000
+
+
+@pytest.mark.parametrize("limits", [SMALL, *KINDS.values()], ids=["small", *KINDS])
+def test_an_endless_upload_is_refused_at_its_limit(limits):
+    stream = Stream(limits, b"w" * CHUNK, "/gradio_api/upload")
+    status, words = stream.answer()
+    assert status == 413 and f"{limits.archive_bytes / 1e6:.1f} MB" in words and words.endswith("model.")
+    assert stream.refused_after <= limits.file_bytes + MULTIPART_SPARE + CHUNK
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/call/train", "/gradio_api/upload"])
+def test_a_body_that_states_too_large_a_size_is_not_read_at_all(path):
+    stream = Stream(KINDS["class"], b"w" * CHUNK, path, stated=200_000_000)
+    tracemalloc.start()
+    status, _ = stream.answer()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert status == 413 and stream.read == 0 and peak < 5_000_000
+
+
+@pytest.mark.parametrize("letter", ["\n", "é", "я", "漢", "🦊", '"'])
+def test_a_text_of_the_limits_size_passes_however_it_is_escaped(letter):
+    text = letter * (SMALL.text_bytes // len(letter.encode()))
+    body = json.dumps({"data": [text, "s" * 900_000]}).encode()
+    SMALL.check_body(len(body), len(body))
+    passed = []
+
+    async def receive() -> dict:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def app(scope, receive, send) -> None:
+        passed.append(await receive())
+
+    scope = {"type": "http", "method": "POST", "path": "/gradio_api/run/predict", "headers": []}
+    middleware = bodies(SMALL, Uploads(SMALL), lambda request: "")
+    asyncio.run(middleware.cls(app, **middleware.kwargs)(scope, receive, None))
+    assert passed and len(body) <= JSON_ESCAPES * SMALL.text_bytes + BODY_SPARE
+
+
+# ---- handlers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def untouched(monkeypatch):
+    """Fails where a text is taken apart."""
+
+    def apart(*_):
+        raise AssertionError("a text beyond the limit was taken apart")
+
+    monkeypatch.setattr(texts, "own_of", apart)
+
+
+def a_page(limits: Limits) -> Page:
+    registry = Registry(limits)
+    return Page(limits, registry, Board(registry, limits), None, None, None)
+
+
+LONG = "word " * 10_000
+
+
+def test_a_program_text_is_measured_before_it_is_taken_apart(untouched):
+    with pytest.raises(ValueError, match="Use a part of it"):
+        Endpoints(a_page(SMALL))._spec(LONG, "", "tiny", 0, "", {})
+
+
+def test_a_class_text_is_measured_before_it_is_taken_apart(untouched):
+    given = {"source": "text", "size": "tiny", "text": LONG, "steps": 0, "seed": 0}
+    with pytest.raises(ValueError, match="Use a part of it"):
+        make.preset(given, a_page(SMALL))
+    with pytest.raises(ValueError, match="at most 200,000 characters"):
+        make.preset({**given, "text": LONG * 10}, a_page(KINDS["local"]))
+
+
+def test_an_upload_that_was_deleted_is_named_without_its_place(tmp_path):
+    values = {"source": "text", "own_kind": "upload", "upload": str(tmp_path / "tales.txt"), "text": ""}
+    shown = texts.contents_html(values, SMALL)
+    assert "tales.txt is not here any more" in shown and str(tmp_path) not in shown
+
+
+def test_a_prompt_from_another_tab_is_measured_before_it_is_taken_apart():
+    page = a_page(small_limits(prompt=100))
+    prompt = "Mia lived by the sea. " * 10  # of letters that the model knows
+    assert beginning(page, page.registry.default, None, prompt[:22]) == prompt[:22]
+    assert beginning(page, page.registry.default, None, prompt) != prompt
+
+
+# ---- a whole server --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """The page under tight limits, and its address."""
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
+    limits = small_limits(
+        text_bytes=20_000, parameters=20_000, steps=20, upload_bytes=2_000_000, upload_bytes_per_address=1_000_000
+    )
+    app = build_app(limits)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield app, address.rstrip("/")
+    app.close(verbose=False)
+    monkeypatch.undo()
+
+
+def post(address: str, body: bytes | str, kind: str = "application/json") -> tuple[int, str]:
+    """The status and the body of the answer to a POST."""
+    body = body.encode() if isinstance(body, str) else body
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(address, body, {"Content-Type": kind}), timeout=30
+        ) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.code, refused.read().decode()
+
+
+def ended(address: str, event: str) -> str:
+    """What the last event of a queued call says."""
+    with urllib.request.urlopen(f"{address}/gradio_api/call/models/{event}", timeout=30) as answer:
+        return answer.read().decode()
+
+
+HUGE, NESTED = 10**30, "[" * 300 + "]" * 300
+MALFORMED = [
+    "", "{", "null", "[]", "1", '"x"', "true", "{}", '{"data": null}', '{"data": "x"}', '{"data": 1}', '{"data": {}}',
+    '{"data": [1]', '{"data": [1]}{"data": [1]}', "data=1&x=2", b"\xff\xfe\0", b"\0" * 10, "[" * 5000 + "]" * 5000,
+    '{"data": [%s]}' % ("9" * 5000), '{"data": [], "session_hash": 1}', '{"data": [], "trigger_id": "x"}',
+    '{"data": [], "event_id": [5]}',
+    '{"data": [], "fn_index": "x"}', '{"data": [], "fn_index": 1.5}', '{"data": [], "batched": "maybe"}',
+]  # fmt: skip
+VALUES = [
+    f"{HUGE}", f"-{HUGE}", f"[{HUGE}]", f'{{"a": {HUGE}}}', "NaN", "Infinity", "1e999", NESTED, '"\\u0000"',
+    '"\\ud800"', '{"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}',
+]  # fmt: skip
+
+
+def in_a_sentence(answer: str) -> bool:
+    """Whether a refusal says something to whoever reads it."""
+    told = json.loads(answer)
+    words = told.get("error") or told.get("detail")
+    return isinstance(words, str) and len(words.split()) >= 3
+
+
+@pytest.mark.parametrize("path", ["call/models", "call/generate", "call/v2/generate", "queue/join", "run/predict"])
+def test_malformed_bodies_are_refused_in_a_sentence(served, path, caplog):
+    _, address = served
+    for body in MALFORMED:
+        status, answer = post(f"{address}/gradio_api/{path}", body)
+        if status == 200:  # the fault is in a field that this route does not have
+            told = ended(address, json.loads(answer)["event_id"])
+            assert "event: complete" in told or '"error": "This was sent something' in told, (body, told)
+            continue
+        assert 400 <= status < 500 and in_a_sentence(answer), (body, status, answer)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_handlers_that_there_are_not_are_refused_in_a_sentence(served, caplog):
+    _, address = served
+    for path, number in [(p, n) for p in ("run/predict", "queue/join") for n in (99_999, -1, HUGE)]:
+        body = {"data": [], "fn_index": number, "session_hash": "s"}
+        status, answer = post(f"{address}/gradio_api/{path}", json.dumps(body))
+        assert status == 400 and in_a_sentence(answer), (path, number, answer)
+    for path in ("call/nothing", "call/v2/nothing", "run/nothing", "component_server", "call/v2/%00"):
+        status, answer = post(f"{address}/gradio_api/{path}", '{"data": []}')
+        assert status == 400 and in_a_sentence(answer), (path, answer)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_values_that_cannot_be_sent_back_are_refused_by_every_handler(served, value, caplog, capfd):
+    app, address = served
+    handlers = [fn for fn in app.fns.values() if fn.fn and fn.inputs]
+    assert len(handlers) > 100
+    for fn in handlers[::7] + [fn for fn in handlers if "reset" in str(fn.api_name)]:
+        data = ", ".join([value] * len(fn.inputs))
+        status, answer = post(
+            f"{address}/gradio_api/run/predict", f'{{"data": [{data}], "fn_index": {fn._id}, "session_hash": "s"}}'
+        )
+        assert status == 200 or in_a_sentence(answer), (fn.api_name, status, answer)
+        assert value not in (f"{HUGE}", NESTED, "NaN") or status != 200, fn.api_name
+    assert "Traceback" not in "".join(capfd.readouterr())
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_what_an_event_carries_is_held_to_the_same(served):
+    app, address = served
+    fn = next(fn for fn in app.fns.values() if fn.fn and "reset" in str(fn.api_name))
+    told = {"data": [None] * len(fn.inputs), "fn_index": fn._id, "session_hash": "s", "event_data": {"index": HUGE}}
+    status, answer = post(f"{address}/gradio_api/run/predict", json.dumps(told))
+    assert status == 500 and "the page never sends" in json.loads(answer)["error"]
+
+
+def test_an_event_of_the_queue_with_a_huge_number_ends_in_a_sentence(served):
+    _, address = served
+    for data in (f'"the", {HUGE}', f"[{HUGE}]", "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12", ""):
+        status, answer = post(f"{address}/gradio_api/call/generate", f'{{"data": [{data}]}}')
+        assert status == 200
+        told = ended(address, json.loads(answer)["event_id"])
+        assert "event: error" in told and '"error": "' in told, told
+
+
+def test_an_error_of_a_handler_is_a_sentence_and_keeps_its_traceback(served, monkeypatch, caplog):
+    app, address = served
+
+    def broken(*_):
+        raise RuntimeError("a secret of the server")
+
+    caller = RawCaller(address)
+    handler = app.fns[caller.endpoint("stop-button")["id"]]
+    monkeypatch.setattr(handler, "fn", broken)
+    with caplog.at_level(logging.ERROR):
+        status, answer = caller.call("stop-button", browserstate=ANNA)
+    assert status == 500 and "our side" in json.loads(answer)["error"] and "secret" not in answer
+    assert "a secret of the server" in caplog.text
+
+
+def test_a_large_text_meets_its_limit_as_json(served):
+    _, address = served
+    for path in ("call/train", "queue/join", "run/predict", "call/v2/train", "component_server", "cancel"):
+        status, answer = post(f"{address}/gradio_api/{path}", json.dumps({"data": ["word " * 600_000]}))
+        assert status == 413 and "Use a part of it" in json.loads(answer)["error"], (path, answer[:100])
+
+
+# ---- uploads ---------------------------------------------------------------------------------------------------------
+
+
+def form(content: bytes, *, field: str = "files", name: str = "a.txt") -> bytes:
+    head = f'--x\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n\r\n'
+    return head.encode() + content + b"\r\n--x--\r\n"
+
+
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+def lying(folder: Path) -> int:
+    """Bytes of all files in the upload folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_uploads_have_a_total_and_what_is_deleted_frees_it(served):
+    _, address = served
+    folder, stored = Path(get_upload_folder()), []
+    for n in range(20):
+        status, answer = post(f"{address}/gradio_api/upload", form(b"%02d" % n + b"x" * 150_000), MULTIPART)
+        if status != 200:
+            break
+        stored += json.loads(answer)
+    assert status == 413 and len(stored) == 6 and "at most 1 MB of uploads from one address" in answer
+    assert lying(folder) <= 1_000_000
+    with urllib.request.urlopen(f"{address}/status", timeout=30) as told:
+        counts = json.load(told)["uploads"]
+    assert counts == {
+        "files": 6, "bytes": 6 * 150_002, "bytes_allowed": 2_000_000, "bytes_allowed_per_address": 1_000_000
+    }  # fmt: skip
+    for path in stored:
+        Path(path).unlink()
+    time.sleep(0.02)  # a refusal a moment ago has looked at the folder
+    status, answer = post(f"{address}/gradio_api/upload", form(b"y" * 150_000), MULTIPART)
+    assert status == 200
+    Path(json.loads(answer)[0]).unlink()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        form(b"x" * 150_000, field="others"),
+        form(b"x" * 150_000, name=".."),
+        form(b"x" * 150_000)[:-30],
+        form(b"x" * 150_000, field="others") + b"--y",
+    ],
+    ids=["another field", "a name that is none", "cut off", "more behind its end"],
+)
+def test_what_an_odd_upload_has_written_is_not_left_behind(served, body):
+    _, address = served
+    folder = Path(get_upload_folder())
+    before = lying(folder)
+    status, answer = post(f"{address}/gradio_api/upload", body, MULTIPART)
+    for path in json.loads(answer) if status == 200 else []:
+        Path(path).unlink()
+    assert lying(folder) == before
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_stored(served):
+    _, address = served
+    folder = Path(get_upload_folder())
+    before = lying(folder)
+    status, answer = post(f"{address}/gradio_api/upload", form(b"x" * 12_000_000), MULTIPART)
+    assert status == 413 and "10.1 MB" in answer and lying(folder) == before
+
+
+def test_an_upload_of_unknown_size_is_counted_as_it_comes(served):
+    _, address = served
+    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
+    before, body = lying(folder), form(b"x" * 3_000_000)
+    with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
+        pieces = (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
+        client.request("POST", "/gradio_api/upload", pieces, {"Content-Type": MULTIPART}, encode_chunked=True)
+        answer = client.getresponse()
+        assert answer.status == 413 and b"from one address" in answer.read()
+    assert lying(folder) == before
+
+
+def test_an_upload_that_is_cut_off_leaves_nothing_and_frees_its_share(served):
+    _, address = served
+    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
+    before = lying(folder)
+    for _ in range(4):
+        with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
+            client.putrequest("POST", "/gradio_api/upload")
+            client.putheader("Content-Type", MULTIPART)
+            client.putheader("Content-Length", "700000")
+            client.endheaders(form(b"x" * 600_000)[:500_000])
+            until(lambda: lying(folder) > before)
+        until(lambda: lying(folder) == before)
+
+
+@pytest.mark.parametrize("path", ["process_recording", "component_server", "call/train"])
+def test_files_are_taken_at_one_place_alone(served, path):
+    _, address = served
+    status, answer = post(f"{address}/gradio_api/{path}", form(b"x" * 1000, field="video"), MULTIPART)
+    assert status == 415 and in_a_sentence(answer)
