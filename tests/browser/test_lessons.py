@@ -1,4 +1,4 @@
-"""Every lesson is walked: guessed, done on the page, ticked by itself; a reload finds it again."""
+"""Lessons are walked: guessed, done on the page, ticked by itself; a reload finds them again."""
 
 from __future__ import annotations
 
@@ -9,23 +9,13 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import TimeoutError, expect
 
-from playground.lessons.reading import Lesson, Step, all_lessons
-from playground.lessons.vocabulary import PLACES
+from playground.lessons.reading import Lesson, Step, all_lessons, find_lesson
+from playground.lessons.vocabulary import DOINGS, PLACES
+from tests.ui.test_lessons import BRINGS, DRAWN_IN_THE_BROWSER, waited_for
+from tests.ui.test_lessons import WALKED_IN_A_BROWSER as WALKED
 
 from .conftest import PATIENCE, opened_pages
 
-BRINGS = {
-    "ladder": "#rungs summary",
-    "written text": "#generate-start",
-    "cost": "#edit-measure",
-    "cache proof": "#measure-cache",
-    "four temperatures": "#compare-temperatures",
-    "receipt": "#inspect-head-chart",
-    "role": "#inspect-roles-chart",
-    "precisions": "#measure-precision",
-    "followed token": "#routing-text [data-token='5']",
-}
-"""What to press so that a place changes; a place itself where it is not listed."""
 LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
 SHOTS = os.environ.get("LESSON_SHOTS")
 
@@ -155,18 +145,32 @@ def test_a_lesson_is_found_again(address, open_page):
     expect(page.locator(".lesson-ask")).to_have_count(0)
 
 
+def kinds(lesson: Lesson) -> set[tuple[str, str]]:
+    """What its steps ask for and how, and where on the page they are."""
+    asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
+    doings = {("done", doing) for step in lesson.steps for doing in step.done if doing in DOINGS}
+    return asks | doings | {("tab", step.sets["tab"]) for step in lesson.steps if "tab" in step.sets}
+
+
+def test_the_walked_lessons_hold_every_kind_of_step():
+    walked = [find_lesson(name) for name in WALKED]
+    assert set().union(*map(kinds, walked)) == set().union(*map(kinds, all_lessons()))
+    assert {*DRAWN_IN_THE_BROWSER} <= {place for lesson in walked for place in waited_for(lesson)}
+
+
 @pytest.fixture(scope="module")
 def visitor(served, request):
-    """The page of one visitor who walks all lessons, and begins with a link."""
+    """The page of one visitor who walks lesson after lesson, and begins with a link."""
     with opened_pages(request.getfixturevalue) as create:
         page = create()
-        page.goto(f"{served[1]}?lesson={all_lessons()[0].id}")
+        page.goto(f"{served[1]}?lesson={WALKED[0]}")
         yield page
 
 
-@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
-def test_every_lesson_is_walked(visitor, quick, lesson):
-    if lesson.number > 1:
+@pytest.mark.parametrize("name", WALKED)
+def test_lessons_are_walked(visitor, quick, name):
+    lesson = find_lesson(name)
+    if name != WALKED[0]:
         if visitor.locator(".lesson [data-do=close]").count():  # of a lesson that failed
             visitor.click(".lesson [data-do=close]")
         visitor.click(".lesson-list summary")

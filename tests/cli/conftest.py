@@ -1,7 +1,7 @@
-"""Runs of these tests that learn the same text share it and its ladder, as the page's do."""
+"""Runs of these tests learn short texts of the languages, and those that learn the same share it and its ladder."""
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import pytest
 
@@ -10,7 +10,8 @@ from playground.cli import plan
 
 @pytest.fixture(scope="package", autouse=True)
 def drawn_once() -> Iterator[None]:
-    """A language's text is drawn once a seed and unit, which is most of what a run of ten steps takes."""
+    """A language's text is short, and drawn once a seed and unit: it is most of what a run of ten steps takes."""
+    short = partial(plan.corpus_from_language, n_characters=40_000, n_validation=6_000)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan, "corpus_from_language", lru_cache(maxsize=8)(plan.corpus_from_language))
+        patch.setattr(plan, "corpus_from_language", lru_cache(maxsize=8)(short))
         yield

@@ -24,7 +24,7 @@ SMALL = ["--preset", "tiny", "--set", "d_model=16", "context_length=16", "batch_
 
 
 def train(out: Path, *more: str) -> int:
-    return main(["train", "--language", "copy", "--steps", "4", "--out", str(out), *SMALL, *more])
+    return main(["train", "--language", "brackets", "--steps", "4", "--out", str(out), *SMALL, *more])
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,10 @@ def test_what_cannot_be_heeded_is_refused_by_name(made, tmp_path, capsys, argume
 
 
 def test_an_empty_prompt_is_one(tmp_path, capsys):
-    assert train(tmp_path / "m", "--prompt", "1 ") == 0
+    assert train(tmp_path / "m", "--prompt", "([") == 0
     assert main(["train", "--resume", "--out", str(tmp_path / "m"), "--steps", "8", "--prompt", "", "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
-    assert [event["settings"]["sample_prompt"] for event in told if event["event"] == "changed"] == [["1 ", ""]]
+    assert [event["settings"]["sample_prompt"] for event in told if event["event"] == "changed"] == [["([", ""]]
     assert {event["prompt"] for event in told if event["event"] == "sampled"} == {""}
     checkpoint = load(tmp_path / "m")
     assert checkpoint.about["prompt"] == checkpoint.about["training"]["sample_prompt"] == ""
@@ -130,7 +130,7 @@ def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting
         assert train(tmp_path / "small") == 0
         assert set(used) == {1} and torch.get_num_threads() == 3
         used.clear()
-        assert main(["train", "--language", "copy", "--steps", "1", "--out", str(tmp_path / "wide"), "--preset", "tiny",
+        assert main(["train", "--language", "brackets", "--steps", "1", "--out", str(tmp_path / "wide"), "--preset", "tiny",
                      "--set", "batch_size=128", "d_model=64", "eval_windows=1", "device=cpu"]) == 0  # fmt: skip
         assert set(used) == {3}
     finally:

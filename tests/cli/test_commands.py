@@ -43,22 +43,15 @@ def trained(tmp_path_factory):
     return folder / "m"
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "playground", *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
-
-
 def test_training_writes_a_checkpoint(trained):
     checkpoint = load(trained)
     assert checkpoint.history.last_step == 15
     assert checkpoint.about["ladder"]["floor"] is None
 
 
-def test_json_events_are_all_that_is_printed(tmp_path):
-    done = run("train", "--language", "copy", "--out", tmp_path / "m", "--steps", "6", "--json", *SMALL)
-    assert done.returncode == 0, done.stderr
-    events = [json.loads(line) for line in done.stdout.splitlines()]
+def test_json_events_are_all_that_is_printed(tmp_path, capfd):
+    assert main(["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "6", "--json", *SMALL]) == 0
+    events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert events[0]["event"] == "started" and events[-1]["event"] == "finished"
     evaluated = next(e for e in events if e["event"] == "evaluated" and e["step"] == 5)
     assert set(evaluated) == {"event", "step", "train_loss", "val_loss", "seconds"}
@@ -160,7 +153,7 @@ def test_bad_arguments_end_with_code_2_and_one_sentence(trained, tmp_path, capsy
     assert len(printed.err.strip().splitlines()) == 1
 
 
-def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path):
+def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path, capsys):
     out = tmp_path / "m"
     (tmp_path / "text.txt").write_text(TEXT)
     command = [sys.executable, "-m", "playground", "train", "--text", str(tmp_path / "text.txt"), "--out", str(out)]
@@ -176,16 +169,15 @@ def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path):
     assert stopped["event"] == "finished" and stopped["reason"] == "stopped"
     saved = load(out)
     assert saved.history.last_step == stopped["step"]
-    done = run("train", "--out", out, "--resume", "--steps", stopped["step"] + 5, "--json")
-    assert done.returncode == 0, done.stderr
-    steps = [json.loads(line)["step"] for line in done.stdout.splitlines() if '"stepped"' in line]
+    assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped["step"] + 5), "--json"]) == 0
+    steps = [json.loads(line)["step"] for line in capsys.readouterr().out.splitlines() if '"stepped"' in line]
     assert steps == list(range(stopped["step"] + 1, stopped["step"] + 6))
     assert load(out).history.last_step == stopped["step"] + 5
 
 
 def test_info_speaks_of_the_mask_where_there_is_none(tmp_path, capsys):
     """The page's sentence, instead of one that doubts the validation text."""
-    command = ["train", "--language", "copy", "--out", str(tmp_path / "m"), "--steps", "4", *SMALL, "causal=false"]
+    command = ["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "4", *SMALL, "causal=false"]
     assert main(command) == 0
     assert NO_MASK in capsys.readouterr().out
     record = json.loads((tmp_path / "m" / "history.json").read_text())
@@ -301,7 +293,13 @@ def test_a_shell_reads_longer_texts_than_a_page(tmp_path, monkeypatch):
     text.write_bytes(TEXT.encode() * (MAX_BYTES // len(TEXT) + 1))
     assert text.stat().st_size > MAX_BYTES
     command = ["train", "--text", str(text), "--out", str(tmp_path / "m"), "--steps", "1", *SMALL]
+    read = []  # and then a page of it is learned
+    monkeypatch.setattr(
+        "playground.cli.plan.corpus_from_text",
+        lambda text, *how, **more: read.append(text) or corpus_from_text(text[:2000], *how, **more),
+    )
     assert main(command) == 0
+    assert len(read[0]) > MAX_BYTES
     monkeypatch.setattr("playground.cli.plan.MAX_TEXT_BYTES", 1000)
     assert main([*command[:4], str(tmp_path / "n"), *command[5:]]) == 2
 

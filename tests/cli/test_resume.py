@@ -126,14 +126,15 @@ def test_what_may_be_changed_is_applied_and_written_down(run, tmp_path, done, ca
     assert checkpoint.about["source"]["text"] == str(moved) and checkpoint.snapshots.steps == (12,)
 
 
-def test_two_processes_cannot_train_into_one_folder(tmp_path, capsys):
-    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--out", str(tmp_path / "m"), *SMALL]
+def test_two_processes_cannot_train_into_one_folder(done, tmp_path, capsys):
+    learned = ["--text", str(done / "text.txt")]
+    command = [sys.executable, "-m", "playground", "train", *learned, "--out", str(tmp_path / "m"), *SMALL]
     forever = ["autosave_seconds=1000", "--steps", "100000", "--json"]
     first = subprocess.Popen([*command, *forever], stdout=subprocess.PIPE, text=True)
     try:
         while json.loads(first.stdout.readline())["event"] != "stepped":
             pass
-        for way in (["--resume"], ["--language", "copy", *SMALL]):
+        for way in (["--resume"], [*learned, *SMALL]):
             assert train("--out", tmp_path / "m", *way) == 2
             assert "another run is being trained into" in capsys.readouterr().err
         assert first.poll() is None
@@ -144,10 +145,10 @@ def test_two_processes_cannot_train_into_one_folder(tmp_path, capsys):
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory):
+def begun(done, tmp_path_factory):
     """A run that was killed as soon as it had made a step; by then nothing is saved but its beginning."""
-    out = tmp_path_factory.mktemp("begun") / "m"
-    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--out", str(out), "--json", *SMALL]
+    out, text = tmp_path_factory.mktemp("begun") / "m", str(done / "text.txt")
+    command = [sys.executable, "-m", "playground", "train", "--text", text, "--out", str(out), "--json", *SMALL]
     process = subprocess.Popen([*command, "--steps", "100000"], stdout=subprocess.PIPE, text=True)
     for line in process.stdout:
         if json.loads(line)["event"] == "stepped":
@@ -159,9 +160,9 @@ def begun(tmp_path_factory):
     return out
 
 
-def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun, tmp_path, capsys):
+def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun, done, tmp_path, capsys):
     losses = {}
-    for name, way in {"again": ["--language", "copy", *SMALL], "resume": ["--resume"]}.items():
+    for name, way in {"again": ["--text", done / "text.txt", *SMALL], "resume": ["--resume"]}.items():
         out = shutil.copytree(begun, tmp_path / name)
         assert train("--out", out, "--json", "--steps", 6, *way) == 0
         told = events(capsys)
@@ -198,8 +199,9 @@ def test_a_kill_between_the_two_saves_costs_nothing(done, tmp_path, capsys, late
 
 
 def test_the_history_is_whole_after_many_rounds(tmp_path):
-    small = ["--preset", "tiny", "--set", "d_model=16", "n_layers=1", "context_length=16", "batch_size=1"]
-    begin = ["--language", "copy", *small, "eval_every=0", "eval_windows=4", "precision=fp32", "device=cpu", "--json"]
+    small = ["--preset", "tiny", "--set", "d_model=8", "n_heads=1", "n_layers=1", "context_length=8", "batch_size=1"]
+    quick = ["optimizer=adamw", "eval_every=0", "eval_windows=1", "precision=fp32", "device=cpu", "--json"]
+    begin = ["--language", "brackets", *small, *quick]
     assert train("--out", tmp_path / "m", "--steps", 410, *begin) == 0
     for more in (420, 425, 430):
         assert train("--out", tmp_path / "m", "--resume", "--steps", more, "--json") == 0

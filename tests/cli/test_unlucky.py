@@ -21,7 +21,7 @@ SMALL = ["--set", "d_model=16", "n_layers=1", "context_length=16", "batch_size=2
 
 
 def train(out: Path, *more: str) -> int:
-    return main(["train", "--language", "copy", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more])
+    return main(["train", "--language", "brackets", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more])
 
 
 def test_a_run_killed_after_its_last_state_and_before_its_model_is_written_is_written_on_resume(
@@ -85,7 +85,9 @@ def test_what_no_machine_has_is_refused_before_anything_is_made(tmp_path, capsys
 
 
 def test_a_reader_who_leaves_does_not_end_the_run(tmp_path):
-    command = [sys.executable, "-m", "playground", "train", "--language", "copy", "--steps", "8", "--preset", "tiny"]
+    (tmp_path / "text.txt").write_text("the lamp burns, the sea turns, the night learns. " * 40)
+    text = ["--text", str(tmp_path / "text.txt")]
+    command = [sys.executable, "-m", "playground", "train", *text, "--steps", "8", "--preset", "tiny"]
     run = subprocess.Popen(
         [*command, "--out", str(tmp_path / "m"), *SMALL], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -20,7 +20,7 @@ TEXT = Path(playground.__file__).parent / "data/texts/lighthouse.txt"
 CORPUS = corpus_from_text(TEXT.read_text(encoding="utf-8")[:1500])  # too little to learn but by heart
 SHAPE = PRESETS["tiny"].replace(vocab_size=CORPUS.vocab_size, context_length=32, n_layers=1)
 CONFIG = TrainConfig(
-    steps=110, batch_size=8, eval_every=4, eval_windows=12, warmup_steps=20,
+    steps=60, batch_size=8, eval_every=4, eval_windows=12, warmup_steps=20, schedule="constant",
     device="cpu", precision="fp32", seed=3,
 )  # fmt: skip
 
@@ -52,14 +52,20 @@ def stopped(config, folder, step: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def overfitted():
-    return told(train(tiny(), CORPUS, CONFIG))
+def folder(tmp_path_factory):
+    """Where the run below was saved."""
+    return tmp_path_factory.mktemp("best")
+
+
+@pytest.fixture(scope="module")
+def overfitted(folder):
+    return told(train(tiny(), CORPUS, CONFIG, folder=folder))
 
 
 def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
     history, kept, finished = overfitted
     step, lowest = history.best
-    assert finished.reason == "done" and step < 110 and history.val_loss > lowest + 0.1
+    assert finished.reason == "done" and step < 60 and history.val_loss > lowest + 0.1
     assert kept[-1].best_step == step and kept[-1].val_loss == lowest
     assert val_loss(kept[-1].state) == pytest.approx(lowest, abs=1e-6)
     assert "state" not in kept[-1].to_dict()
@@ -80,38 +86,35 @@ def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
     assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
 
 
-@pytest.mark.parametrize("stop_at", [7, 100])  # before and after the best
+@pytest.mark.parametrize("stop_at", [7, 50])  # before and after the best
 def test_a_resumed_run_keeps_the_best_of_the_whole(tmp_path, overfitted, stop_at):
     whole, kept, _ = overfitted
     stopped(CONFIG, tmp_path, stop_at)
     _, again, _ = told(train(tiny(), CORPUS, CONFIG, folder=tmp_path, resume=True))
     assert again[-1].best_step == kept[-1].best_step and again[-1].val_loss == pytest.approx(kept[-1].val_loss)
     assert all(torch.equal(again[-1].state[name], tensor) for name, tensor in kept[-1].state.items())
-    if stop_at == 100:
-        assert again[0].step == 100 and again[0].best_step == whole.best[0]  # told at once, for whoever asks meanwhile
+    if stop_at == 50:
+        assert again[0].step == 50 and again[0].best_step == whole.best[0]  # told at once, for whoever asks meanwhile
 
 
-def test_a_saved_state_holds_the_best_once(tmp_path, overfitted):
+def test_a_saved_state_holds_the_best_once(tmp_path, folder, overfitted):
     """Its tensors are written only where they are not the model's own."""
-    list(train(tiny(), CORPUS, CONFIG, folder=tmp_path))
-    saved = SavedRun.of(tmp_path)
+    saved = SavedRun.of(folder)
     assert saved.best == {"step": overfitted[0].best[0], "val_loss": overfitted[0].best[1]}
     names = [name.split("/")[0] for name in saved.tensors]
     assert names.count("best") == names.count("model") > 0
-    other = tmp_path / "other"
-    list(train(tiny(), CORPUS, CONFIG.replace(steps=4), folder=other))
-    saved = SavedRun.of(other)
+    list(train(tiny(), CORPUS, CONFIG.replace(steps=4), folder=tmp_path))
+    saved = SavedRun.of(tmp_path)
     assert saved.best["step"] == 4 and not any(name.startswith("best/") for name in saved.tensors)
 
 
-def test_a_damaged_best_is_a_sentence(tmp_path):
-    list(train(tiny(), CORPUS, CONFIG, folder=tmp_path))
-    with safe_open(tmp_path / FILE, framework="pt") as file:
+def test_a_damaged_best_is_a_sentence(tmp_path, folder, overfitted):
+    with safe_open(folder / FILE, framework="pt") as file:
         metadata = file.metadata()
-    tensors = {name: t for name, t in load_file(tmp_path / FILE).items() if name != "best/head.weight"}
+    tensors = {name: t for name, t in load_file(folder / FILE).items() if name != "best/head.weight"}
     save_file(tensors, tmp_path / FILE, metadata=metadata)
     with pytest.raises(ValueError, match="is damaged and cannot be resumed"):
-        train(tiny(), CORPUS, CONFIG.replace(steps=120), folder=tmp_path, resume=True)
+        train(tiny(), CORPUS, CONFIG.replace(steps=70), folder=tmp_path, resume=True)
 
 
 # ---- stopping --------------------------------------------------------------------------------------------------------
@@ -119,9 +122,14 @@ def test_a_damaged_best_is_a_sentence(tmp_path):
 PATIENT = CONFIG.replace(patience=3)
 
 
-def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted):
-    history, kept, finished = told(train(tiny(), CORPUS, PATIENT))
-    assert finished.reason == "risen" and finished.step < 110
+@pytest.fixture(scope="module")
+def patient():
+    return told(train(tiny(), CORPUS, PATIENT))
+
+
+def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted, patient):
+    history, kept, finished = patient
+    assert finished.reason == "risen" and finished.step < 60
     before = copy.deepcopy(history)
     for column in before.evaluations.values():
         column.pop()
@@ -131,8 +139,8 @@ def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted):
     assert history.evaluations["val_loss"] == whole[: len(history.evaluations["val_loss"])]
 
 
-def test_a_resumed_run_stops_at_the_same_step(tmp_path):
-    _, _, whole = told(train(tiny(), CORPUS, PATIENT))
+def test_a_resumed_run_stops_at_the_same_step(tmp_path, patient):
+    _, _, whole = patient
     stopped(PATIENT, tmp_path, whole.step - 5)
     _, _, resumed = told(train(tiny(), CORPUS, PATIENT, folder=tmp_path, resume=True))
     assert (resumed.step, resumed.reason, resumed.val_loss) == (whole.step, "risen", whole.val_loss)

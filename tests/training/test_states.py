@@ -181,7 +181,7 @@ def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets, steps, eval_
 
 def test_two_kilobytes_of_text_are_learned_by_heart():
     corpus = corpus_from_text((Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text()[:2000])
-    history, shape = History(), PRESETS["small"].replace(vocab_size=corpus.vocab_size, context_length=48)
+    history, shape = History(), PRESETS["small"].replace(vocab_size=corpus.vocab_size, n_layers=1, context_length=48)
     training = RECIPES["small"].replace(steps=60, eval_every=3, batch_size=8, **PLACE)
     for event in train(Transformer(shape), corpus, training):
         history.add(event)
@@ -190,14 +190,14 @@ def test_two_kilobytes_of_text_are_learned_by_heart():
 
 
 def test_a_run_without_a_mask_sees_its_answers(brackets):
-    state, _ = state_after(brackets, SHORT.replace(steps=120, eval_every=12), causal=False)
+    state, _ = state_after(brackets, SHORT, causal=False)
     assert state.kind == UNMASKED
 
 
 def test_a_run_that_levels_off():
     drawn = random.Random(1)
     text = "".join(drawn.choice("abcdefgh") for _ in range(40_000))  # only their number can be learned
-    state, history = state_after(corpus_from_text(text), SHORT.replace(steps=120, batch_size=16))
+    state, history = state_after(corpus_from_text(text), SHORT.replace(batch_size=16), n_layers=1)
     assert state.kind == LEVEL, state
     assert history.val_loss == pytest.approx(math.log(8), abs=0.03)
 
@@ -206,5 +206,5 @@ def test_a_run_below_its_floor_is_one_that_was_judged_by_what_it_learned(bracket
     """The validation text is the learned one, and short: the model is no honest guesser of it."""
     short = brackets.train[:300]
     leaked = dataclasses.replace(brackets, train=short, val=short)
-    state, _ = state_after(leaked, SHORT.replace(steps=200, eval_every=20))
+    state, _ = state_after(leaked, SHORT.replace(steps=120, eval_every=12))
     assert state.kind == BELOW, state

@@ -20,6 +20,29 @@ from playground.ui.forms import run as form
 
 from .runs import ANNA, BERT, until
 
+BRINGS = {
+    "ladder": "#rungs summary",
+    "written text": "#generate-start",
+    "cost": "#edit-measure",
+    "cache proof": "#measure-cache",
+    "four temperatures": "#compare-temperatures",
+    "receipt": "#inspect-head-chart",
+    "role": "#inspect-roles-chart",
+    "precisions": "#measure-precision",
+    "followed token": "#routing-text [data-token='5']",
+    "pattern then": "#replay-slider",
+}
+"""What to press so that a place changes; a place itself where it is not listed."""
+WALKED_IN_A_BROWSER = ("first-model", "next-letter", "who-looks-at-whom", "do-experts-help")
+"""Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
+DRAWN_IN_THE_BROWSER = ("ladder", "receipt", "followed token")
+"""Places that change without an answer of the server's, or within a larger part of one: walked in a browser."""
+
+
+def waited_for(lesson: Lesson) -> set[str]:
+    """The places that have to be pressed, shown or changed."""
+    return {step.done[kind] for step in lesson.steps for kind in ("pressed", "shown", "changed") if kind in step.done}
+
 
 @pytest.fixture(scope="module")
 def app():
@@ -96,6 +119,58 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
         assert "{" not in visitor.shown["html"]
     done = visitor.progress.ticked(lesson)
     assert sum(done) >= sum(not s.done.keys() & {"run", "balance", "when", "control"} for s in lesson.steps)
+
+
+def id_of(selector: str) -> str:
+    return re.match(r"#([\w-]+)", selector)[1]
+
+
+@pytest.mark.parametrize("place", sorted(set().union(*map(waited_for, all_lessons())) - {*DRAWN_IN_THE_BROWSER}))
+def test_what_a_step_waits_for_is_changed_by_what_there_is_to_press(app, place):
+    ids = {block.elem_id: number for number, block in app.blocks.items() if block.elem_id}
+    pressed, changed = (
+        ids[id_of(selector)] for selector in (BRINGS.get(place, PLACES[place].selector), PLACES[place].selector)
+    )
+    answers = [fn for fn in app.fns.values() if any(target == pressed for target, _ in fn.targets)]
+    for fn in answers:  # and what follows them
+        answers += [then for then in app.fns.values() if then.trigger_after == fn._id and then not in answers]
+    assert any(output._id == changed for fn in answers for output in fn.outputs)
+
+
+def train(visitor: Visitor, lesson: Lesson, step) -> None:
+    """The run that a step asks for, from the form as the step sets it."""
+    wanted = {name.partition(".")[2]: value for name, value in step.sets.items() if name.startswith("train.")}
+    values = visitor.strip.form_of(wanted, lesson) | {"precision": "fp32"}
+    source = Source(values["source"], text=values["text"])
+    job = visitor.page.board.start(
+        visitor.values[visitor.page.visitor], form.run_spec(values, source, visitor.page.limits)
+    )
+    until(lambda: job.settled)
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [one for one in all_lessons() if one.runs and one.id not in WALKED_IN_A_BROWSER],
+    ids=lambda lesson: lesson.id,
+)
+def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, lesson):
+    for step in lesson.steps:
+        if "train.steps" in step.sets:
+            monkeypatch.setitem(step.sets, "train.steps", 4)
+    visitor = Visitor(page, f"{lesson.id}-{'w' * 20}")
+    visitor.does("open", lesson=lesson.id)
+    for i, step in enumerate(lesson.steps):
+        visitor.does("go", step=i)
+        if step.ask is not None:
+            visitor.does("guess", guess=guess_of(step))
+        if "run" in step.done:
+            assert not visitor.progress.ticked(lesson)[i]
+            train(visitor, lesson, step)
+            visitor.does("look")
+        elif step.done:
+            visitor.does("did", step=step.id)
+        assert visitor.progress.ticked(lesson)[i], (step.id, visitor.shown["html"])
+        assert visitor.shown["awaits"] is None and "{" not in visitor.shown["html"]
 
 
 def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch):
