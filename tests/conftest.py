@@ -1,4 +1,4 @@
-"""Workers of a parallel test run share the cores instead of each taking all, and one of them has the browser."""
+"""Workers of a parallel test run share the cores instead of each taking all, and two of them have a browser."""
 
 import os
 
@@ -20,14 +20,20 @@ settings.register_profile("untimed", deadline=None)  # whether a test passes say
 settings.load_profile("untimed")
 
 
+LONG = ("test_chart", "test_generate", "test_lessons", "test_look")
+"""The browser's files that take as long as all its others."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The browser's tests on one worker, all others file by file: two Chromiums at once cost more than they gain."""
+    """The browser's tests on two workers, all others file by file: more than two Chromiums cost more than they gain."""
     from xdist.scheduler import LoadFileScheduling
 
-    class BrowserAlone(LoadFileScheduling):
+    class TwoBrowsers(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "tests/browser" if file.startswith("tests/browser/") else file
+            if not file.startswith("tests/browser/"):
+                return file
+            return f"tests/browser {any(name in file for name in LONG)}"
 
-    return BrowserAlone(config, log) if config.getvalue("dist") == "loadfile" else None
+    return TwoBrowsers(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -50,7 +50,9 @@ def test_training_writes_a_checkpoint(trained):
 
 
 def test_json_events_are_all_that_is_printed(tmp_path, capfd):
-    assert main(["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "6", "--json", *SMALL]) == 0
+    assert (
+        main(["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "6", "--json", *SMALL]) == 0
+    )
     events = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert events[0]["event"] == "started" and events[-1]["event"] == "finished"
     evaluated = next(e for e in events if e["event"] == "evaluated" and e["step"] == 5)

@@ -21,7 +21,9 @@ SMALL = ["--set", "d_model=16", "n_layers=1", "context_length=16", "batch_size=2
 
 
 def train(out: Path, *more: str) -> int:
-    return main(["train", "--language", "brackets", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more])
+    return main(
+        ["train", "--language", "brackets", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more]
+    )
 
 
 def test_a_run_killed_after_its_last_state_and_before_its_model_is_written_is_written_on_resume(

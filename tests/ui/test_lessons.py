@@ -18,7 +18,7 @@ from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 
-from .runs import ANNA, BERT, until
+from .runs import ANNA, BERT, known, until
 
 BRINGS = {
     "ladder": "#rungs summary",
@@ -157,7 +157,7 @@ def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, 
     for step in lesson.steps:
         if "train.steps" in step.sets:
             monkeypatch.setitem(step.sets, "train.steps", 4)
-    visitor = Visitor(page, f"{lesson.id}-{'w' * 20}")
+    visitor = Visitor(page, known(lesson.id))
     visitor.does("open", lesson=lesson.id)
     for i, step in enumerate(lesson.steps):
         visitor.does("go", step=i)
