@@ -47,9 +47,8 @@ def _questions() -> dict[str, Callable[[], Any]]:
         "torch": lambda: str(torch.__version__),  # says what it was built for
         **{library: partial(metadata.version, library) for library in LIBRARIES},
         "system": platform.platform,
-        "processor": lambda: f"{processor_name()}, {os.cpu_count()} cores, {torch.get_num_threads()} threads of torch",
-        "kernels of torch": torch.backends.cpu.get_cpu_capability,
-        "bfloat16 in hardware": lambda: "yes" if has_bf16(CPU) else "no",
+        "processor": lambda: f"{processor_name()}, {os.cpu_count()} cores, bfloat16: {has_bf16(CPU)}",
+        "torch uses": lambda: f"{torch.get_num_threads()} threads, {torch.backends.cpu.get_cpu_capability()} kernels",
         "trains large models on": lambda: f"{(device := pick_device('auto', math.inf))}, {_precision(device)}",
         **{f"device {device}": partial(_works, device) for device in devices},
     }
@@ -59,17 +58,15 @@ def _asked(question: Callable[[], Any]) -> Any:
     """The answer, or what went wrong; without the name of anybody's home."""
     try:
         return str(question()).replace(str(Path.home()), "~")
-    except metadata.PackageNotFoundError:
-        return "not installed"
     except Exception as problem:  # a report about a broken machine is what this command is for
-        return f"failed: {first_line(problem)}".replace(str(Path.home()), "~")
+        missing = isinstance(problem, metadata.PackageNotFoundError)
+        return "not installed" if missing else f"failed: {first_line(problem)}".replace(str(Path.home()), "~")
 
 
 def _works(device: torch.device) -> str:
     """Whether a device computes what the processor computes."""
     problem = fault(device, pick_precision("auto", device))
-    fine = f"trains and decodes two tiny models as it should, {_precision(device)}"
-    return device_fault(problem) if problem else fine
+    return device_fault(problem) if problem else f"trains and decodes tiny models as it should, {_precision(device)}"
 
 
 def _precision(device: torch.device) -> str:

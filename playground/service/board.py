@@ -188,6 +188,17 @@ class Board:
         self.data.forget_lessons(visitor=visitor)
         self._fill()
 
+    def keep_house(self) -> None:
+        """From now on, look every hour for what nobody uses any more."""
+
+        def hourly() -> None:
+            while True:
+                self.forget_unused()
+                time.sleep(3600)
+
+        if self.limits.keep_days is not None:
+            threading.Thread(target=hourly, name="house", daemon=True).start()
+
     def forget_unused(self) -> None:
         """Let go of what nobody has used for as long as this kind of place keeps it."""
         self.registry.forget_unused()

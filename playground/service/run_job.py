@@ -93,11 +93,6 @@ class RunJob(Job):
         self._of_used: torch.Tensor | None = None  # what these predict after the prompt
 
     @property
-    def saved_step(self) -> int:
-        """The last step that its files hold; 0 where a restart would begin it anew."""
-        return self._history.last_step if (self.folder / FILE).exists() else 0
-
-    @property
     def spec(self) -> RunSpec:
         """What was asked for."""
         return self._spec

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..data import Corpus
@@ -102,14 +103,8 @@ def compare(
             training = plan.training.replace(seed=seed, patience=0)  # both to the end
             models[side] = Transformer(plan.config(side), seed=seed)
             place = folder and run_folder(folder, seed, side)
-            runs[side] = train(
-                models[side],
-                corpus,
-                training,
-                folder=place,
-                resume=bool(place) and (place / FILE).exists(),
-                should_stop=lambda side=side: should_stop(side),
-            )
+            saved = {"folder": place, "resume": (place / FILE).exists()} if place else {}
+            runs[side] = train(models[side], corpus, training, should_stop=partial(should_stop, side), **saved)
         done: dict[str, Trained] = {}
         for side, event in _in_turns(runs):
             yield SideEvent(seed, side, event)

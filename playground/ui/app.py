@@ -151,6 +151,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",
             flush=True,
         )
+    app.page.board.keep_house()
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
         app.block_thread()

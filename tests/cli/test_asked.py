@@ -130,8 +130,8 @@ def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting
         assert train(tmp_path / "small") == 0
         assert set(used) == {1} and torch.get_num_threads() == 3
         used.clear()
-        assert main(["train", "--language", "brackets", "--steps", "1", "--out", str(tmp_path / "wide"), "--preset", "tiny",
-                     "--set", "batch_size=128", "d_model=64", "eval_windows=1", "device=cpu"]) == 0  # fmt: skip
+        wide = ["--preset", "tiny", "--set", "batch_size=128", "d_model=64", "eval_windows=1", "device=cpu"]
+        assert main(["train", "--language", "brackets", "--steps", "1", "--out", str(tmp_path / "wide"), *wide]) == 0
         assert set(used) == {3}
     finally:
         torch.set_num_threads(before)

@@ -160,6 +160,39 @@ def test_a_line_has_an_end(tmp_path):
     until(lambda: over(board, ANNA))
 
 
+def test_no_network_keeps_the_line_for_itself(tmp_path):
+    """63 calls from one address filled the line, and a page was refused although two places were free."""
+    board = house(tmp_path, jobs=2, waiting=6)
+    for number in range(7):
+        board.start(known(f"crowd {number}"), small_spec(steps=10_000), by_program=True, share="an office programs")
+    with pytest.raises(LimitError, match="wait in line"):
+        board.start(known("crowd 9"), small_spec(), by_program=True, share="an office programs")
+    pages = [board.start(who, small_spec(steps=10_000), share=f"{who} pages") for who in (ANNA, BERT, CARLA)]
+    assert all(page.active for page in pages) and board.counts()["waiting"] <= 6
+    until(lambda: pages[0].state == "training")  # one of the two places is never a program's
+    lost = [job for number in range(7) for job in board.of(known(f"crowd {number}")) if job.state == "failed"]
+    assert lost and all("most in it came from your network" in job.message for job in lost)
+    for who in (ANNA, BERT, CARLA, *(known(f"crowd {number}") for number in range(7))):
+        board.stop(who)
+
+
+@pytest.mark.parametrize("kind", ["local", "class"])
+def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machine(tmp_path, monkeypatch, kind):
+    board = house(tmp_path, jobs=1, kind=kind)
+    away = board.start(ANNA, small_spec(steps=100_000))
+    until(lambda: away.state == "training")
+    monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.05)
+    time.sleep(0.1)
+    waits = board.start(BERT, small_spec(steps=100_000))
+    if kind == "local":
+        assert away.state == "training" and waits.state == "waiting"
+        board.stop(ANNA)
+    until(lambda: board.of(BERT)[0].state == "training")
+    assert away.settled and away.can_resume, "what it has learned is kept"
+    board.stop(BERT)
+    until(lambda: over(board, BERT))
+
+
 def test_going_on_waits_in_line_too_and_leaving_it_keeps_what_was_learned(tmp_path):
     board = house(tmp_path, jobs=1)
     mine = board.start(ANNA, small_spec(steps=20))

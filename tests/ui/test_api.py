@@ -1,7 +1,10 @@
 """Programs: the README's example runs, answers are what the model computes, and a stranger gets only sentences."""
 
+import json
 import re
 import sys
+import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from playground.engine import generate as decode
 from playground.model import trace
 from playground.service.board import Board
 from playground.service.models import Registry
+from playground.ui import api
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
@@ -51,6 +55,28 @@ def test_the_readme_example_runs(served, capsys):
     assert re.search(r"^5 \d\.\d+$", printed, re.MULTILINE)
     assert "attends most to" in printed
     assert re.search(r"Tiny stories finds this text less surprising: 0\.\d{4} nats", printed.splitlines()[-1])
+
+
+def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
+    """Bare posts, of whose answers nobody opens the stream, took all places."""
+    monkeypatch.setattr(api, "LISTENING_SECONDS", 1.0)
+    _, jobs, _, address = served
+    before = jobs.counts()
+    called = []
+    for number in range(8):
+        body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, ""]}
+        if number % 2:
+            body["session_hash"] = f"session{number}"
+        asked = urllib.request.Request(
+            f"{address}gradio_api/call/train", json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        called.append(json.load(urllib.request.urlopen(asked, timeout=30))["event_id"])
+    until_over = time.monotonic() + 2.5
+    while time.monotonic() < until_over:
+        assert jobs.counts()["working"] == before["working"] and jobs.counts()["waiting"] == 0
+        time.sleep(0.1)
+    with urllib.request.urlopen(f"{address}gradio_api/call/train/{called[0]}", timeout=30) as late:
+        assert "Nobody listens" in late.read().decode()
 
 
 def test_everything_is_named_typed_and_described(served):
