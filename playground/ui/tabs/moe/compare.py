@@ -174,7 +174,7 @@ class Compare(Following):
     ) -> PairView | None:
         """The comparison that made these two, else the two as they are; None where one is missing."""
         for job in self.board.of(visitor, kind=ComparisonJob):
-            if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.checkpoints) == 2:
+            if (dense, moe) == (job.model_ids["dense"], job.model_ids["moe"]) and len(job.learned) == 2:
                 return job.view()
         registry = self.page.registry
         try:
@@ -202,7 +202,7 @@ class Compare(Following):
 
     def made_by(self, job: ComparisonJob) -> str | None:
         """See `Following.made_by`: the mixture."""
-        return job.model_ids["moe"] if "moe" in job.checkpoints else None
+        return job.model_ids["moe"] if "moe" in job.learned else None
 
     def draw(
         self, view: PairView, visitor: str, follower: Follower, dense: Any, moe: Any, x: str, y: str,
