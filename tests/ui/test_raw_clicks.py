@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.error
 import urllib.request
 
@@ -97,7 +98,7 @@ def test_no_bet_that_a_page_would_not_send_shows_the_next_token(caller, capfd):
         try:
             told = json.load(urllib.request.urlopen(request, timeout=60))["data"]
         except urllib.error.HTTPError as refused:
-            assert "NaN" in json.dumps(said) or said == {"round": 10**400}
+            assert re.search(r"NaN|Infinity|\d{20}", json.dumps(said))
             assert "the page never sends" in refused.read().decode()
             continue
         assert [set(part) for part in told if isinstance(part, dict) and "refused" in part] == [{"refused", "bet"}]
