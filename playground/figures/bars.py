@@ -52,3 +52,19 @@ def token_bars(labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], 
         uirevision=f"{len(labels)} {count}",
         **axes,
     )
+
+
+def product_bars(labels: Sequence[str], values: np.ndarray) -> Figure:
+    """Upright bars of signed products in their order; those that add to the sum's sign stand out."""
+    total = float(np.sum(values))
+    colors = [palette.SCORES if value * total > 0 else palette.FAINT for value in values]
+    places = list(range(len(labels)))
+    return figure(
+        [bar(values, places, colors, "number %{x}: %{y:.4f}<extra></extra>")],
+        150,
+        margin={"l": 44, "r": 8, "t": 6, "b": 30},
+        bargap=0.2,
+        xaxis=axis("number of the vector", nticks=9, **FIXED),
+        yaxis=axis("q × k", zeroline=True, zerolinecolor=palette.GRID, nticks=4, **FIXED),
+        uirevision=f"{len(labels)}",
+    )

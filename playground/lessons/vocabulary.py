@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,16 @@ class Place:
     """The view of Inspect that it stands in."""
     fold: str = ""
     """The id of the accordion that it stands in."""
+    opens: tuple[tuple[str, Any], ...] = ()
+    """Fields of Inspect's selection that bring it to light, and their values."""
 
 
-def _places(tab: str, view: str = "", fold: str = "", **known: tuple[str, str]) -> dict[str, Place]:
+def _places(
+    tab: str, view: str = "", fold: str = "", opens: tuple[tuple[str, Any], ...] = (), **known: tuple[str, str]
+) -> dict[str, Place]:
     return {
-        name.replace("_", " "): Place(selector, title, tab, view, fold) for name, (selector, title) in known.items()
+        name.replace("_", " "): Place(selector, title, tab, view, fold, opens)
+        for name, (selector, title) in known.items()
     }
 
 
@@ -84,43 +90,60 @@ PLACES: dict[str, Place] = {
         levels=("#precision-levels", "the weights on their levels"),
         number_receipt=("#precision-receipt", "the receipt of one number"),
     ),
-    **_places("inspect", head_place=("#inspect-place", "layer, head, query and key")),
+    **_places("inspect", head_place=("#inspect-panel .tokens", "the prompt's tokens")),
     **_places(
         "inspect",
         "heads",
-        pattern=("#inspect-head-chart", "the head's pattern"),
+        pattern=("#inspect-panel [data-slot=pattern]", "the head's pattern"),
         pattern_words=(
-            "#inspect-heads :is(.section-heading p, .chart-words):not(.receipt-paper *)",
-            "what is said of the patterns",
+            "#inspect-panel :is([data-slot=headline], [data-slot=pattern] .chart-words, .strip-head p)",
+            "what the page says about the pattern",
         ),
-        other_pattern=("#inspect-other-chart", "the pattern beside it"),
-        receipt=("#inspect-heads .receipt-paper", "the receipt"),
-        receipt_score=("#inspect-heads .receipt-score", "the score on the receipt"),
+        all_heads=("#inspect-panel [data-slot=grid]", "all heads"),
+        switch_off=("#inspect-panel [data-slot=head-buttons]", "the button “Switch it off”"),
+        effect=("#inspect-panel [data-slot=next]", "the next token, before and after"),
     ),
     **_places(
         "inspect",
-        "edit",
-        change=("#edit-what", "what to change"),
-        apply=("#edit-apply", "the Apply button"),
-        effect=("#edit-bars", "the prediction before and after"),
-        measure_cost=("#edit-measure", "the button “Measure the cost”"),
-        cost=("#edit-cost", "what it costs"),
-        undo=("#edit-clear", "the button “Undo all”"),
-        worth=("#edit-map", "what each part is worth"),
+        "heads",
+        opens=(("compare", True),),
+        other_pattern=("#inspect-panel [data-slot=with-pattern]", "the pattern beside it"),
     ),
     **_places(
         "inspect",
-        "replay",
-        timeline=("#replay-timeline", "the timeline"),
-        moment=("#replay-slider", "the slider of moments"),
-        pattern_then=("#replay-pattern", "the pattern at that moment"),
+        "heads",
+        opens=(("why", True),),
+        receipt=("#inspect-panel [data-slot=receipt]", "the receipt"),
+        receipt_score=("#inspect-panel .receipt-score", "the score on the receipt"),
     ),
     **_places(
         "inspect",
-        "roles",
-        test_heads=("#inspect-habit", "what heads are tested for"),
-        roles=("#inspect-roles-chart", "the map of heads"),
-        role=("#inspect-role", "the chosen head's role"),
+        "heads",
+        opens=(("change", True),),
+        change=("#inspect-panel [data-slot=edit-apply]", "what to change"),
+        cost=("#inspect-panel [data-slot=edit-cost]", "what it costs"),
+    ),
+    **_places(
+        "inspect",
+        "heads",
+        opens=(("worth", True),),
+        worth=("#inspect-panel [data-slot=worth]", "what each part is worth"),
+    ),
+    **_places(
+        "inspect",
+        "training",
+        opens=(("training", "moments"),),
+        timeline=("#inspect-panel [data-slot=moment-timeline]", "the timeline"),
+        moment=("#inspect-panel input[name=moment]", "the slider of moments"),
+        pattern_then=("#inspect-panel [data-slot=moment-pattern]", "the pattern at that moment"),
+    ),
+    **_places(
+        "inspect",
+        "heads",
+        opens=(("roles", True),),
+        test_heads=("#inspect-panel [role=radiogroup][aria-label^=Heads]", "what heads are tested for"),
+        roles=("#inspect-panel [data-slot=roles-map]", "the map of heads"),
+        role=("#inspect-panel [data-slot=role]", "the chosen head's role"),
     ),
     **_places(
         "moe",
@@ -141,7 +164,7 @@ PLACES: dict[str, Place] = {
 """By the name that lesson files use."""
 
 TABS = ("train", "generate", "inspect", "moe")
-VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "sizes")
+VIEWS = ("steps", "heads", "training", "cost")
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

@@ -33,8 +33,9 @@ from .forms import run as form
 from .forms import texts
 from .forms.fields import whole
 from .forms.sampling import sampling
-from .page import Page, in_words
+from .page import Page
 from .prompts import read_prompt
+from .refusals import in_words
 from .writers import seconds_between_updates
 
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")

@@ -97,10 +97,16 @@ def build_app(
             return page.model_list(visitor, str(over).partition(" ")[0])
 
         page.finish()
+        tell = "(visitor, model) => { window.playground.tell({ visitor, model }); }"
+        model.change(None, [visitor, model], None, js=tell, **UNSEEN)
+        page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
+        letters = page.shared("train.letters")
+        letters.change(None, letters, None, js="(letters) => { playground.tell({ letters }); }", **UNSEEN)
         take = gr.Button(visible="hidden", elem_id="choose-over")
         page.over.change(None, page.over, None, js="(over) => window.playgroundAsk(over)", **UNSEEN)
         take.click(chosen, [visitor, page.over], model, **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
+        loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
         loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)
     app.page = page
@@ -125,7 +131,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
-            "routes": [status_route(app, uploads), reach.owner_route(), *mended_scripts()],
+            "routes": [status_route(app, uploads), reach.owner_route(), app.page.panels.route(), *mended_scripts()],
         },
         "footer_links": [],
         "max_threads": THREADS,

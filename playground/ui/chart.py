@@ -46,7 +46,7 @@ from ..figures import palette
 from ..figures.wire import numbers_of
 from ..service.limits import FIGURES_PER_PAGE, PAGES
 
-ASSETS = Path(__file__).parent / "assets"
+ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
@@ -105,6 +105,19 @@ def Chart(
         visible=visible,
         **html,
     )
+
+
+def chart_place(
+    slot: str, *, height: int = 320, save_name: str = "chart", clickable: bool = False, toolbar: bool = True
+) -> str:
+    """The place of a chart in a panel's template; its slot takes what `show` returns."""
+    place = _TEMPLATE.format(
+        name=html_text.escape(save_name, quote=True),
+        height=int(height),
+        foot="" if toolbar else " hidden",
+        tools=_TOOLS if toolbar else "",
+    )
+    return f'<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">{place}</div>'
 
 
 def show(

@@ -27,7 +27,8 @@ from ..links.letters import cut
 from ..service.limits import Limits
 from . import theme
 from .forms.fields import Field
-from .page import Page, sentence
+from .page import Page
+from .refusals import sentence
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,7 @@ worked out: when the page loads only what `page.on_load` gathered is; `page.tab.
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +35,7 @@ from ..service.board import Board
 from ..service.limits import Limits
 from ..service.models import Registry
 from .gradio_fixes.lenient import LenientDropdown
+from .panel import Panels
 from .presence import Presence
 from .where import Reach
 
@@ -66,6 +64,8 @@ class Page:
     """How visitors reach the server, and who of them is its owner."""
     presence: Presence = field(default_factory=Presence)
     """Who of them is there."""
+    panels: Panels = field(init=False)
+    """What answers a selection in the browser."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
@@ -77,6 +77,9 @@ class Page:
     _shared: dict[str, Any] = field(default_factory=dict)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.panels = Panels(self.known)
 
     def open(self, tab: str) -> gr.Tabs:
         """What a handler with `page.tabs` among its outputs returns to show another tab."""
@@ -167,34 +170,3 @@ def scroll_to(selector: str) -> str:
   const results = document.querySelector('{selector}');
   if (innerWidth < 900 || results.getBoundingClientRect().top < 0) results.scrollIntoView({{behavior: 'smooth'}});
 }}"""
-
-
-@contextmanager
-def in_words(*, labels: bool = True) -> Iterator[None]:
-    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`.
-
-    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them plain.
-    """
-    try:
-        yield
-    except ValueError as problem:
-        words = sentence(str(problem), labels=labels)
-        raise gr.Error(
-            html.escape(words, quote=False) if labels else words, duration=12, print_exception=False
-        ) from problem
-
-
-LABELS: dict[str, str] = {}
-"""What the page calls a setting that the rooms below call by another name; the forms fill it in."""
-
-
-def sentence(text: str, *, labels: bool = True) -> str:
-    """The text with a capital at its beginning and a full stop at its end.
-
-    With `labels`, settings are called what stands on their controls; a program knows them by their own names.
-    """
-    text = text.strip() or "Something went wrong"
-    if labels:
-        text = re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda found: LABELS.get(found[0], found[0]), text)
-    start = text[:1] if "_" in text.split(" ", 1)[0] else text[:1].upper()
-    return start + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

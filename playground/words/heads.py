@@ -9,6 +9,7 @@ import numpy as np
 
 from ..inspection.heads import EVEN, WeightSummary, spread
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
+from .numbers import share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -138,3 +139,62 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
         f"evenly (more than {EVEN:.2f}) or lies elsewhere in another text (more than {MOVED:.2f}). But for the "
         "even ones, it takes more than any untrained head has, too."
     ) + needed * tests.matters(layer, head)
+
+
+# ---- one head on one prompt, answer first ------------------------------------------------------------------------------
+
+
+def head_name(layer: int, head: int) -> str:
+    """Layer and head in one word, both counted from 0."""
+    return f"Head {layer}.{head}"
+
+
+def looks_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:
+    """Where the head looks when one token is the query, whose weights are `row` (T,)."""
+    key, weight = int(np.argmax(row)), float(np.max(row))
+    named = head_name(layer, head)
+    if weight < LOOKS_AT:
+        return f"{named} spreads its attention: at most {share(weight)} on one token."
+    return f"{named} looks at {token_in_word(tokens, key)}."
+
+
+LOOKS_AT = 0.4
+"""Share of the weight from which a head looks at one token."""
+
+
+def token_in_word(tokens: Sequence[str], place: int) -> str:
+    """A token in quotation marks; of a letter, also the word that it stands in: “i” of “kite”."""
+    token = tokens[place]
+    if len(token) != 1 or not token.isalnum():
+        return f"“{token}”"
+    start, stop = place, place + 1
+    while start and len(tokens[start - 1]) == 1 and tokens[start - 1].isalnum():
+        start -= 1
+    while stop < len(tokens) and len(tokens[stop]) == 1 and tokens[stop].isalnum():
+        stop += 1
+    word = "".join(tokens[start:stop])
+    return f"the “{token}” of “{word}”" if len(word) > 1 else f"“{token}”"
+
+
+def without_words(label: str, before: float, after: float) -> str:
+    """What a prediction becomes without a head."""
+    if share(before) == share(after):
+        return f"Without it, “{label}” stays at {share(before)}."
+    return f"Without it, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
+
+
+def next_words(now: float, before: float | None = None) -> str:
+    """A probability, and what it was before."""
+    return share(now) if before is None or share(now) == share(before) else f"{share(now)}, was {share(before)}"
+
+
+def products_words(products: np.ndarray, dot: float) -> str:
+    """Which of the products that sum up to q · k make up most of it, as a sentence; empty where none stands out."""
+    order = np.argsort(-np.abs(products), kind="stable")
+    toward = [int(i) for i in order if products[i] * dot > 0][:3]
+    if not toward or not dot:
+        return ""
+    made = float(products[toward].sum())
+    numbers = ", ".join(str(i) for i in toward)
+    what = f"Number {numbers} alone adds" if len(toward) == 1 else f"Numbers {numbers} alone add"
+    return f"{what} {signed(made, 2)} to q · k = {signed(dot, 2)}; there are {len(products)} products."

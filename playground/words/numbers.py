@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 
 def percent(value: float, digits: int = 1) -> str:
     """A share (0 … 1) for reading: what is there, but would be rounded to nothing, is not called nothing."""
@@ -35,3 +37,15 @@ def bytes_text(count: float) -> str:
         if abs(count) >= unit:
             return f"{count / unit:.4g} {suffix}"
     return f"{count:.0f} B"
+
+
+def share(value: float) -> str:
+    """A share (0 … 1) for a sentence: two digits of it, or of what is missing from the whole: 15 %, 0.42 %, 99.98 %."""
+    if value <= 0 or value >= 1:
+        return f"{100 * min(max(value, 0), 1):.0f} %"
+    if value < 0.00005:
+        return "<0.01 %"
+    if value > 0.99995:
+        return ">99.99 %"
+    digits = max(0, 1 - math.floor(math.log10(100 * min(value, 1 - value) if value > 0.9 else 100 * value)))
+    return f"{100 * value:.{min(digits, 2)}f} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gradio as gr
 import pytest
 
-from playground.ui.page import in_words
+from playground.ui.refusals import in_words
 
 
 def test_what_a_visitor_typed_is_no_html_in_a_notice_and_as_it_is_for_a_program():

@@ -28,7 +28,7 @@ from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import ALPHABET, LETTERS, beginning_of, contents_of
 from playground.ui.forms.fields import FOLLOWS
-from playground.ui.page import sentence
+from playground.ui.refusals import sentence
 from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table

@@ -201,11 +201,10 @@
   async function go({ tab, view, at }, address) {
     back = null;
     box.hidePopover();
-    for (const id of [`tab-${tab}`, view && `${tab}-${view}`]) {
-      const button = id && await until(() => document.getElementById(`${id}-button`));
-      if (id && !button) return location.assign(address); // on a phone it may hide behind a menu
-      if (button && button.getAttribute("aria-selected") !== "true") button.click();
-    }
+    const button = await until(() => document.getElementById(`tab-${tab}-button`));
+    if (!button) return location.assign(address); // on a phone it may hide behind a menu
+    if (button.getAttribute("aria-selected") !== "true") button.click();
+    if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
     const place = await until(() => document.getElementById(at));
     if (!place) return;
     for (let fold = place; fold; fold = fold.parentElement) {

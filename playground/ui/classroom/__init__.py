@@ -22,7 +22,8 @@ from ...lessons.progress import Progress
 from ...lessons.reading import Ask, Lesson
 from ...service.classes import ClassError, Classes, StoreError
 from ...service.classes.speedrun import Verifier
-from ..page import QUIETLY, Page, in_words
+from ..page import QUIETLY, Page
+from ..refusals import in_words
 from . import board, make, student
 
 OPEN = """() => {

@@ -12,7 +12,8 @@ from ...service.classes.speedrun import entries
 from ...service.classes.tables import answers_csv, results_csv
 from .. import theme
 from ..chart import Chart
-from ..page import QUIETLY, Page, in_words
+from ..page import QUIETLY, Page
+from ..refusals import in_words
 from ..where import asked_here
 from . import picture
 

@@ -14,7 +14,8 @@ from ...service.runs import OWN_TEXT, RunSpec, Source
 from .. import theme
 from ..forms import run as form
 from ..forms import texts
-from ..page import QUIETLY, Page, in_words
+from ..page import QUIETLY, Page
+from ..refusals import in_words
 
 ENDS = (("in an hour", 1), ("in two hours", 2), ("in eight hours", 8), ("in two days", 48), ("in a week", 168),
         ("in a month", 744))  # fmt: skip

@@ -11,7 +11,8 @@ from ...service.classes import ClassError, Classes, Member, StoreError
 from ...service.classes.speedrun import Verifier, enter, entries
 from ...service.limits import STUDENT_NAME
 from .. import theme
-from ..page import QUIETLY, Page, in_words
+from ..page import QUIETLY, Page
+from ..refusals import in_words
 from . import picture
 
 LOOK_SECONDS = 10.0

@@ -13,7 +13,7 @@ from ...service.comparisons import ComparisonSpec
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, Source
 from ...training import RECIPES
-from ..page import LABELS
+from ..refusals import LABELS
 from . import texts
 from .fields import Field, read, titled
 from .run import BY_NAME

@@ -18,7 +18,7 @@ from ...service.runs import OWN_TEXT, SENTENCES, RunSpec, Source
 from ...training import RECIPES, TrainConfig
 from ...training.config import OPTIMIZERS, SCHEDULES
 from ...training.recipes import OwnText, for_own_text
-from ..page import LABELS
+from ..refusals import LABELS
 from . import texts
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary

@@ -14,7 +14,8 @@ from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
-from ..page import QUIETLY, sentence
+from ..page import QUIETLY
+from ..refusals import sentence
 from ..theme import notice
 from .excerpts import contents_of, note_of
 from .fields import titled

@@ -12,12 +12,12 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
-from ..chart import ASSETS, PLOTLY_JS, served_path
+from ..chart import ASSETS, FRONT, PLOTLY_JS, served_path
 
 Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
-SCRIPTS = ("complaints.js", "page.js")
+SCRIPTS = (ASSETS / "complaints.js", ASSETS / "page.js", FRONT / "page.js", FRONT / "panel.js")
 
 
 def early_head(*, lasting: bool) -> Middleware:
@@ -26,8 +26,7 @@ def early_head(*, lasting: bool) -> Middleware:
     The page is told by which start of the server it was made, so that it notices another one.
     """
     started = f'<meta name="playground-server" content="{STARTED}" data-lasting="{"yes" if lasting else ""}">'
-    tags = "".join(f'<script src="{served_path(ASSETS / name)}"></script>' for name in SCRIPTS)
-    tags = started + tags
+    tags = started + "".join(f'<script src="{served_path(path)}"></script>' for path in SCRIPTS)
     tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
     return Middleware(_EarlyHead, tags=tags.encode())
 

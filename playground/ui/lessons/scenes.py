@@ -18,10 +18,8 @@ from ...service.run_job import RunJob
 from ...service.views import PairView, RunView
 from ...storage import Checkpoint
 from ..page import Page
-from ..tabs.inspect.changes import parsed
-from ..tabs.inspect.looks import Looks
-from ..tabs.inspect.place import whole
-from ..tabs.inspect.replay import replay_of
+from ..tabs.inspect.moments import replay_of
+from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
 from ..tabs.moe.two_models import each
@@ -34,15 +32,27 @@ class Scenes:
     """Makes them; `inputs` are the components whose values they need."""
 
     def __init__(self, page: Page, controls: Mapping[str, Any]):
-        self.page, self.controls, self.looks = page, controls, Looks(page)
+        self.page, self.controls = page, controls
+        self.looks, self.inspect = page.shared("inspect.looks"), page.shared("inspect")
         self.pair_of, self.looked_at = page.shared("moe.pair")
-        self.subject, self.drawn = page.shared("inspect.subject"), page.shared("inspect.seen")
-        self.inputs = {page.visitor, page.model, self.subject, self.drawn, self.looked_at, *controls.values()}
+        self.inputs = {page.visitor, page.model, self.inspect, self.looked_at, *controls.values()}
+
+    def value(self, name: str, values: dict) -> Any:
+        """What stands in a control, or what Inspect's panel has selected."""
+        tab, _, field = name.partition(".")
+        if tab != "inspect":
+            return values.get(self.controls.get(name))
+        return getattr(self.selected(values), field, None)
+
+    def selected(self, values: dict) -> Selection:
+        """What Inspect's panel shows."""
+        sent = values[self.inspect]
+        return Selection.read(sent if isinstance(sent, dict) else {})
 
     def scene(self, lesson: Lesson, step: Step, progress: Progress, values: dict) -> Scene:
         """What this visitor has at the moment, at a step. Of another model than the step's nothing is said."""
         page, visitor, model = self.page, values[self.page.visitor], values[self.page.model]
-        about = self.model_of(step, lesson, progress, visitor)
+        about, seen_at = self.model_of(step, lesson, progress, visitor), self.selected(values)
 
         def chosen() -> Checkpoint:
             if about not in (None, model):
@@ -51,12 +61,12 @@ class Scenes:
 
         def look() -> Look:
             chosen()
-            if str(values[self.drawn] or "").split(" ")[0] not in ("", str(model)):
-                raise Unsettled("Wait a moment: Inspect is drawing this model.")
-            return self.looks.look(visitor, model, value("inspect.prompt"), example=values[self.subject])
+            if seen_at.model != model:
+                raise Unsettled("Open Inspect, and wait a moment until it shows this model.")
+            return self.looks.look(visitor, model, seen_at.prompt, example=seen_at.subject)
 
         def value(name: str) -> Any:
-            return values.get(self.controls.get(name))
+            return self.value(name, values)
 
         def run(name: str) -> tuple[RunView, Checkpoint | None]:
             if name == "chosen":
@@ -98,13 +108,13 @@ class Scenes:
             return found[0]
 
         greedy = value("generate.greedy") or not value("generate.temperature")
-        place = tuple(whole(value(f"inspect.{name}")) for name in ("layer", "head", "query", "key"))
+        place = tuple(number or 0 for number in (seen_at.layer, seen_at.head, seen_at.query, seen_at.key))
         return Scene(
             run=run,
             checkpoint=chosen,
             look=look,
             place=place,
-            edits=lambda: parsed(value("inspect.edits") or []),
+            edits=lambda: parsed(seen_at.edits),
             held_out=lambda look: held_out(page, look),
             role=lambda look: roles_of(page, look).tests.role(
                 min(place[0], look.config.n_layers - 1), min(place[1], look.config.n_heads - 1)
@@ -151,3 +161,11 @@ def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:
         and needed.get("holds", "") in source.text
         and job.spec.model.causal == needed.get("causal", True)
     )
+
+
+def whole(value: Any) -> int:
+    """A number that a page sent; 0 for anything that is none."""
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return 0

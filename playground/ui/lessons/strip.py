@@ -26,7 +26,7 @@ from ..forms import texts
 from ..forms.excerpts import beginning_of
 from ..links import query_of
 from ..page import QUIETLY, Page
-from ..tabs.inspect.place import whole
+from .scenes import whole
 from .scenes import Scenes
 from .words import list_html, strip_html
 
@@ -71,10 +71,10 @@ class Strip:
         self.running = page.shared("train.running")
         self.settings = self.running.settings
         self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
-        self.views, self.scenes = page.shared("inspect.views"), Scenes(page, self.controls)
+        self.scenes = Scenes(page, self.controls)
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
-        outputs = [self.strip, self.progress, page.tabs, page.model, self.views, *self.controls.values()]
+        outputs = [self.strip, self.progress, page.tabs, page.model, self.scenes.inspect, *self.controls.values()]
         outputs += [*self.running.linked.form_parts, *(c[name] for name in ("letters", "linked", "forget"))]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
@@ -202,7 +202,7 @@ class Strip:
         if "when" in done:
             return holds(scene, step.when)
         if "control" in done:
-            value = values.get(self.controls.get(done["control"]))
+            value = self.scenes.value(done["control"], values)
             return value == done["is"] if "is" in done else bool(value)
         return False
 
@@ -238,8 +238,11 @@ class Strip:
         out: dict[Any, Any] = {}
         if tab:
             out[page.tabs] = page.open(tab)
-        if view:
-            out[self.views] = gr.Tabs(selected=view)
+        move = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("inspect.")}
+        move |= dict(place.opens) if place and place.tab == tab == "inspect" else {}
+        move |= {"view": view} if view else {}
+        if move:
+            out[self.scenes.inspect] = {"move": move if not answer.ticked(step) else {"view": view} if view else {}}
         visitor = values[page.visitor]
         sets.pop("model", None)
         model = self.scenes.model_of(step, lesson, progress, visitor)
@@ -255,7 +258,7 @@ class Strip:
             out.pop(self.settings.c["text_fits"], None)
         for name, value in sets.items():
             # another model brings a prompt of its own
-            if not name.startswith("train.") and not (another and name.endswith(".prompt")):
+            if not name.startswith(("train.", "inspect.")) and not (another and name.endswith(".prompt")):
                 out[self.controls[name]] = value
         return out
 

@@ -1,6 +1,7 @@
 """Clicks: what a click's event says, which anybody may have written, as numbers that fit what was drawn.
 
-A handler takes `event: gr.EventData`, whose making asks nothing of what was sent (that of gr.SelectData does):
+A handler takes `event: gr.EventData`, whose making asks nothing of what was sent (that of gr.SelectData does), and a
+panel's view a mapping:
 
     def clicked(event: gr.EventData):
         with in_words():                                   # a ValueError is one sentence on the page
@@ -10,12 +11,15 @@ A handler takes `event: gr.EventData`, whose making asks nothing of what was sen
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
 
+Click = gr.EventData | Mapping[str, Any]
 
-def cell_of(event: gr.EventData, *, rows: int, columns: int) -> tuple[int, int]:
+
+def cell_of(event: Click, *, rows: int, columns: int) -> tuple[int, int]:
     """Row and column that were clicked, in what has so many. Raises ValueError for any other."""
     place = _said(event, "index")
     if not isinstance(place, (list, tuple)) or len(place) != 2:
@@ -23,7 +27,7 @@ def cell_of(event: gr.EventData, *, rows: int, columns: int) -> tuple[int, int]:
     return _within(place[0], rows), _within(place[1], columns)
 
 
-def index_of(event: gr.EventData, count: int) -> int:
+def index_of(event: Click, count: int) -> int:
     """Which of so many things in a row was clicked: its index, or the second number of two. Raises ValueError."""
     place = _said(event, "index")
     if isinstance(place, (list, tuple)) and len(place) == 2:
@@ -32,12 +36,12 @@ def index_of(event: gr.EventData, count: int) -> int:
     return _within(place, count)
 
 
-def trace_of(event: gr.EventData, count: int) -> int:
+def trace_of(event: Click, count: int) -> int:
     """Which of a chart's so many traces was clicked. Raises ValueError."""
     return _within(_said(event, "trace"), count)
 
 
-def number_of(event: gr.EventData, name: str) -> float:
+def number_of(event: Click, name: str) -> float:
     """A finite number that the event calls so, such as a curve's `x`. Raises ValueError."""
     value = _said(event, name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < sys.float_info.max:
@@ -48,8 +52,9 @@ def number_of(event: gr.EventData, name: str) -> float:
 _NOWHERE = "This click names nothing that is drawn here: click again"
 
 
-def _said(event: gr.EventData, name: str) -> Any:
-    said = event._data  # attributes of the event would look here, too, and fall over what is no dictionary
+def _said(event: Click, name: str) -> Any:
+    # attributes of an event would look here, too, and fall over what is no dictionary
+    said = event._data if isinstance(event, gr.EventData) else event
     return said.get(name) if isinstance(said, dict) else None
 
 

@@ -32,7 +32,8 @@ import gradio as gr
 from ...devices import processors
 from ...service.kept import Kept
 from ...service.limits import PAGES
-from ..page import UNSEEN, sentence
+from ..page import UNSEEN
+from ..refusals import sentence
 
 AT_ONCE = 3
 """Answers worked on at the same time for one page: a slow one does not hold up the click after it."""

@@ -18,9 +18,10 @@ from ....figures.kv_cache import (
 )
 from ....model import PRESETS, ModelConfig
 from ...chart import Chart, Feed, show
-from ...page import UNSEEN, Page, in_words
+from ...page import UNSEEN, Page
 from ...prompts import read_prompt
 from ...quoted import model_facts, quoted
+from ...refusals import in_words
 from .writing import Desk
 
 TOKENS = 120

@@ -17,8 +17,9 @@ from ....words.game import ENOUGH, PLAYERS, game_summary
 from ....words.numbers import percent
 from ... import theme
 from ...chart import ASSETS, Chart, show
-from ...page import QUIETLY, Page, sentence
+from ...page import QUIETLY, Page
 from ...quoted import model_facts, quoted
+from ...refusals import sentence
 from .writing import NO_MASK
 
 TITLE = "Guess the next letter: you, your model, and what is possible"

@@ -16,8 +16,9 @@ from ....words.precision import above_fp32, describe_level_counts, precision_sum
 from ....words.verdict import loss_in_words
 from ... import theme
 from ...chart import Chart, show
-from ...page import UNSEEN, Page, sentence
+from ...page import UNSEEN, Page
 from ...quoted import model_facts, quoted
+from ...refusals import sentence
 
 WHY = """
 A weight is held as 32 bits (**fp32**), rounded to 16 (**bf16**: the same range, 8 binary digits in place of 24), or

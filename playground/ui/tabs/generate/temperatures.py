@@ -13,9 +13,10 @@ from ....engine import SamplingConfig, stream
 from ....engine.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
 from ...chart import Chart, show
-from ...page import Page, in_words
+from ...page import Page
 from ...prompts import read_prompt
 from ...quoted import model_facts, quoted
+from ...refusals import in_words
 from .writing import Desk
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)

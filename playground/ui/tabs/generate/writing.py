@@ -22,8 +22,9 @@ from ...chart import Chart
 from ...forms.fields import whole
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import copy_link, linked_prompt
-from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
+from ...page import QUIETLY, UNSEEN, Page
 from ...prompts import chip_text, chips, read_prompt, suggestions
+from ...refusals import in_words, sentence
 from ...theme import quiet
 from ...widgets.clicks import cell_of, index_of
 from ...writers import seconds_between_updates

@@ -1,42 +1,127 @@
-"""The Inspect tab: one prompt, every number that a model makes of it, explained, proved, changed.
+"""The Inspect tab: one panel. One prompt, every number that a model makes of it, explained, proved, edited.
 
-frame.py, place.py, looks.py
-              prompt and place, which all views share, and what models made of the latest prompts
-walk.py       step by step from tokens to probabilities, with pictures.py, words.py, thumbnails.py
-heads.py      one head enlarged, two compared
-receipt.py    one cell of one head, term by term; the head to take home
-roles.py      what each head does; tested.py tries it on many texts, once for all
-minds.py, edit.py, learn.py, replay.py, sizes.py
-              what each layer thinks, what a change costs, how weights learn, through training, what parts weigh and
-              compute
-drawn.py, changes.py
-              which part of a long prompt is drawn; the changes in force, and whose they are
+selection.py   what is selected, and what a view gets of it (`At`); looks.py: what models made of the latest prompts
+strip.py       the prompt's tokens, shaded by where the chosen one looks; the next token; the edits in force
+steps.py       step by step from tokens to probabilities, with pictures.py; lens.py: what each layer would predict
+heads.py       one head, all heads, a second one beside it; receipt.py: why a weight is what it is
+edits.py       edits of the forward pass and their effect; roles.py: what heads do, tested.py tests them on many texts
+training.py    one optimizer step; moments.py: the same prompt through training
+cost.py        parameters, memory, operations
+
+A view is a module with `TEMPLATE` (fixed HTML), `slots(at)` and `clicked(at, click)`, which returns the fields of the
+selection that a click in one of its charts changes.
 """
 
 from __future__ import annotations
 
-import importlib
+import html
+from typing import Any
 
-import gradio as gr
-
+from ....inspection.example import EXAMPLES
+from ....links import LinkError
+from ... import theme
 from ...page import Page
-from . import frame as frames
+from ...panel import Asked, Shown, Slot, choice, slot, switch
+from ...quoted import model_facts
+from . import cost, edits, heads, receipt, roles, steps, strip, training
+from .beginnings import prompts
+from .looks import Looks
+from .selection import MODEL, VIEWS, At, Selection, parsed, within
 
 TITLE = "Inspect QKV"
-VIEWS = ("walk", "heads", "roles", "minds", "edit", "learn", "replay", "sizes")
-"""The views in their order, each a module here with TITLE and build(frame)."""
+SUBJECTS = {MODEL: "Chosen model", **{name: example.title for name, example in EXAMPLES.items()}}
+MODULES = {"steps": (steps,), "heads": (heads, roles, edits), "training": (training,), "cost": (cost,)}
+"""The modules that draw each view."""
+ADDRESS = "view step subject prompt layer head cell edits strip training"
+"""What of the selection stands in the page's address."""
+
+_FRAME = f"""<div class="card inspect-prompt">
+<div class="line"><label class="grow"><span class="sr-only">Prompt</span>
+<input type="text" name="prompt" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type a prompt"></label>
+{slot("next", class_="next")}</div>
+<div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
+{choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
+{slot("edits-in-force")}
+{strip.TEMPLATE}
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
+<div class="line views">{switch("view", "View", VIEWS)}</div>"""
 
 
-def build(page: Page) -> frames.Frame:
-    """Lay out the frame, then every view, each in a tab of its own."""
-    frame = frames.build(page)
-    modules = {name: importlib.import_module(f"{__package__}.{name}") for name in VIEWS}
-    tabs = {}
-    with gr.Tabs(elem_id="inspect-views") as views:
-        for name, module in modules.items():
-            with gr.Tab(module.TITLE, id=name, elem_id=f"inspect-{name}") as tabs[name]:
-                frame.building = name
-                module.build(frame)
-    page.share("inspect.views", views)
-    frame.connect(tabs)
-    return frame
+def build(page: Page) -> None:
+    """The panel, in the layout."""
+    views = "".join(
+        f'<section data-for="{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
+        for name, modules in MODULES.items()
+    )
+    looks = Looks(page)
+    panel = page.panels.add(
+        "inspect",
+        lambda asked: show(page, looks, asked),
+        f'{_FRAME}<div class="views-body">{views}</div>',
+        start=Selection().to_dict(),
+        of_model="edits layer head query key",
+        address=ADDRESS,
+        elem_id="inspect-panel",
+    )
+    page.share("inspect", panel)
+    page.share("inspect.looks", looks)
+
+
+def show(page: Page, looks: Looks, asked: Asked) -> Shown:
+    """The view: what the panel shows for a selection. Raises ValueError where the prompt cannot be read."""
+    at, notes = read(page, looks, asked)
+    if asked.clicked:
+        changes = _clicked(at, asked.clicked)
+        at, notes = read(page, looks, Asked(asked.visitor, at.chosen.moved(**changes).to_dict()))
+    slots = {
+        **_frame(at, notes),
+        **strip.slots(at),
+        **{name: each for module in MODULES[at.chosen.view] for name, each in module.slots(at).items()},
+    }
+    return Shown(at.chosen.to_dict(), slots, facts(at), receipt.files(at))
+
+
+def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
+    """What was asked for, and notes on how the prompt was read. Raises ValueError."""
+    chosen = Selection.read(asked.selection)
+    if chosen.prompt is None:
+        chosen = chosen.moved(prompt=prompts(page, chosen.model, asked.visitor)[0])
+    if chosen.subject not in SUBJECTS:
+        raise LinkError(f"there is no example called “{chosen.subject[:30]}” here")
+    look, notes = looks.read(asked.visitor, chosen.model, chosen.prompt, example=chosen.subject)
+    weights = None if chosen.subject in EXAMPLES else page.step_of(asked.visitor, chosen.model)
+    for edit in parsed(chosen.edits):
+        edit.check(look.config)
+    return At(page, asked.visitor, within(chosen, look), look, weights), list(notes)
+
+
+def facts(at: At) -> dict[str, Any]:
+    """What a saved picture or table says of itself."""
+    where = {"layer": at.chosen.layer, "head": at.chosen.head}
+    if example := EXAMPLES.get(at.chosen.subject):
+        return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
+    known = model_facts(at.page.registry, at.visitor, at.chosen.model)
+    return {**known, "prompt": at.chosen.prompt, **where}
+
+
+def _clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
+    """What a click in a chart changes; nothing where it names nothing that is drawn."""
+    for module in (strip, *MODULES[at.chosen.view]):
+        changes = module.clicked(at, click)
+        if changes is not None:
+            return changes
+    return {}
+
+
+def _frame(at: At, notes: list[str]) -> dict[str, Slot]:
+    ideas = prompts(at.page, at.chosen.model, at.visitor) if at.chosen.subject == MODEL else []
+    return {
+        "ideas": Slot(ideas, lambda: "".join(_idea(text) for text in ideas)),
+        "notes": Slot(notes, lambda: "".join(theme.notice(note) for note in notes)),
+    }
+
+
+def _idea(text: str) -> str:
+    shown = html.escape(text.replace("\n", " ⏎ "))
+    move = html.escape(Selection(prompt=text).model_dump_json(include={"prompt", "query", "key"}), quote=True)
+    return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'

@@ -39,9 +39,10 @@ from ....words.edits import edit_words
 from ... import theme
 from ...gradio_fixes.lenient import LenientDropdown
 from ...links import awaits, copy_link, linked_place, linked_prompt
-from ...page import QUIETLY, Page, sentence
+from ...page import QUIETLY, Page
 from ...prompts import chip_text, chips
 from ...quoted import model_facts, quoted
+from ...refusals import sentence
 from ...widgets.turns import Question, Slow, Turns
 from .beginnings import hint, prompts
 from .changes import exchanged, in_force, owner, parsed, waiting_at

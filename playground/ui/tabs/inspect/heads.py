@@ -1,129 +1,231 @@
-"""Heads, enlarged: the chosen head's whole pattern with its row sums, and beside it another head, prompt or model."""
+"""Heads: where the chosen head looks and what the prediction loses without it; all heads; another one beside it."""
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
-import gradio as gr
+import numpy as np
+import torch
 
-from ....figures.attention import pattern_map
+from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
+from ....inspection.cost import Effect, effect
+from ....inspection.edits import SwitchOff, edits_tap, to_dict
 from ....inspection.heads import row_summary, summary
-from ....words.heads import ROLE_NAMES, describe_pattern, lies_on, row_lies_on
-from ... import theme
-from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientDropdown, SteadyRadio
-from ...page import Page, sentence
-from ...widgets.clicks import cell_of
+from ....model import trace
+from ....service.kept import Kept
+from ....words.heads import (
+    ROLE_NAMES,
+    describe_pattern,
+    lies_on,
+    looks_headline,
+    row_lies_on,
+    without_words,
+)
+from ...chart import chart_place, show
+from ...panel import Slot, choice, move_button, slot
+from ...widgets.clicks import cell_of, trace_of
 from . import receipt
-from .drawn import cell, window, window_words
-from .frame import Frame, Place, whole
+from .drawn import MOST_HEADS, cell, window, window_words
+from .selection import At, importance, ranking, strongest_key
 from .tested import known
 
-TITLE = "Heads side by side"
-SAME, OTHER = "same", "other"
+HEIGHT = 320
+"""Pixels of a pattern."""
+ORDER = "By how much the next-token prediction changes without the head."
+
+TEMPLATE = f"""<div class="two wide-left"><div class="card">
+{slot("headline")}{slot("head-buttons", class_="line tight")}
+{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}
+{receipt.TEMPLATE}</div>
+<div class="card"><h3 title="{ORDER}">All heads, most important first</h3>
+{chart_place("grid", height=420, save_name="heads", clickable=True)}</div></div>
+<details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
+<div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
+{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""
+
+TAGS = {
+    "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
+    "itself": "itself", "even": "even", "content": "content", "unclear": "",
+}  # fmt: skip
+"""A tested role in one word, for a small title."""
+
+_effects = Kept(entries=512, megabytes=8)
 
 
-def build(frame: Frame) -> None:
-    """What to compare with; two large patterns side by side; the receipt of the chosen cell below."""
-    with gr.Column(elem_classes="card"), gr.Row(equal_height=False):
-        whose = SteadyRadio(
-            [("Another head", SAME), ("Another model", OTHER)],
-            value=SAME,
-            label="Compare with",
-            elem_classes="pills",
-            min_width=240,
-            elem_id="inspect-whose",
-        )
-        model = frame.page.model_picker("Model", visible=False)
-        with gr.Row(elem_id="inspect-other"):
-            layer = LenientDropdown([("0", 0)], value=0, label="Layer", filterable=False, min_width=80)
-            head = LenientDropdown([("1", 1)], value=1, label="Head", filterable=False, min_width=80)
-    with gr.Row(equal_height=False):
-        with gr.Column(min_width=320, elem_classes="card"):
-            name = gr.HTML(padding=False, elem_id="inspect-head-name")
-            chart = Chart(height=420, save_name="head", clickable=True, elem_id="inspect-head-chart")
-        with gr.Column(min_width=320, elem_classes="card"):
-            other_name = gr.HTML(padding=False, elem_id="inspect-other-name")
-            other = Chart(height=420, save_name="other-head", elem_id="inspect-other-chart")
-    receipt.build(frame)
-
-    def draw(look: Look, place: Place, visitor, first, prompt, kind, own, other_layer, other_head) -> dict[Any, Any]:
-        own = another(frame.page, visitor, first, own) if kind == OTHER else own
-        shown = {
-            name: headline(look, place),
-            chart: show(*enlarged(look, place)),
-            model: gr.update(value=own, visible=kind == OTHER),
-        }
-        try:
-            compared = look if kind == SAME else frame.look(visitor, own, prompt)
-        except ValueError as problem:
-            return {**shown, other_name: theme.notice(sentence(str(problem)), "warning"), other: None}
-        there = place.at(layer=whole(other_layer), head=whole(other_head)).within(compared)
-        if kind == SAME and there.owner == place.owner:
-            there = next_head(there, compared)
-        config = compared.config
-        return {
-            **shown,
-            layer: gr.Dropdown([(str(i), i) for i in range(config.n_layers)], value=there.layer),
-            head: gr.Dropdown([(str(i), i) for i in range(config.n_heads)], value=there.head),
-            other_name: headline(compared, there),
-            other: show(*enlarged(compared, there)),
-        }
-
-    extra = [frame.page.visitor, frame.page.model, frame.prompt, whose, model, layer, head]
-    frame.follow(draw, [name, chart, model, layer, head, other_name, other], extra=extra)
-    for picker in (whose, model, layer, head):
-        frame.redraws(picker.input, of=picker)
-    frame.moves(chart.select, clicked_pair)
+def slots(at: At) -> dict[str, Slot]:
+    """The chosen head and the grid; the receipt and the comparison where they are open."""
+    c = at.chosen
+    head = (*at.about, c.layer, c.head)
+    shown = {
+        "headline": Slot((*head, c.query, known(at.look) is None), lambda: headline(at)),
+        "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
+        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
+        "grid": Slot(
+            (*head, window(at.look.length, c.query), known(at.look) is None),
+            lambda: show(*grid(at)),
+            exact=lambda: grid(at, exact=True)[0],
+        ),
+    }
+    return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
 
 
-def another(page: Page, visitor: str | None, first: str | None, chosen: str | None) -> str | None:
-    """The model to compare with: the one that was chosen, unless that is the first one itself and there are others."""
-    others = [model_id for _, model_id in page.registry.choices(visitor) if model_id != first]
-    return others[0] if chosen == first and others else chosen
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A cell of the pattern opens its receipt; a picture of the grid chooses its head."""
+    if click.get("slot") == "pattern":
+        part = window(at.look.length, at.chosen.query)
+        row, column = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
+        return {"query": part.start + row, "key": part.start + column, "why": True}
+    if click.get("slot") == "grid":
+        drawn = ranking(at.look)[:MOST_HEADS]
+        layer, head = drawn[trace_of(click, len(drawn))]
+        return {"layer": layer, "head": head, "key": None}
+    return None
 
 
-def next_head(place: Place, look: Look) -> Place:
-    """The head after this one, in the next layer after a layer's last: no head is another one than itself."""
-    heads, layers = look.config.n_heads, look.config.n_layers
-    at = (place.layer * heads + place.head + 1) % (heads * layers)
-    return place.at(layer=at // heads, head=at % heads)
+# ---- the chosen head -------------------------------------------------------------------------------------------------
 
 
-def clicked_pair(look: Look, place: Place, event: gr.EventData) -> Place:
-    """The query and the key of a cell that was clicked in a map of token against token."""
-    part = window(look.length, place.query)
-    row, column = cell_of(event, rows=part.stop - part.start, columns=part.stop - part.start)
-    return place.at(query=part.start + row, key=part.start + column)
+def without(look: Look, layer: int, head: int, query: int) -> Effect:
+    """The prediction after a token with and without a head."""
+    tap = edits_tap([SwitchOff(layer, "head", head)], look.config)
+    key = look.ids, layer, head, query
+    return _effects.get(key, lambda: effect(look.model, torch.tensor([look.ids]), tap, query), owner=look.model)
 
 
-def headline(look: Look, place: Place) -> str:
-    """Which head of which model this is, where its weight lies on this prompt, and its role where it was tested."""
-    named = f"{look.checkpoint.name}: layer {place.layer}, head {place.head}"
-    words = f"On this prompt it {lies_on(summary(look, *place.owner))}. {asked(look, place)}"
-    if found := known(look):
-        words += f" Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(*place.owner)]}."
-    return theme.heading(named, words)
-
-
-def asked(look: Look, place: Place) -> str:
-    """Where the head's weight lies when the chosen token asks, as the receipt has it."""
-    row = row_summary(look, *place.owner, place.query)
-    return f"When {place.query} “{look.tokens[place.query]}” asks, it {row_lies_on(row, look.tokens)}."
-
-
-def enlarged(look: Look, place: Place) -> tuple[dict[str, Any], str]:
-    """One head's pattern with its row sums, and what to look for in it."""
-    part = window(look.length, place.query)
-    pattern = look.pattern(place.layer)[place.head].float().cpu().numpy()
-    whole = part.stop - part.start == look.length
-    figure = pattern_map(
-        pattern[part, part],
-        look.tokens[part],
-        causal=look.config.causal,
-        first=part.start,
-        mark=cell(part, place.query, place.key),
-        sums=whole,  # a part of a row does not sum to 1
+def headline(at: At) -> str:
+    """Where the head looks, what the prediction becomes without it, and the details."""
+    look, c = at.look, at.chosen
+    row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
+    found = without(look, c.layer, c.head, c.query)
+    token = int(found.before.argmax())
+    number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]))
+    named = f'title="Layer {c.layer}, head {c.head}, counted from 0"'
+    details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
+    return (
+        f"<h2><bdi {named}>{html.escape(looks_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
+        f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
     )
-    return figure, describe_pattern(pattern, look.tokens) + window_words(look, part)
+
+
+def details_of(at: At) -> list[str]:
+    """Where its weight lies on the whole prompt and for this token, and its role where it was tested."""
+    look, (layer, head) = at.look, at.owner
+    words = [f"On this prompt it {lies_on(summary(look, layer, head))}."]
+    row = row_lies_on(row_summary(look, layer, head, at.chosen.query), look.tokens)
+    words.append(f"From “{look.tokens[at.chosen.query]}” it {row}.")
+    if (moved := importance(look)) is not None:
+        words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
+    if found := known(look):
+        words.append(f"Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(layer, head)]}.")
+    return words
+
+
+def buttons(at: At) -> str:
+    """Switch the head off or on again; open or close the receipt."""
+    off = to_dict(SwitchOff(at.chosen.layer, "head", at.chosen.head))
+    listed = [to_dict(edit) for edit in at.edits]
+    if off in listed:
+        switch = move_button("Restore it", {"edits": [each for each in listed if each != off]})
+    else:
+        switch = move_button("Switch it off", {"edits": [*listed, off]})
+    return switch + move_button(
+        "Why this weight?", {"why": not at.chosen.why}, aria_expanded=str(at.chosen.why).lower()
+    )
+
+
+def pattern(at: At) -> tuple[dict[str, Any], str]:
+    """The head's pattern, with the edits in force, and what to look for in it."""
+    look, c = at.look, at.chosen
+    weights = look.pattern(c.layer)[c.head].float().cpu().numpy()
+    if at.edits:
+        tap = edits_tap(at.edits, look.config)
+        weights = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])["pattern", c.layer][
+            0, c.head
+        ]
+        weights = weights.float().numpy()
+    return drawn(look, weights, c.query, c.key)
+
+
+def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:
+    """A pattern (T, T) of this prompt as a map around a cell, and what to look for in it."""
+    part = window(look.length, query)
+    tokens = look.tokens[part]
+    mark = cell(part, query, key)
+    hidden = look.config.causal and not np.triu(weights, 1).any()
+    figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=HEIGHT)
+    return figure, describe_pattern(weights, look.tokens) + window_words(look, part)
+
+
+# ---- all heads -------------------------------------------------------------------------------------------------------
+
+
+def grid(at: At, *, exact: bool = False) -> tuple[dict[str, Any], str]:
+    """All heads as small pictures, the most important first, and a sentence where some are left out."""
+    look, c = at.look, at.chosen
+    heads = ranking(look)
+    shown = heads[:MOST_HEADS]
+    part = window(look.length, c.query)
+    by_layer = {layer: look.pattern(layer)[:, part, part].float().cpu().numpy() for layer in {la for la, _ in shown}}
+    patterns = np.stack([by_layer[layer][head] for layer, head in shown])
+    found = known(look)
+    tags = {owner: TAGS[found.tests.role(*owner)] if found else "" for owner in shown}
+    titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
+    chosen = shown.index(at.owner) if at.owner in shown else None
+    figure = head_grid(
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, exact=exact, size=96, chosen=chosen
+    )
+    more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
+    return figure, f"{more}{window_words(look, part)}".strip()
+
+
+# ---- beside another one ----------------------------------------------------------------------------------------------
+
+
+def _compared(at: At) -> dict[str, Slot]:
+    c, page = at.chosen, at.page
+    model = c.with_model if page.registry.has(c.with_model, at.visitor) else c.model
+    there = page.shared("inspect.looks").look(
+        at.visitor, model, c.prompt, example=c.subject if model == c.model else None
+    )
+    layer, head = other_head(at, there, same=model == c.model)
+    weights = page.step_of(at.visitor, model)
+    about = (*at.about, model, weights, layer, head)
+
+    def picture() -> tuple[dict[str, Any], str]:
+        query = min(c.query, there.length - 1)
+        found = there.pattern(layer)[head].float().cpu().numpy()
+        return drawn(there, found, query, strongest_key(there, layer, head, query))
+
+    def named() -> str:
+        row = there.pattern(layer)[head, min(c.query, there.length - 1)].float().cpu().numpy()
+        whose = "" if model == c.model else f"{there.checkpoint.name}: "
+        return f"<h3><bdi>{html.escape(whose + looks_headline(layer, head, there.tokens, row))}</bdi></h3>"
+
+    return {
+        "with-choice": Slot(
+            (*about, page.registry.choices(at.visitor)), lambda: _choices(at, model, layer, head, there)
+        ),
+        "with-headline": Slot((*about, c.query), named),
+        "with-pattern": Slot((*about, c.query), lambda: show(*picture())),
+    }
+
+
+def other_head(at: At, there: Look, *, same: bool) -> tuple[int, int]:
+    """The head to compare with: the one that was asked for; by itself the next in the order of importance."""
+    c, config = at.chosen, there.config
+    if c.with_layer is not None and c.with_head is not None:
+        return min(max(c.with_layer, 0), config.n_layers - 1), min(max(c.with_head, 0), config.n_heads - 1)
+    heads = ranking(there)
+    others = [owner for owner in heads if not (same and owner == at.owner)]
+    return (others or heads)[0]
+
+
+def _choices(at: At, model: str, layer: int, head: int, there: Look) -> str:
+    models = {model_id: name for name, model_id in at.page.registry.choices(at.visitor)}
+    return (
+        choice("with_model", "Model", models, model)
+        + choice("with_layer", "Layer", {str(i): str(i) for i in range(there.config.n_layers)}, str(layer))
+        + choice("with_head", "Head", {str(i): str(i) for i in range(there.config.n_heads)}, str(head))
+    )

@@ -5,46 +5,60 @@ from __future__ import annotations
 import html
 import io
 import math
-import secrets
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import numpy as np
 
+from ....figures.bars import product_bars
 from ....inspection import Look
 from ....inspection.receipts import Receipt, packed_head, receipt
+from ....words.heads import products_words
 from ....words.numbers import signed
 from ....words.takehome import ARRAYS, SCRIPT, head_script
 from ... import theme
-from ...widgets.turns import Question
-from .frame import Frame, Place
+from ...chart import chart_place, show
+from ...panel import Slot, slot
+from .selection import At
 
 AGREES = 1e-3
 """Differences below this are rounding: 32-bit numbers hold about seven digits."""
 
 
-def build(frame: Frame) -> None:
-    """The receipt, its table, and the button that packs the head."""
-    with gr.Column(elem_classes="card"):
-        paper = gr.HTML(padding=False, elem_classes="receipt-paper")
-        with gr.Row():
-            pack = gr.Button("Take this head home (.npz + NumPy script)", size="md", scale=0, min_width=320)
-            parcel = gr.File(label="Unpack, then run: python head.py", visible=False, height=90)
+TEMPLATE = f"""<div data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
+<span class="grow"></span>
+<button type="button" class="link" data-download="head">Take this head home (NumPy)</button></div>
+{chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
+{slot("receipt", class_="receipt-paper")}</div>"""
 
-    def draw(look: Look, place: Place) -> dict[Any, Any]:
-        return {
-            paper: receipt_html(receipt(look, place.layer, place.head, place.query, place.key), look),
-            parcel: gr.File(visible=False),
-        }
 
-    def packed(look: Look, place: Place, question: Question) -> Callable[[], dict]:
-        return lambda: {parcel: gr.File(str(parcel_file(look, place, Path(parcel.GRADIO_CACHE))), visible=True)}
+def slots(at: At) -> dict[str, Slot]:
+    """The receipt of the chosen cell, where it is open."""
+    if not at.chosen.why:
+        return {}
+    c = at.chosen
+    about = (*at.about, c.layer, c.head, c.query, c.key)
 
-    frame.follow(draw, [paper, parcel])
-    frame.presses(pack.click, packed, [], [parcel])
+    def made() -> Receipt:
+        return receipt(at.look, c.layer, c.head, c.query, c.key)
+
+    return {
+        "receipt-products": Slot(about, lambda: products_picture(made())),
+        "receipt": Slot(about, lambda: receipt_html(made(), at.look)),
+    }
+
+
+def files(at: At) -> dict[str, Callable[[], tuple[str, bytes]]]:
+    """The chosen head with its weights and a script that checks it."""
+    layer, head = at.owner
+    return {"head": lambda: (f"layer-{layer}-head-{head}.zip", parcel(at.look, layer, head))}
+
+
+def products_picture(r: Receipt) -> dict[str, Any] | None:
+    """The products that sum up to q · k, number by number."""
+    names = [str(i) for i in range(len(r.products))]
+    return show(product_bars(names, r.products), products_words(r.products, r.dot))
 
 
 def receipt_html(r: Receipt, look: Look) -> str:
@@ -96,8 +110,8 @@ def receipt_html(r: Receipt, look: Look) -> str:
     )
     return (
         f"{theme.heading(html.unescape(title), how)}"
-        f'<div class="receipt"><div class="receipt-terms">{_terms(r)}</div>'
-        f"{sums}</div>"
+        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>'
+        f'<div class="receipt-terms">{_terms(r)}</div></details></div>'
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
     )
 
@@ -116,17 +130,13 @@ def _role(column: str) -> str:
     return {"q · k": "s", "weight × v": "v", "number": ""}.get(column, column[0])
 
 
-def parcel_file(look: Look, place: Place, folder: Path) -> Path:
-    """A zip of the head's arrays and script, in a new folder inside `folder`."""
+def parcel(look: Look, layer: int, head: int) -> bytes:
+    """A zip of the head's arrays and script. To check: unpack it and run `python head.py`."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(ARRAYS, packed_head(look, *place.owner))
-        archive.writestr(SCRIPT, head_script(look, *place.owner))
-    home = folder / secrets.token_hex(16)
-    home.mkdir(parents=True)
-    path = home / f"layer-{place.layer}-head-{place.head}.zip"
-    path.write_bytes(packed.getvalue())
-    return path
+        archive.writestr(ARRAYS, packed_head(look, layer, head))
+        archive.writestr(SCRIPT, head_script(look, layer, head))
+    return packed.getvalue()
 
 
 def _score(r: Receipt) -> theme.Cell:

@@ -20,7 +20,7 @@ from ....words.heads import HABIT_NAMES, describe_pattern
 from ... import theme
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientSlider, SteadyRadio
-from ...page import sentence
+from ...refusals import sentence
 from ...widgets.clicks import number_of
 from .drawn import window, window_words
 from .frame import Frame, Place

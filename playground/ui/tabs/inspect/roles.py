@@ -4,83 +4,86 @@ from __future__ import annotations
 
 from typing import Any
 
-import gradio as gr
 import numpy as np
 
 from ....figures.heads import describe_head_map, describe_worth, head_map
 from ....figures.parts import part_map
 from ....inspection import Look, look
-from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, summary
+from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, row_summary, summary
 from ....inspection.roles import REPEATS, Estimate, HeadTests
-from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason
+from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason, row_lies_on
 from ....words.numbers import signed
 from ... import theme
-from ...chart import Chart, show
-from ...gradio_fixes.lenient import SteadyRadio
-from ...page import sentence
+from ...chart import chart_place, show
+from ...panel import Slot, slot, switch
+from ...refusals import sentence
 from ...widgets.clicks import cell_of
-from .frame import Frame, Place
-from .heads import asked
-from .place import moved, ranking
+from .selection import At, importance, ranking
 from .tested import Tested, roles_of
 
-TITLE = "What heads do"
 SEQUENCES = {"tested": "Many texts", "prompt": "This prompt", "repeated": "A random sequence, twice"}
 MAPS = {
     "effect": "matter: what is lost without them",
     **{name: f"look at {title}" for name, title in HABIT_NAMES.items()},
     "evenness": "spread their weight evenly",
 }
+
+TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>What each head does, tested on many texts</summary>
+<div class="two wide-left"><div class="card stack">{switch("sequence", "Measured on", SEQUENCES)}
+{switch("habit", "Heads that", MAPS)}
+{chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
+<div class="card">{slot("role")}</div></div>
+<details><summary>All heads as a table</summary>{slot("roles-table")}</details></details>"""
+
 ENOUGH = {"evenness": EVEN}
 """Scores from which heads are counted, where they are others than the map's own."""
 
 
-def build(frame: Frame) -> None:
-    """The map, and the table behind it."""
-    with gr.Row(equal_height=False):
-        with gr.Column(scale=3, min_width=320, elem_classes="card"):
-            sequence = SteadyRadio(
-                [(title, name) for name, title in SEQUENCES.items()],
-                value="tested",
-                label="Measured on",
-                elem_classes="pills",
-                elem_id="inspect-sequence",
-            )
-            habit = SteadyRadio(
-                [(title, name) for name, title in MAPS.items()],
-                value="effect",
-                label="Heads that …",
-                elem_classes="pills",
-                elem_id="inspect-habit",
-            )
-            chart = Chart(height=260, save_name="head-map", clickable=True, elem_id="inspect-roles-chart")
-        with gr.Column(scale=2, min_width=300, elem_classes="card"):
-            card = gr.HTML(padding=False, elem_id="inspect-role")
-    with gr.Accordion("All heads as a table", open=False):
-        table = gr.HTML(padding=False)
+def slots(at: At) -> dict[str, Slot]:
+    """The map of heads, the chosen head's numbers and the table; where this is unfolded."""
+    c = at.chosen
+    if not c.roles:
+        return {}
+    about = (*at.about, c.layer, c.head)
+    return {
+        "roles-map": Slot((*about, c.sequence, c.habit), lambda: _map(at), slow=True),
+        "role": Slot((*about, c.query), lambda: _card(at), slow=True),
+        "roles-table": Slot(at.about, lambda: role_table(at.look, _tested(at)[0]), slow=True),
+    }
 
-    def draw(seen: Look, place: Place, which: str, name: str) -> dict[Any, Any]:
-        try:
-            known, problem = roles_of(frame.page, seen), ""
-        except ValueError as refused:
-            known, problem = None, theme.notice(sentence(str(refused)))
-        which = which if known or which != "tested" else "prompt"
-        read = {} if which == "prompt" else {"prompt": None, "measured on": SEQUENCES[which].lower()}
-        return {
-            chart: show(*head_picture(seen, place, known, which, name), measure=name, **read),
-            card: problem + role_card(seen, place, known),
-            table: role_table(seen, known),
-        }
 
-    frame.follow(draw, [chart, card, table], extra=[sequence, habit], slow=True)
-    frame.redraws(sequence.input, of=sequence)
-    frame.redraws(habit.input, of=habit)
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A cell of the map chooses its head."""
+    if click.get("slot") != "roles-map":
+        return None
+    layer, head = cell_of(click, rows=at.look.config.n_layers, columns=at.look.config.n_heads)
+    return {"layer": layer, "head": head, "key": None}
 
-    def to_head(seen: Look, place: Place, event: gr.EventData) -> Place:
-        layer, head = cell_of(event, rows=seen.config.n_layers, columns=seen.config.n_heads)
-        return place.at(layer=layer, head=head)
 
-    frame.moves(chart.select, to_head)
+def _tested(at: At) -> tuple[Tested | None, str]:
+    """The tests, or None and why there are none."""
+    try:
+        return roles_of(at.page, at.look), ""
+    except ValueError as problem:
+        return None, theme.notice(sentence(str(problem)))
+
+
+def _map(at: At) -> dict[str, Any] | None:
+    c, (found, _) = at.chosen, _tested(at)
+    which = c.sequence if c.sequence in SEQUENCES and (found or c.sequence != "tested") else "prompt"
+    name = c.habit if c.habit in MAPS else "effect"
+    read = {} if which == "prompt" else {"prompt": None, "measured on": SEQUENCES[which].lower()}
+    return show(*head_picture(at.look, at.owner, found, which, name), measure=name, **read)
+
+
+def _card(at: At) -> str:
+    found, problem = _tested(at)
+    return problem + role_card(at.look, at.owner, at.chosen.query, found)
+
+
+def asked(look: Look, owner: tuple[int, int], query: int) -> str:
+    """Where the head's weight lies from one token."""
+    return f"From {query} “{look.tokens[query]}” it {row_lies_on(row_summary(look, *owner, query), look.tokens)}."
 
 
 def repeated(seen: Look) -> Look:
@@ -89,7 +92,7 @@ def repeated(seen: Look) -> Look:
 
 
 def head_picture(
-    seen: Look, place: Place, known: Tested | None, which: str, name: str
+    seen: Look, owner: tuple[int, int], known: Tested | None, which: str, name: str
 ) -> tuple[dict[str, Any] | None, str]:
     """One number of every head as a map, and what it says; of many texts, of this prompt, or of a sequence twice."""
     title = MAPS[name]
@@ -97,31 +100,31 @@ def head_picture(
         tests = known.tests
         if name == "effect":
             words = describe_worth(tests.effect.mean, tests.effect.margin, "nats per token", tests.first)
-            picture = worth_map(tests.effect.mean, place)
+            picture = worth_map(tests.effect.mean, owner)
         else:
             values = tests.evenness.mean if name == "evenness" else tests.weights[name].mean
             picture, words = (
-                head_map(values, title, chosen=place.owner),
+                head_map(values, title, chosen=owner),
                 describe_head_map(values, title, ENOUGH.get(name, 0.4)),
             )
         loss = f"the losses on {tests.tokens:,} tokens, the roles on " if name == "effect" else ""
         return picture, f"{words} {census(tests)} Measured: {loss}{tests.texts} texts: {known.words}."
     measured = seen if which == "prompt" else repeated(seen)
     if name == "effect":
-        found = moved(seen) if which == "prompt" else moves(measured) if moved(seen) is not None else None
+        found = importance(seen) if which == "prompt" else moves(measured) if importance(seen) is not None else None
         if found is None:
             return None, "This model is too large to read a prompt without each of its heads here."
-        return worth_map(found, place), describe_worth(
+        return worth_map(found, owner), describe_worth(
             found, None, "nats (Kullback–Leibler), the shift of the prediction after the last token"
         )
     values = getattr(head_scores(measured), name)
-    return head_map(values, title, chosen=place.owner), describe_head_map(values, title, ENOUGH.get(name, 0.4))
+    return head_map(values, title, chosen=owner), describe_head_map(values, title, ENOUGH.get(name, 0.4))
 
 
-def worth_map(values: np.ndarray, place: Place) -> dict[str, Any]:
+def worth_map(values: np.ndarray, owner: tuple[int, int]) -> dict[str, Any]:
     """What is lost without each head (L, H), in nats."""
     names = [f"head {head}" for head in range(values.shape[1])]
-    return part_map(values, names, "without it: %{customdata:+.5f} nats", mark=place.owner)
+    return part_map(values, names, "without it: %{customdata:+.5f} nats", mark=owner)
 
 
 def census(tests: HeadTests) -> str:
@@ -131,16 +134,16 @@ def census(tests: HeadTests) -> str:
     return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
 
 
-def role_card(seen: Look, place: Place, known: Tested | None) -> str:
+def role_card(seen: Look, owner: tuple[int, int], query: int, known: Tested | None) -> str:
     """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
-    here, shift = head_scores(seen).of(*place.owner), moved(seen)
-    on_prompt = f"On this prompt it {lies_on(summary(seen, *place.owner))}. {asked(seen, place)}"
-    title = f"Layer {place.layer}, head {place.head}"
+    here, shift = head_scores(seen).of(*owner), importance(seen)
+    on_prompt = f"On this prompt it {lies_on(summary(seen, *owner))}. {asked(seen, owner, query)}"
+    title = f"Layer {owner[0]}, head {owner[1]}"
     if known is None:
         rows = [(f"weight on {PLACE_NAMES[name]}", _number(here[name])) for name in HABITS]
         rows.append(("evenness", _number(here["evenness"])))
         return theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)
-    tests, at = known.tests, place.owner
+    tests, at = known.tests, owner
     rows = []
     for name in HABITS:
         before, told = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], at)

@@ -20,9 +20,10 @@ from ....training.losses import window_losses
 from ....words.numbers import signed
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientCheckboxGroup, LenientRadio
-from ...page import QUIETLY, in_words, sentence
+from ...page import QUIETLY
 from ...prompts import read_prompt, suggestions
 from ...quoted import quoting
+from ...refusals import in_words, sentence
 from ...theme import Cell, heading, notice, stat_cards, table
 from ...widgets.clicks import cell_of
 from . import unbalanced

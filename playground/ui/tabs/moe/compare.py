@@ -17,8 +17,9 @@ from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import by_name, draw
 from ...links import broken, is_here, linked_models, query_of
-from ...page import QUIETLY, Page, in_words, scroll_to, sentence
+from ...page import QUIETLY, Page, scroll_to
 from ...quoted import quoted
+from ...refusals import in_words, sentence
 from ...theme import heading, notice, quiet
 from ...widgets.turns import Turns
 from . import pair_picture

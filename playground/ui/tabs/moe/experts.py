@@ -20,8 +20,9 @@ from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....storage import Checkpoint
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
-from ...page import QUIETLY, in_words
+from ...page import QUIETLY
 from ...quoted import quoting
+from ...refusals import in_words
 from ...theme import Cell, heading, notice, table
 from .expert_text import expert_badge
 from .measured import Found, found_in, has_sources

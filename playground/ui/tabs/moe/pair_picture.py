@@ -16,7 +16,7 @@ from ....words.matched_pair import matched_in_words, sum_per_layer
 from ....words.verdict import still_learning_in_words, verdict_in_words
 from ... import theme
 from ...followers import in_line
-from ...page import sentence
+from ...refusals import sentence
 from ...theme import duration, quiet, table
 
 X_CHOICES = (("steps", "step"), ("tokens", "tokens"), ("FLOPs", "flops"), ("seconds", "seconds"))

@@ -27,9 +27,10 @@ from ....words.numbers import signed
 from ...chart import Chart, show
 from ...gradio_fixes.lenient import LenientRadio
 from ...links import linked_layer, linked_prompt
-from ...page import QUIETLY, Page, in_words, sentence
+from ...page import QUIETLY, Page
 from ...prompts import chip_text, chips, read_prompt, suggestions
 from ...quoted import quoting
+from ...refusals import in_words, sentence
 from ...theme import Cell, heading, notice, quiet, table
 from ...widgets.clicks import index_of
 from ...widgets.turns import Turns

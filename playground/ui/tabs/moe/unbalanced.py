@@ -14,8 +14,9 @@ from ....service.limits import BALANCE_STEPS
 from ...chart import Chart
 from ...followers import Follower, in_line
 from ...following import Following
-from ...page import QUIETLY, Page, in_words, sentence
+from ...page import QUIETLY, Page
 from ...quoted import quoted
+from ...refusals import in_words, sentence
 from ...theme import heading, notice
 from .two_models import TwoModels
 

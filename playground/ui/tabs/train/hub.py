@@ -18,7 +18,8 @@ import gradio as gr
 from ....service.hub_page import hub_page
 from ....storage import hub
 from ... import theme
-from ...page import QUIETLY, UNSEEN, Page, in_words
+from ...page import QUIETLY, UNSEEN, Page
+from ...refusals import in_words
 from ...theme import quiet
 
 # for handlers that wait for the network; _waits says in words that they work, where gradio's own marks have no room

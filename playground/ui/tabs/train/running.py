@@ -16,9 +16,10 @@ from ...following import Following
 from ...forms import run as form
 from ...forms import texts
 from ...links import query_of
-from ...page import QUIETLY, UNSEEN, Page, in_words, scroll_to
+from ...page import QUIETLY, UNSEEN, Page, scroll_to
 from ...prompts import beginning
 from ...quoted import quoted
+from ...refusals import in_words
 from ...theme import quiet
 from . import speaking, watch
 from .linked import LinkedRuns, has_link, match, run_letters

@@ -21,7 +21,8 @@ from ...chart import show
 from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import by_name, read
-from ...page import QUIETLY, UNSEEN, sentence
+from ...page import QUIETLY, UNSEEN
+from ...refusals import sentence
 from ...theme import quiet
 from . import watch
 

@@ -19,7 +19,8 @@ from ....storage.transformers_families import family_for
 from ....training import History
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
-from ...page import QUIETLY, UNSEEN, Page, in_words, sentence
+from ...page import QUIETLY, UNSEEN, Page
+from ...refusals import in_words, sentence
 from ...theme import quiet
 from .linked import run_letters
 from .report import report_html

@@ -21,7 +21,7 @@ from ....words.numbers import bytes_text
 from ....words.training import in_steps
 from ... import theme
 from ...followers import in_line
-from ...page import sentence
+from ...refusals import sentence
 from ...slips import slips
 from . import speaking
 

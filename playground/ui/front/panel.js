@@ -1,0 +1,331 @@
+// @ts-check
+// The browser's half of ui/panel.py: the selection lives here, the newest one wins, only slots that changed are redrawn.
+//
+// In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON), a field
+// with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
+// that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
+// somebody types in. A part with `data-for="heads"` is seen while `view` is that word, one with `data-if="lens"` while
+// that field is true. A button with `data-download` saves a file of the view.
+
+(() => {
+  "use strict";
+
+  const TYPING = 250; // milliseconds without a key, after which a text is read
+  const AGAIN = 2000; // milliseconds after which a question that nobody answered is asked again
+
+  /** @typedef {{slot: string, [more: string]: any}} Click */
+  /** @typedef {(content: any) => void} Show */
+
+  /** One panel.
+   * @param {HTMLElement} element @param {{value: any}} props
+   * @param {(name: string, heard: () => void) => void} watch */
+  function panel(element, props, watch) {
+    const { known, ask, address } = window["playground"];
+    const root = /** @type {HTMLFormElement} */ (element.querySelector(".panel"));
+    const name = root.dataset.panel ?? "", tab = root.dataset.tab ?? name;
+    const start = JSON.parse(root.dataset.start ?? "{}");
+    const ofModel = (root.dataset.ofModel ?? "").split(" ").filter(Boolean); // what each model has of its own
+    const inAddress = (root.dataset.address ?? "").split(" ").filter(Boolean);
+
+    /** @type {Record<string, any>} */
+    let selection = { ...start, ...fromAddress() };
+    /** @type {Record<string, any>} */
+    const atHome = {};
+    /** @type {Record<string, string>} slot → digest of what it shows */
+    const have = {};
+    /** @type {Record<string, Show>} */
+    const shows = {};
+    /** @type {AbortController | null} */
+    let asking = null;
+    let waiting = false; // whether something changed while nobody could see the panel
+
+    // ---- the selection ------------------------------------------------------------------------------------------
+
+    const owner = () => `${known.model} ${selection.subject ?? ""}`;
+
+    /** Change the selection and show what belongs to it.
+     * @param {Record<string, any>} change @param {Click | null} [clicked] @param {boolean} [visited] */
+    function move(change, clicked = null, visited = false) {
+      const before = owner();
+      selection = { ...selection, ...change };
+      if (owner() !== before) exchange(before);
+      follow(clicked, visited);
+    }
+
+    /** Put away what the model before has of its own, and take out what this one has.
+     * @param {string} before */
+    function exchange(before) {
+      for (const each of ofModel) {
+        atHome[`${before} ${each}`] = selection[each];
+        selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
+      }
+    }
+
+    /** @param {Click | null} clicked @param {boolean} visited */
+    async function follow(clicked, visited) {
+      asking?.abort();
+      if (!known.visitor || !known.model || !root.offsetParent) {
+        waiting = true;
+        return;
+      }
+      waiting = false;
+      const mine = (asking = new AbortController());
+      root.setAttribute("aria-busy", "true");
+      try {
+        const question = () => ({ visitor: known.visitor, selection: { ...selection, model: known.model }, have });
+        let answer = await ask(`/view/${name}`, { ...question(), clicked }, mine.signal);
+        take(answer);
+        if (answer.selection) address.write(tab, visited);
+        if (answer.later?.length) {
+          for (const each of answer.later) place(each)?.setAttribute("aria-busy", "true");
+          answer = await ask(`/view/${name}`, { ...question(), later: true }, mine.signal);
+          take({ ...answer, selection: null });
+        }
+      } catch (problem) {
+        if (problem?.name === "AbortError") return; // something newer is asked
+        setTimeout(() => asking === mine && follow(clicked, visited), AGAIN);
+        return;
+      }
+      asking = null;
+      for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+    }
+
+    // ---- what is shown --------------------------------------------------------------------------------------------
+
+    /** @param {string} slot @returns {HTMLElement | null} */
+    const place = (slot) => root.querySelector(`[data-slot="${slot}"]`);
+
+    /** @param {{problem?: string, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer */
+    function take(answer) {
+      const notice = place("problem");
+      root.toggleAttribute("data-problem", Boolean(answer.problem));
+      if (notice) notice.textContent = answer.problem ?? "";
+      if (answer.selection) {
+        selection = answer.selection;
+        props.value = selection;
+      }
+      for (const [slot, [digest, content]] of Object.entries(answer.slots ?? {})) {
+        have[slot] = digest;
+        show(slot, content);
+      }
+      fill();
+    }
+
+    /** @param {string} slot @param {any} content */
+    function show(slot, content) {
+      const at = place(slot);
+      if (!at) return;
+      at.removeAttribute("aria-busy");
+      if (at.querySelector(":scope > .chart-box")) return chartOf(slot, at)(content);
+      const open = new Set([...at.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
+      const focused = at.contains(document.activeElement) ? markOf(document.activeElement) : null;
+      at.innerHTML = content?.problem ?? content ?? "";
+      for (const each of at.querySelectorAll("details > summary")) {
+        if (open.has(each.textContent)) /** @type {HTMLDetailsElement} */ (each.parentElement).open = true;
+      }
+      if (focused) [...at.querySelectorAll("button, summary, a")].find((each) => markOf(each) === focused)?.focus();
+    }
+
+    /** What tells an element from its neighbours, also once it was drawn again.
+     * @param {Element | null} node */
+    const markOf = (node) => node && (/** @type {HTMLElement} */ (node).dataset.move ?? node.textContent);
+
+    /** @param {string} slot @param {HTMLElement} at @returns {Show} */
+    function chartOf(slot, at) {
+      return (shows[slot] ??= (() => {
+        const value = { value: null };
+        let heard = () => {};
+        const exact = async () => (await ask(`/view/${name}`, {
+          visitor: known.visitor, selection: { ...selection, model: known.model }, exact: slot,
+        })).exact;
+        window["playgroundChart"](
+          at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
+          (_, /** @type {() => void} */ hear) => (heard = hear),
+        );
+        return (content) => {
+          value.value = content?.problem ? null : content;
+          heard();
+          const words = at.querySelector(".chart-words");
+          if (content?.problem && words) words.innerHTML = content.problem;
+        };
+      })());
+    }
+
+    /** Let the fields say what is selected. A text that is being typed stays. */
+    function fill() {
+      for (const field of root.elements) {
+        const input = /** @type {HTMLInputElement} */ (field), value = selection[input.name];
+        if (!input.name || value === undefined || value === null) continue;
+        if (input.type === "radio") input.checked = input.value === String(value);
+        else if (input.type === "checkbox") input.checked = Boolean(value);
+        else if (input !== document.activeElement && input.value !== String(value)) input.value = String(value);
+      }
+      for (const part of root.querySelectorAll("[data-for]")) {
+        /** @type {HTMLElement} */ (part).hidden = !part.getAttribute("data-for")?.split(" ").includes(String(selection.view));
+      }
+      for (const fold of root.querySelectorAll("[data-fold]")) {
+        /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
+      }
+      for (const part of root.querySelectorAll("[data-if]")) {
+        /** @type {HTMLElement} */ (part).hidden = !selection[part.getAttribute("data-if") ?? ""];
+      }
+      for (const arrow of root.querySelectorAll("[data-step]")) {
+        /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
+      }
+      const chosen = root.querySelectorAll(".scrolls input:checked");
+      for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
+    }
+
+    /** @param {HTMLElement} label */
+    function intoSight(label) {
+      const row = label?.parentElement;
+      if (row) row.scrollLeft = label.offsetLeft - row.offsetLeft - (row.clientWidth - label.clientWidth) / 2;
+    }
+
+    // ---- what a visitor does ----------------------------------------------------------------------------------------
+
+    /** The radio button before or after the chosen one.
+     * @param {HTMLElement} arrow @returns {HTMLInputElement | undefined} */
+    function neighbour(arrow) {
+      const all = [...root.querySelectorAll(`input[name="${arrow.dataset.of}"]`)];
+      const at = all.findIndex((each) => /** @type {HTMLInputElement} */ (each).value === String(selection[arrow.dataset.of ?? ""]));
+      return /** @type {HTMLInputElement | undefined} */ (all[at + Number(arrow.dataset.step)]);
+    }
+
+    /** @param {HTMLInputElement} field */
+    const valueOf = (field) =>
+      field.type === "checkbox" ? field.checked
+        : field.type === "number" || field.type === "range" ? Number(field.value) : field.value;
+
+    root.addEventListener("submit", (event) => event.preventDefault());
+    root.addEventListener("click", (event) => {
+      const target = /** @type {HTMLElement} */ (event.target);
+      const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
+      if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
+      const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
+      const next = arrow && neighbour(arrow);
+      if (next) return move({ [next.name]: next.value });
+      const file = /** @type {HTMLElement | null} */ (target.closest("[data-download]"));
+      if (file) return void download(file.dataset.download ?? "");
+      if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
+    });
+
+    root.addEventListener("toggle", (event) => {
+      const fold = /** @type {HTMLDetailsElement} */ (event.target), field = fold.dataset.fold;
+      if (field && Boolean(selection[field]) !== fold.open) move({ [field]: fold.open });
+    }, true);
+
+    let typing = 0;
+    root.addEventListener("input", (event) => {
+      const field = /** @type {HTMLInputElement} */ (event.target);
+      if (!field.name || (field.type !== "text" && field.tagName !== "TEXTAREA")) return;
+      clearTimeout(typing);
+      typing = setTimeout(() => move({ [field.name]: field.value }), TYPING);
+    });
+    root.addEventListener("change", (event) => {
+      const field = /** @type {HTMLInputElement} */ (event.target);
+      if (!field.name) return;
+      clearTimeout(typing);
+      if (selection[field.name] !== valueOf(field)) move({ [field.name]: valueOf(field) }, null, field.name === "view");
+    });
+
+    /** Save a file that the view makes of the selection.
+     * @param {string} wanted */
+    async function download(wanted) {
+      const answer = await ask(`/view/${name}`, {
+        visitor: known.visitor, selection: { ...selection, model: known.model }, file: wanted,
+      });
+      if (!answer.file) return take({ problem: answer.problem ?? "There is no such file here any more." });
+      const [called, content] = answer.file, link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
+      link.download = called;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    }
+
+    // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
+    root.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
+      const row = /** @type {HTMLElement} */ (event.target).closest("[data-arrows]");
+      if (!by || !row || event.altKey || event.ctrlKey || event.metaKey) return;
+      const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button")]);
+      const next = all[all.indexOf(/** @type {HTMLElement} */ (event.target)) + by];
+      if (!next) return;
+      event.preventDefault();
+      for (const each of all) each.tabIndex = each === next ? 0 : -1;
+      next.focus();
+    });
+    document.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: "-1", ArrowRight: "1" }[event.key];
+      if (!by || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const TAKEN = "input, textarea, select, [contenteditable], [role=tablist], [role=radiogroup], [role=listbox], [data-arrows]";
+      if (/** @type {HTMLElement} */ (event.target).closest?.(TAKEN)) return;
+      const arrow = /** @type {HTMLButtonElement | null} */ (root.querySelector(`[data-keys][data-step="${by}"]`));
+      if (!arrow?.offsetParent || arrow.disabled) return;
+      event.preventDefault();
+      arrow.click();
+    });
+
+    // ---- the address -------------------------------------------------------------------------------------------------
+
+    /** What the page's address selects in this panel. @returns {Record<string, any>} */
+    function fromAddress() {
+      const said = new URLSearchParams(location.search), found = {};
+      if (said.get("tab") !== tab) return found;
+      for (const each of inAddress) {
+        const text = said.get(each);
+        if (text === null) continue;
+        if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
+        else if (typeof start[each] === "object" && start[each]) {
+          try {
+            found[each] = JSON.parse(text);
+          } catch { /* somebody's own spelling; the panel opens as usual */ }
+        } else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
+      }
+      return found;
+    }
+
+    address.shown[tab] = () => Object.fromEntries(inAddress.flatMap((each) => {
+      const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
+      const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
+      if (value === undefined || value === null || usual) return [];
+      return [[each, typeof value === "object" ? JSON.stringify(value) : value]];
+    }));
+
+    /** @param {HTMLElement} button */
+    async function copyLink(button) {
+      const link = address.link(tab), said = button.textContent;
+      try {
+        await navigator.clipboard.writeText(link);
+        button.textContent = "Link copied";
+        setTimeout(() => (button.textContent = said), 2500);
+      } catch {
+        window.prompt("Copy this link:", link);
+      }
+    }
+
+    window.addEventListener("popstate", () => {
+      const found = fromAddress();
+      if (Object.keys(found).length) move({ ...start, ...found });
+    });
+
+    // ---- what others say ---------------------------------------------------------------------------------------------
+
+    document.addEventListener("playground", (event) => {
+      const { model } = /** @type {CustomEvent} */ (event).detail;
+      if (model === undefined) return follow(null, false);
+      const before = `${selection.model ?? model} ${selection.subject ?? ""}`;
+      selection = { ...selection, model };
+      if (before !== owner()) exchange(before);
+      follow(null, false);
+    });
+    watch("value", () => props.value?.move && move(props.value.move));
+    new IntersectionObserver((seen) => {
+      if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
+    }).observe(root);
+    fill();
+    follow(null, false);
+  }
+
+  window["playground"] = { ...window["playground"], panel };
+})();

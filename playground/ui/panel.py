@@ -1,0 +1,268 @@
+"""A panel: one gr.HTML whose selection lives in the browser, and one function that says what its slots show for it.
+
+    def view(asked: Asked) -> Shown:
+        look = look_at(asked.visitor, asked.selection)                     # a ValueError is shown in the notice slot
+        selection = {**asked.selection, "query": look.length - 1}          # as it is from now on
+        return Shown(selection, {
+            "headline": Slot((look.ids, "…"), lambda: "<h2>Head 3.2 …</h2>"),
+            "pattern": Slot((look.ids, 3, 2), lambda: show(pattern_map(…), "One sentence.")),
+        })
+
+    page.panels.add("inspect", view, template, elem_id="inspect-panel")    # within the layout
+
+The browser's half is front/panel.js: it keeps the selection, sends it to /view/<name> whenever it changes, shows the
+newest answer only, and redraws the slots that changed. The server stores nothing: the browser sends along what each
+slot was made from (`Slot.depends_on`, as a digest), and slots made from the same are not made again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import html
+import json
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import gradio as gr
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..devices import processors
+from . import theme
+from .gradio_fixes.quiet_refusals import OURS, STRANGE
+from .quoted import quoted
+from .refusals import sentence
+
+AT_ONCE = 8
+"""Questions of one visitor under way; a browser sends six at a time."""
+LATER = "later"
+"""Asked for in place of a selection's quick slots: its slow ones."""
+
+_log = logging.getLogger(__name__)
+# torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
+_quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
+_slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
+
+_ON_LOAD = """const start = () => window.playground?.panel
+  ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a browser sent; anybody may have written it."""
+
+    visitor: str
+    selection: dict[str, Any]
+    clicked: dict[str, Any] | None = None
+    """Where in a chart a click fell: `slot`, and what `clicks.py` reads."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What one place of a panel shows."""
+
+    depends_on: Any
+    """Whatever the content is made from, as something whose `repr` tells it from others."""
+    make: Callable[[], Any]
+    """Returns HTML, or the value of a chart (`chart.show`). A ValueError is shown in its place."""
+    slow: bool = False
+    """Whether it takes longer than a click may: then the browser asks for it once the quick ones are drawn."""
+    exact: Callable[[], Any] | None = None
+    """Makes a chart's value with all digits, for a table to save, where the drawn one is rounded."""
+
+    @property
+    def digest(self) -> str:
+        """Differs whenever `depends_on` does."""
+        return hashlib.blake2b(repr(self.depends_on).encode(errors="replace"), digest_size=9).hexdigest()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a panel shows for a selection."""
+
+    selection: dict[str, Any]
+    """The selection as it is now, within what there is."""
+    slots: Mapping[str, Slot]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What saved pictures and tables say of themselves."""
+    files: Mapping[str, Callable[[], tuple[str, bytes]]] = field(default_factory=dict)
+    """What buttons with `data-download` save: each makes a file's name and content."""
+
+
+View = Callable[[Asked], Shown]
+
+
+class Panels:
+    """The panels of one page, and the route that answers them."""
+
+    def __init__(self, known: Callable[[Any], str]):
+        """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
+        self._known = known
+        self._views: dict[str, View] = {}
+        self._asking: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(
+        self,
+        name: str,
+        view: View,
+        template: str,
+        *,
+        start: Mapping[str, Any],
+        of_model: str = "",
+        address: str = "",
+        **component: Any,
+    ) -> gr.HTML:
+        """A panel in the layout.
+
+        Args:
+            template: fixed HTML with `data-slot` places. Nothing that a visitor wrote may stand in it.
+            start: the selection that it opens with.
+            of_model: names of the fields that each model has of its own.
+            address: names of the fields that stand in the page's address while this tab is open; `cell` stands for
+                query and key.
+        """
+        self._views[name] = view
+        data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
+        return gr.HTML(
+            {},
+            html_template=f'<form class="panel"{_attributes({f"data-{key}": text for key, text in data.items()})}>'
+            f"{template}</form>",
+            js_on_load=_ON_LOAD,
+            apply_default_css=False,
+            padding=False,
+            **component,
+        )
+
+    def route(self) -> Route:
+        """For the `routes` of gradio's `app_kwargs`."""
+        return Route("/view/{name}", self._answer, methods=["POST"])
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            visitor, wish = self._read(request.path_params["name"], await request.json())
+        except (ValueError, RecursionError, KeyError):
+            return JSONResponse({"problem": STRANGE}, 400)
+        with self._lock:
+            if self._asking[visitor] >= AT_ONCE:
+                return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
+            self._asking[visitor] += 1
+        try:
+            pool = _slow if wish.late else _quick
+            content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
+            return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
+        except ValueError as problem:
+            return JSONResponse({"problem": sentence(str(problem))}, 422)
+        except Exception:
+            _log.exception("A view of the page ended in an error")
+            return JSONResponse({"problem": OURS}, 500)
+        finally:
+            with self._lock:
+                self._asking[visitor] -= 1
+                if not self._asking[visitor]:
+                    del self._asking[visitor]
+
+    def _read(self, name: str, body: Any) -> tuple[str, _Wish]:
+        """Whose question it is, and what is asked. Raises ValueError or KeyError for what no page sends."""
+        selection, have, clicked = body["selection"], body.get("have", {}), body.get("clicked")
+        if not isinstance(selection, dict) or not isinstance(have, dict) or not isinstance(clicked, (dict, type(None))):
+            raise ValueError
+        asked = Asked(self._known(body["visitor"]), selection, clicked)
+        return asked.visitor, _Wish(
+            self._views[name], asked, have, bool(body.get(LATER)), body.get("exact"), body.get("file")
+        )
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """One question, as the thread that works on it gets it."""
+
+    view: View
+    asked: Asked
+    have: Mapping[str, Any]
+    """Slot → digest of what the browser shows."""
+    late: bool
+    """Whether the slow slots are asked for."""
+    exact: Any
+    """The one chart whose exact numbers are asked for, if that is all."""
+    file: Any
+    """The one file that is asked for, if that is all."""
+
+    def answer(self) -> bytes:
+        """The answer as JSON."""
+        shown = self.view(self.asked)
+        if self.exact is not None:
+            slot = shown.slots.get(self.exact) if isinstance(self.exact, str) else None
+            return _json({"exact": slot.exact() if slot and slot.exact else None})
+        if self.file is not None:
+            make = shown.files.get(self.file) if isinstance(self.file, str) else None
+            called, content = make() if make else (None, b"")
+            return _json({"file": called and [called, base64.b64encode(content).decode()]})
+        due = {name: slot for name, slot in shown.slots.items() if self.have.get(name) != slot.digest}
+        made = {
+            name: [slot.digest, quoted(_made(slot), **shown.facts)]
+            for name, slot in due.items()
+            if slot.slow == self.late
+        }
+        later = [name for name, slot in due.items() if slot.slow and not self.late]
+        return _json({"selection": shown.selection, "slots": made, LATER: later})
+
+
+def _made(slot: Slot) -> Any:
+    try:
+        return slot.make()
+    except ValueError as problem:
+        return {"problem": theme.notice(sentence(str(problem)), "error")}
+
+
+def _json(answer: Any) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+# ---- pieces of templates ---------------------------------------------------------------------------------------------
+
+
+def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
+    """A place for HTML. Attributes are given with _ for -."""
+    return f'<{tag} data-slot="{name}"{_attributes(attributes)}></{tag}>'
+
+
+def move_button(text: str, move: Mapping[str, Any], *, kind: str = "ghost", **attributes: str) -> str:
+    """A button that changes the selection. Escaped, but for attributes' names."""
+    what = html.escape(json.dumps(dict(move), ensure_ascii=False), quote=True)
+    return (
+        f'<button type="button" class="{kind}" data-move="{what}"{_attributes(attributes)}>{html.escape(text)}</button>'
+    )
+
+
+def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "") -> str:
+    """A drop-down: value → text. Escaped."""
+    inside = "".join(
+        f"<option{_attributes({'value': value})}{' selected' * (value == chosen)}>{html.escape(text)}</option>"
+        for value, text in options.items()
+    )
+    return f'<label class="field-label">{html.escape(label)}<select name="{name}">{inside}</select></label>'
+
+
+def switch(name: str, label: str, options: Mapping[str, str]) -> str:
+    """Radio buttons side by side: value → text. Escaped."""
+    inside = "".join(
+        f'<label><input type="radio" name="{name}" value="{html.escape(value, quote=True)}">'
+        f"<span>{html.escape(text)}</span></label>"
+        for value, text in options.items()
+    )
+    return f'<div class="seg" role="radiogroup" aria-label="{html.escape(label, quote=True)}">{inside}</div>'
+
+
+def _attributes(given: Mapping[str, str]) -> str:
+    return "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(value, quote=True)}"' for name, value in given.items()
+    )

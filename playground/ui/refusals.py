@@ -1,0 +1,41 @@
+"""Refusals: how a ValueError of the rooms below becomes a sentence on the page."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import gradio as gr
+
+
+@contextmanager
+def in_words(*, labels: bool = True) -> Iterator[None]:
+    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`.
+
+    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them plain.
+    """
+    try:
+        yield
+    except ValueError as problem:
+        words = sentence(str(problem), labels=labels)
+        raise gr.Error(
+            html.escape(words, quote=False) if labels else words, duration=12, print_exception=False
+        ) from problem
+
+
+LABELS: dict[str, str] = {}
+"""What the page calls a setting that the rooms below call by another name; the forms fill it in."""
+
+
+def sentence(text: str, *, labels: bool = True) -> str:
+    """The text with a capital at its beginning and a full stop at its end.
+
+    With `labels`, settings are called what stands on their controls; a program knows them by their own names.
+    """
+    text = text.strip() or "Something went wrong"
+    if labels:
+        text = re.sub(r"\b[a-z]+(?:_[a-z]+)+\b", lambda found: LABELS.get(found[0], found[0]), text)
+    start = text[:1] if "_" in text.split(" ", 1)[0] else text[:1].upper()
+    return start + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")

@@ -1,0 +1,188 @@
+"""Edits of the forward pass: what they do to the prediction and the loss; and what each part is worth."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ....figures.candidates import next_tokens
+from ....figures.parts import describe_removal, describe_sublayers, removal_figure
+from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, removed_part
+from ....inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
+from ....service.kept import Kept
+from ....service.limits import EDITS as MOST_EDITS
+from ....words.numbers import percent, signed
+from ... import theme
+from ...chart import chart_place, show
+from ...panel import Slot, choice, move_button, slot
+from ...widgets.clicks import cell_of
+from .selection import At
+from .strip import edited
+from .tested import survey_of
+from .validation import held_out
+
+CANDIDATES = 8
+CHANGES = {
+    "head": "Switch off this head (ablation)",
+    "attention": "Switch off this layer's attention",
+    "feed-forward": "Switch off this layer's MLP",
+    "layer": "Switch off this whole layer",
+    "uniform": "This head attends to all visible tokens equally",
+    "previous": "This head attends only to the token before",
+    "set": "Set the weight of this cell",
+    "scale": "Multiply the weight of this cell",
+    "mask": "Remove the causal mask everywhere",
+    "mask here": "Remove the causal mask in this layer",
+}
+CELLS = ("set", "scale")
+
+TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
+<div class="two wide-left"><div class="card">{slot("edit-cards")}
+{chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div>
+<div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
+{slot("edit-apply", class_="line tight")}
+<p class="quiet">An edit lasts for one forward pass. The stored model stays as it is.</p></div></div></details>
+<details class="fold" data-fold="worth"><summary>What each part is worth</summary><div class="card">
+{chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """What is unfolded of it."""
+    c, shown = at.chosen, {}
+    if c.change:
+        place = (*at.about, c.layer, c.head, c.query, c.key)
+        shown = {
+            "edit-cell": Slot((c.edit,), lambda: cell_fields(c.edit)),
+            "edit-apply": Slot((*place, c.edits, c.edit, c.edit_value, c.renormalise), lambda: apply_button(at)),
+            "edit-cards": Slot((*at.about, c.edits, c.query), lambda: effect_cards(edited(at, c.query), at.edits)),
+            "edit-bars": Slot((*at.about, c.edits, c.query), lambda: show(*before_after(at))),
+            "edit-cost": Slot((*at.about, c.edits), lambda: cost_words(at), slow=True),
+        }
+    if c.worth:
+        shown["worth"] = Slot(
+            at.about, lambda: show(*worth_picture(*survey_of(at.look, held_out(at.page, at.look)))), slow=True
+        )
+    return shown
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A cell of the map switches its part off."""
+    if click.get("slot") != "worth":
+        return None
+    config = at.look.config
+    layer, column = cell_of(click, rows=config.n_layers, columns=config.n_heads + 2)
+    edit = removed_part(layer, column, config.n_heads)
+    edit.check(config)
+    return {"edits": tuple(map(to_dict, dict.fromkeys([*at.edits, edit])))}
+
+
+def cell_fields(kind: str) -> str:
+    """The number that an edit of a single weight needs."""
+    if kind not in CELLS:
+        return ""
+    label = "New weight" if kind == "set" else "Factor"
+    return (
+        f'<label class="field-label">{label}<input type="number" name="edit_value" min="0" max="10" step="0.05">'
+        "</label>"
+        '<label class="check"><input type="checkbox" name="renormalise"> Scale the rest of the row so that it sums to 1'
+        "</label>"
+    )
+
+
+def apply_button(at: At) -> str:
+    """The button that puts the chosen edit in force; a ValueError where it cannot be."""
+    edit = made(at)
+    listed = [each for each in at.edits if each != edit]
+    if len(listed) >= MOST_EDITS:
+        raise ValueError(f"{MOST_EDITS} edits are the most. Restore one first")
+    edit.check(at.look.config)
+    return move_button("Apply", {"edits": [to_dict(each) for each in (*listed, edit)]}, kind="primary")
+
+
+def made(at: At) -> Edit:
+    """The edit that the form describes."""
+    c = at.chosen
+    if c.edit in ("head", "attention", "feed-forward", "layer"):
+        return SwitchOff(c.layer, c.edit, c.head if c.edit == "head" else None)
+    if c.edit in ("uniform", "previous"):
+        return SwapPattern(c.layer, c.head, c.edit)
+    if c.edit in CELLS:
+        return EditCell(c.layer, c.head, c.query, c.key, c.edit_value, c.edit == "scale", c.renormalise)
+    return RemoveMask(None if c.edit == "mask" else c.layer)
+
+
+def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
+    """The map of what every part is worth, and its sentence."""
+    H = found.first.shape[1]
+    (heads, sublayers), margins = np.split(found.costs.numpy(), [H], axis=1), found.margins.numpy()
+    figure = removal_figure(heads, *sublayers.T)
+    words = describe_removal(heads, margins[:, :H], found.first.numpy(), found.before)
+    words += describe_sublayers(heads, sublayers, margins[:, H:])
+    return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
+
+
+def before_after(at: At) -> tuple[dict[str, Any], str]:
+    """The likeliest tokens after the chosen one, without and with the edits."""
+    look, listed, query = at.look, at.edits, at.chosen.query
+    found = edited(at, query)
+    best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
+    labels = [look.token_label(int(token)) for token in best]
+    before, after = found.before[best].tolist(), found.after[best].tolist()
+    where = f"After {query} “{look.tokens[query]}”"
+    if not listed:
+        return next_tokens(labels, after), ""
+    first, then = int(found.before.argmax()), int(found.after.argmax())
+    before_it, after_it = (percent(chances[first].item()) for chances in (found.before, found.after))
+    moved = f"goes from {before_it} to {after_it}" if before_it != after_it else f"stays at {after_it}"
+    words = f"“{look.token_label(first)}” {moved}"
+    if then != first:
+        words += f" and loses the lead to “{look.token_label(then)}” ({percent(found.after[then].item())})"
+    figure = next_tokens(labels, after, before, names=("unedited", "edited"))
+    return figure, f"{where}, {words}."
+
+
+def effect_cards(found: Effect, listed: list[Edit]) -> str:
+    """How much the edits do to this prompt; nothing without any."""
+    if not listed:
+        return ""
+    cards = [("the prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
+    if found.loss_before is not None:
+        change = signed(found.loss_after - found.loss_before, 4, plus=True)
+        beside = f"{found.loss_before:.4f} before ({change})"
+        if abs(found.loss_after - found.loss_before) < 1e-5 < found.divergence:
+            beside = "unchanged: only the prediction after the last token moved, and nothing follows it"
+        cards.append(("loss on this prompt", f"{found.loss_after:.4f}", beside))
+    return theme.stat_cards(cards)
+
+
+_costs = Kept(entries=256, megabytes=1)
+
+
+def cost_words(at: At) -> str:
+    """What the edits cost on held-out text, as a notice; measured once."""
+    if not at.edits:
+        return ""
+    judged = held_out(at.page, at.look)
+
+    def measure() -> str:
+        found = edit_cost(at.look.model, judged.inputs, judged.targets, at.edits)
+        return said_of(found, judged.words + judged.beside)
+
+    key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
+    return _costs.get(key, measure, owner=at.look.model)
+
+
+def said_of(found: Cost, judged: str) -> str:
+    """A cost as a notice. The losses have a digit more than the difference, so that these sum up to the eye."""
+    margin = f" ± {found.margin:.4f} (95 % interval)" if math.isfinite(found.margin) else ""
+    words = f"With these edits the loss goes from {found.before:.5f} to {found.after:.5f}"
+    if f"{abs(found.difference):.4f}" == "0.0000":
+        return theme.notice(f"{words}: no difference to four digits, on {judged}.")
+    sign = "costs" if found.difference > 0 else "gains"
+    words += f": that {sign} {abs(found.difference):.4f}{margin}, on {judged}."
+    if math.isfinite(found.margin) and abs(found.difference) <= found.margin:
+        words += " Another text could have made that difference by chance."
+    return theme.notice(words, "warning" if found.difference > found.margin else "info")

@@ -1,0 +1,176 @@
+"""What the Inspect panel selects (model, prompt, head, tokens, edits, open folds), and what a view gets of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ValidationError, field_validator
+
+from ....inspection import Look
+from ....inspection.edits import Edit, from_dict
+from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
+from ....service.kept import Kept
+from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS
+from ...page import Page
+
+MODEL = "model"
+"""The subject that is no worked example: the chosen model."""
+OLD_VIEWS = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "training", "sizes": "cost"}
+"""What older links call the views."""
+VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
+
+
+class Selection(BaseModel, frozen=True, extra="ignore"):
+    """All that the browser keeps of this tab. Tokens, layers and heads count from 0."""
+
+    model: str = ""
+    subject: str = MODEL
+    prompt: str | None = None
+    """None stands for the model's own suggestion."""
+    view: str = "heads"
+    step: str = "embed"
+    layer: int | None = None
+    head: int | None = None
+    query: int | None = None
+    """The token that looks; None stands for the last."""
+    key: int | None = None
+    """The token that it looks at; None stands for the one with the largest weight."""
+    strip: str = "head"
+    """Whose attention shades the prompt: that of one head, or the mean of all."""
+    edits: tuple[dict[str, Any], ...] = ()
+    """Edits in force, as `inspection.edits.to_dict` writes them."""
+    why: bool = False
+    """Whether the receipt is open."""
+    compare: bool = False
+    roles: bool = False
+    change: bool = False
+    worth: bool = False
+    lens: bool = False
+    with_model: str = ""
+    with_layer: int | None = None
+    with_head: int | None = None
+    sequence: str = "tested"
+    habit: str = "effect"
+    edit: str = "head"
+    edit_value: float = 0.5
+    renormalise: bool = True
+    answer: str = ""
+    """The token that the logit lens follows."""
+    training: str = "step"
+    optimizer: str = "trained"
+    matrix: str = "q"
+    row: int = 0
+    column: int = 0
+    look_at: str = "induction"
+    """The habit whose appearance through training is drawn."""
+    moment: int | None = None
+    """Which of the run's snapshots; None stands for the last."""
+
+    @field_validator("view")
+    @classmethod
+    def _one_there_is(cls, view: str) -> str:
+        return OLD_VIEWS.get(view, view if view in VIEWS else "heads")
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Selection:
+        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        try:
+            return cls.model_validate(sent)
+        except ValidationError as problem:
+            wrong = {error["loc"][0] for error in problem.errors()}
+            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the browser keeps it."""
+        return self.model_dump(mode="json")
+
+    def moved(self, **changes: Any) -> Selection:
+        """The same with some fields changed."""
+        return self.model_copy(update=changes)
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """What a view of the tab draws from."""
+
+    page: Page
+    visitor: str
+    chosen: Selection
+    """Within what there is: layer, head, query and key are numbers that this look has."""
+    look: Look
+    weights: Any
+    """Tells the model's weights from those that training will put in their place."""
+
+    @property
+    def owner(self) -> tuple[int, int]:
+        """Layer and head."""
+        return self.chosen.layer, self.chosen.head
+
+    @property
+    def about(self) -> tuple:
+        """What every picture of this prompt depends on."""
+        return self.chosen.model, self.chosen.subject, self.weights, self.look.ids
+
+    @functools.cached_property
+    def edits(self) -> list[Edit]:
+        """The edits in force. Raises ValueError for what is none."""
+        return parsed(self.chosen.edits)
+
+
+def parsed(edits: tuple[Mapping[str, Any], ...]) -> list[Edit]:
+    """Edits from what a browser sent. Raises ValueError."""
+    try:
+        if len(edits) > EDITS:
+            raise ValueError
+        return [from_dict(each) for each in edits]
+    except (TypeError, ValueError, RecursionError, KeyError):
+        raise ValueError("This list of edits cannot be read. Press “Restore all”") from None
+
+
+def within(selection: Selection, look: Look) -> Selection:
+    """The nearest selection that this model and prompt have.
+
+    Without a layer and a head it goes to the head that matters most, without a query to the last token, without a key
+    to the token that gets the largest weight.
+    """
+    config = look.config
+    if selection.layer is None or selection.head is None:
+        layer, head = ranking(look)[0]
+        selection = selection.moved(layer=layer, head=head)
+    layer, head = _clamped(selection.layer, config.n_layers), _clamped(selection.head, config.n_heads)
+    query = look.length - 1 if selection.query is None else _clamped(selection.query, look.length)
+    key = selection.key
+    key = strongest_key(look, layer, head, query) if key is None else _clamped(key, look.length)
+    return selection.moved(layer=layer, head=head, query=query, key=key)
+
+
+def strongest_key(look: Look, layer: int, head: int, query: int) -> int:
+    """The token with the largest weight."""
+    return int(look.pattern(layer)[head, query].argmax())
+
+
+def _clamped(value: int, count: int) -> int:
+    return min(max(value, 0), count - 1)
+
+
+_moved = Kept(entries=64, megabytes=4)
+
+
+def importance(look: Look) -> np.ndarray | None:
+    """How far the next-token prediction moves without each head (L, H), in nats; None for too large a model."""
+    if flops_of_moves(look) > HEADS_AT_ONCE_FLOPS:
+        return None
+    return _moved.get("moved", lambda: moves(look), owner=look)
+
+
+def ranking(look: Look) -> list[tuple[int, int]]:
+    """(layer, head) of all heads, most important first: by how much the next-token prediction changes without it.
+
+    In a model too large for that, by how much its pattern shows.
+    """
+    found = importance(look)
+    return head_scores(look).ranking() if found is None else ranked(found)
