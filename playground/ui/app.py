@@ -23,6 +23,7 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
+from .news import news_route
 from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
@@ -131,7 +132,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
-            "routes": [status_route(app, uploads), reach.owner_route(), app.page.panels.route(), *mended_scripts()],
+            "routes": [status_route(app, uploads), reach.owner_route(), app.page.panels.route(), news_route(app.page), *mended_scripts()],
         },
         "footer_links": [],
         "max_threads": THREADS,
