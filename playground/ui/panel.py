@@ -119,6 +119,7 @@ class Panels:
         start: Mapping[str, Any],
         of_model: str = "",
         address: str = "",
+        follows: bool = False,
         **component: Any,
     ) -> gr.HTML:
         """A panel in the layout.
@@ -129,9 +130,11 @@ class Panels:
             of_model: names of the fields that each model has of its own.
             address: names of the fields that stand in the page's address while this tab is open; `cell` stands for
                 query and key.
+            follows: whether it shows jobs or models, and so asks again when there are news of them.
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
+        data |= {"follows": ""} if follows else {}
         return gr.HTML(
             {},
             html_template=f'<form class="panel"{_attributes({f"data-{key}": text for key, text in data.items()})}>'

@@ -5,7 +5,7 @@
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word, one with `data-if="lens"` while
-// that field is true. A button with `data-download` saves a file of the view.
+// that field is true. A panel that `data-follows` asks again when there are news of jobs. A button with `data-download` saves a file of the view.
 
 (() => {
   "use strict";
@@ -61,8 +61,10 @@
       }
     }
 
-    /** @param {Click | null} clicked @param {boolean} visited */
-    async function follow(clicked, visited) {
+    /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
+     * @param {Click | null} clicked @param {boolean} visited @param {boolean} [quiet] */
+    async function follow(clicked, visited, quiet = false) {
+      if (quiet && asking) return;
       asking?.abort();
       if (!known.visitor || !known.model || !root.offsetParent) {
         waiting = true;
@@ -70,7 +72,7 @@
       }
       waiting = false;
       const mine = (asking = new AbortController());
-      root.setAttribute("aria-busy", "true");
+      if (!quiet) root.setAttribute("aria-busy", "true");
       try {
         const question = () => ({ visitor: known.visitor, selection: { ...selection, model: known.model }, have });
         let answer = await ask(`/view/${name}`, { ...question(), clicked }, mine.signal);
@@ -83,7 +85,11 @@
         }
       } catch (problem) {
         if (problem?.name === "AbortError") return; // something newer is asked
-        setTimeout(() => asking === mine && follow(clicked, visited), AGAIN);
+        setTimeout(() => {
+          if (asking !== mine) return;
+          asking = null;
+          follow(clicked, visited, quiet);
+        }, AGAIN);
         return;
       }
       asking = null;
@@ -319,6 +325,9 @@
       if (before !== owner()) exchange(before);
       follow(null, false);
     });
+    if (root.hasAttribute("data-follows")) {
+      document.addEventListener("playground-news", () => (root.offsetParent ? follow(null, false, true) : (waiting = true)));
+    }
     watch("value", () => props.value?.move && move(props.value.move));
     new IntersectionObserver((seen) => {
       if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
