@@ -84,7 +84,7 @@
           take({ ...answer, selection: null });
         }
       } catch (problem) {
-        if (problem?.name === "AbortError") return; // something newer is asked
+        if (/** @type {Error} */ (problem).name === "AbortError") return; // something newer is asked
         setTimeout(() => {
           if (asking !== mine) return;
           asking = null;
@@ -129,7 +129,8 @@
       for (const each of at.querySelectorAll("details > summary")) {
         if (open.has(each.textContent)) /** @type {HTMLDetailsElement} */ (each.parentElement).open = true;
       }
-      if (focused) [...at.querySelectorAll("button, summary, a")].find((each) => markOf(each) === focused)?.focus();
+      const again = focused && [...at.querySelectorAll("button, summary, a")].find((each) => markOf(each) === focused);
+      if (again) /** @type {HTMLElement} */ (again).focus();
     }
 
     /** What tells an element from its neighbours, also once it was drawn again.
