@@ -135,7 +135,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "routes": [
                 status_route(app, uploads),
                 reach.owner_route(),
-                app.page.panels.route(),
+                *app.page.panels.routes(),
                 news_route(app.page),
                 *mended_scripts(),
             ],

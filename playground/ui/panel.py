@@ -63,6 +63,8 @@ class Asked:
     selection: dict[str, Any]
     clicked: dict[str, Any] | None = None
     """Where in a chart a click fell: `slot`, and what `clicks.py` reads."""
+    request: Request | None = None
+    """Where it came from, for limits; its body was read."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,8 @@ class Shown:
 
 
 View = Callable[[Asked], Shown]
+Act = Callable[[Asked], "Mapping[str, Any] | None"]
+"""Changes something on the server. It may return `move`, which changes the selection."""
 
 
 class Panels:
@@ -107,6 +111,7 @@ class Panels:
         """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
         self._known = known
         self._views: dict[str, View] = {}
+        self._acts: dict[str, Act] = {}
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -145,13 +150,17 @@ class Panels:
             **component,
         )
 
-    def route(self) -> Route:
+    def act(self, name: str, handler: Act) -> None:
+        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel."""
+        self._acts[name] = handler
+
+    def routes(self) -> list[Route]:
         """For the `routes` of gradio's `app_kwargs`."""
-        return Route("/view/{name}", self._answer, methods=["POST"])
+        return [Route(f"/{does}/{{name}}", self._answer, methods=["POST"], name=does) for does in ("view", "do")]
 
     async def _answer(self, request: Request) -> Response:
         try:
-            visitor, wish = self._read(request.path_params["name"], await request.json())
+            visitor, wish = self._read(request, await request.json())
         except (ValueError, RecursionError, KeyError):
             return JSONResponse({"problem": STRANGE}, 400)
         with self._lock:
@@ -173,15 +182,31 @@ class Panels:
                 if not self._asking[visitor]:
                     del self._asking[visitor]
 
-    def _read(self, name: str, body: Any) -> tuple[str, _Wish]:
+    def _read(self, request: Request, body: Any) -> tuple[str, _Wish | _Deed]:
         """Whose question it is, and what is asked. Raises ValueError or KeyError for what no page sends."""
+        name = request.path_params["name"]
         selection, have, clicked = body["selection"], body.get("have", {}), body.get("clicked")
         if not isinstance(selection, dict) or not isinstance(have, dict) or not isinstance(clicked, (dict, type(None))):
             raise ValueError
-        asked = Asked(self._known(body["visitor"]), selection, clicked)
+        asked = Asked(self._known(body["visitor"]), selection, clicked, request)
+        if request.scope["route"].name == "do":
+            return asked.visitor, _Deed(self._acts[name], asked)
         return asked.visitor, _Wish(
             self._views[name], asked, have, bool(body.get(LATER)), body.get("exact"), body.get("file")
         )
+
+
+@dataclass(frozen=True)
+class _Deed:
+    """One button that was pressed."""
+
+    act: Act
+    asked: Asked
+    late: bool = False
+
+    def answer(self) -> bytes:
+        """What came of it, as JSON."""
+        return _json(dict(self.act(self.asked) or {}))
 
 
 @dataclass(frozen=True)

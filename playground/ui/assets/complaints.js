@@ -76,7 +76,7 @@
     try {
       answer = await fetched(resource, options);
     } catch (problem) {
-      if (/\/(gradio_api|view|news)\//.test(address) && problem?.name !== "AbortError") waitForServer();
+      if (/\/(gradio_api|view|do|news)\//.test(address) && problem?.name !== "AbortError") waitForServer();
       throw problem;
     }
     if (!answer.ok && address.includes("/gradio_api/run/")) {

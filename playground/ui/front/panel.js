@@ -5,7 +5,9 @@
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word, one with `data-if="lens"` while
-// that field is true. A panel that `data-follows` asks again when there are news of jobs. A button with `data-download` saves a file of the view.
+// that field is true. A panel that `data-follows` asks again when there are news of jobs. A button with
+// `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
+// asked first). One with `data-download` saves a file of the view.
 
 (() => {
   "use strict";
@@ -209,6 +211,8 @@
       const target = /** @type {HTMLElement} */ (event.target);
       const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
       if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
+      const deed = /** @type {HTMLButtonElement | null} */ (target.closest("[data-do]"));
+      if (deed) return void act(deed);
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) return move({ [next.name]: next.value });
@@ -216,6 +220,20 @@
       if (file) return void download(file.dataset.download ?? "");
       if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
     });
+
+    /** Do something on the server, then show what came of it.
+     * @param {HTMLButtonElement} button */
+    async function act(button) {
+      if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
+      button.disabled = true;
+      const answer = await ask(`/do/${button.dataset.do}`, {
+        visitor: known.visitor, selection: { ...selection, ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
+      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      button.disabled = false;
+      if (answer.problem) return take({ problem: answer.problem });
+      window["playground"].news.look();
+      move(answer.move ?? {});
+    }
 
     root.addEventListener("toggle", (event) => {
       const fold = /** @type {HTMLDetailsElement} */ (event.target), field = fold.dataset.fold;
