@@ -28,16 +28,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gradio as gr
+import orjson
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..devices import processors
 from . import theme
-from .gradio_fixes.quiet_refusals import OURS, STRANGE
+from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable
 from .quoted import quoted
 from .refusals import sentence
 
@@ -156,12 +158,17 @@ class Panels:
 
     def routes(self) -> list[Route]:
         """For the `routes` of gradio's `app_kwargs`."""
-        return [Route(f"/{does}/{{name}}", self._answer, methods=["POST"], name=does) for does in ("view", "do")]
+        reads = {"view": self._wish, "do": self._deed}
+        return [
+            Route(f"/{does}/{{name}}", partial(self._answer, read), methods=["POST"]) for does, read in reads.items()
+        ]
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, read: Callable[[str, Asked, Any], Any], request: Request) -> Response:
         try:
-            visitor, wish = self._read(request, await request.json())
-        except (ValueError, RecursionError, KeyError):
+            body = await request.json()
+            asked = self._asked(body, request)
+            visitor, wish = asked.visitor, read(request.path_params["name"], asked, body)
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return JSONResponse({"problem": STRANGE}, 400)
         with self._lock:
             if self._asking[visitor] >= AT_ONCE:
@@ -172,7 +179,7 @@ class Panels:
             content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
-            return JSONResponse({"problem": sentence(str(problem))}, 422)
+            return JSONResponse({"problem": sentence(str(problem))})
         except Exception:
             _log.exception("A view of the page ended in an error")
             return JSONResponse({"problem": OURS}, 500)
@@ -182,18 +189,23 @@ class Panels:
                 if not self._asking[visitor]:
                     del self._asking[visitor]
 
-    def _read(self, request: Request, body: Any) -> tuple[str, _Wish | _Deed]:
-        """Whose question it is, and what is asked. Raises ValueError or KeyError for what no page sends."""
-        name = request.path_params["name"]
-        selection, have, clicked = body["selection"], body.get("have", {}), body.get("clicked")
-        if not isinstance(selection, dict) or not isinstance(have, dict) or not isinstance(clicked, (dict, type(None))):
+    def _asked(self, body: Any, request: Request) -> Asked:
+        """Whose question it is, and about what. Raises ValueError, KeyError or TypeError for what no page sends."""
+        check_sendable(body)
+        selection, clicked = body["selection"], body.get("clicked")
+        if not isinstance(selection, dict) or not isinstance(clicked, (dict, type(None))):
             raise ValueError
-        asked = Asked(self._known(body["visitor"]), selection, clicked, request)
-        if request.scope["route"].name == "do":
-            return asked.visitor, _Deed(self._acts[name], asked)
-        return asked.visitor, _Wish(
-            self._views[name], asked, have, bool(body.get(LATER)), body.get("exact"), body.get("file")
-        )
+        return Asked(self._known(body["visitor"]), selection, clicked, request)
+
+    def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
+        return _Deed(self._acts[name], asked)
+
+    def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
+        have = body.get("have", {})
+        if not isinstance(have, dict):
+            raise ValueError
+        wanted = bool(body.get(LATER)), body.get("exact"), body.get("file")
+        return _Wish(self._views[name], asked, have, *wanted)
 
 
 @dataclass(frozen=True)
@@ -252,7 +264,7 @@ def _made(slot: Slot) -> Any:
 
 
 def _json(answer: Any) -> bytes:
-    return json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 # ---- pieces of templates ---------------------------------------------------------------------------------------------

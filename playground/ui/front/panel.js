@@ -201,6 +201,12 @@
       return /** @type {HTMLInputElement | undefined} */ (all[at + Number(arrow.dataset.step)]);
     }
 
+    /** A field's new value, and the fields that it sets back (`data-resets`).
+     * @param {HTMLInputElement} field */
+    const changeOf = (field) => ({
+      ...Object.fromEntries((field.dataset.resets ?? "").split(" ").filter(Boolean).map((each) => [each, null])),
+      [field.name]: valueOf(field),
+    });
     /** @param {HTMLInputElement} field */
     const valueOf = (field) =>
       field.type === "checkbox" ? field.checked
@@ -245,13 +251,13 @@
       const field = /** @type {HTMLInputElement} */ (event.target);
       if (!field.name || (field.type !== "text" && field.tagName !== "TEXTAREA")) return;
       clearTimeout(typing);
-      typing = setTimeout(() => move({ [field.name]: field.value }), TYPING);
+      typing = setTimeout(() => move(changeOf(field)), TYPING);
     });
     root.addEventListener("change", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
       if (!field.name) return;
       clearTimeout(typing);
-      if (selection[field.name] !== valueOf(field)) move({ [field.name]: valueOf(field) }, null, field.name === "view");
+      if (selection[field.name] !== valueOf(field)) move(changeOf(field), null, field.name === "view");
     });
 
     /** Save a file that the view makes of the selection.

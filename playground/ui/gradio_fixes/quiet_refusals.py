@@ -31,7 +31,7 @@ class QuietRefusals(gr.Blocks):
     async def process_api(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """All of one answer: what was sent, the handler, and what goes back."""
         try:
-            _check(getattr(named.get("event_data"), "_data", None))
+            check_sendable(getattr(named.get("event_data"), "_data", None))
         except ValueError as problem:
             raise _refused(block_fn, problem) from None
         try:
@@ -45,7 +45,7 @@ class QuietRefusals(gr.Blocks):
     async def preprocess_data(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """What the handler gets of what was sent."""
         try:
-            _check(inputs)
+            check_sendable(inputs)
             return await super().preprocess_data(block_fn, inputs, *arguments, **named)
         except Exception as problem:
             raise _refused(block_fn, problem) from None
@@ -60,7 +60,7 @@ class QuietRefusals(gr.Blocks):
             raise
 
 
-def _check(value: Any, depth: int = 0) -> None:
+def check_sendable(value: Any, depth: int = 0) -> None:
     """Raises ValueError where a value, however deep, could not be sent on."""
     if isinstance(value, str):
         if not value.isascii():
@@ -75,7 +75,7 @@ def _check(value: Any, depth: int = 0) -> None:
         if depth > DEEPEST:
             raise ValueError("lists in lists beyond all measure")
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
-            _check(each, depth + 1)
+            check_sendable(each, depth + 1)
 
 
 def _refused(block_fn: Any, problem: Exception) -> gr.Error:
