@@ -36,6 +36,7 @@ OPENED = """() => new Promise((done) => setTimeout(() => {
   const open = document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]");
   done(open ? open.id.slice("tab-".length, -"-button".length) : %r);
 }))"""
+LEARN = '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"
@@ -61,15 +62,9 @@ def build_app(
     with Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
         with gr.Row(elem_id="page-head", equal_height=False):
-            gr.HTML(
-                '<div class="masthead"><h1>Transformer Playground</h1>'
-                "<p>Train a tiny transformer in front of your eyes, talk to it, look inside every number. "
-                f"{glossary.BUTTON}</p></div>",
-                padding=False,
-            )
-            model = model_dropdown(
-                registry, label="Model on all tabs", elem_id="model", elem_classes="card quiet", min_width=260, scale=0
-            )
+            gr.HTML("<h1><span>Transformer </span>Playground</h1>", padding=False, elem_id="head-title")
+            model = model_dropdown(registry, label="Model", elem_id="model", container=False, min_width=120, scale=0)
+            gr.HTML(LEARN, padding=False, elem_id="head-learn")
         strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")

@@ -1,7 +1,7 @@
 // The browser's half of playground/ui/lessons.py: shows the strip, outlines the place that a step points at, and tells
 // when what it waits for was pressed, shown or changed, or when the server should look whether it is done.
 // This is the body of a function that gradio calls with element, props, trigger and watch; 'select' is what it triggers.
-const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list details");
+const box = element.querySelector(".lesson"), list = element.querySelector(".lesson-list");
 const OPEN = "transformer-playground-lesson"; // in localStorage: whether a lesson is open, so that a page without one asks nothing
 let shown = null; // the whole value that stands here
 let held = null, kept = null; // what of the strip is being pressed, and what is to be shown after that
@@ -90,7 +90,7 @@ function show(value) {
     touched = performance.now(); // what a step sets takes a while to be drawn
   }
   outline();
-  if (value.html) list.open = false;
+  if (value.html) list.hidePopover();
   if (value.arrives) {
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
@@ -288,3 +288,12 @@ window.playgroundLessons = {
 };
 
 watch("value", () => accept(props.value));
+
+// The menu's other entries: the class unfolds below the header, the glossary comes by itself.
+list.addEventListener("click", ({ target }) => {
+  if (!target.closest("button")) return;
+  list.hidePopover();
+  if (!target.closest(".class-button")) return;
+  document.querySelector("#class-fold > button:not(.open)")?.click();
+  setTimeout(() => document.getElementById("class-fold")?.scrollIntoView({ block: "center" }), 200);
+});

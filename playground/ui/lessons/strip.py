@@ -24,6 +24,7 @@ from ..chart import ASSETS
 from ..forms import run as form
 from ..forms import texts
 from ..forms.excerpts import beginning_of
+from ..glossary import BUTTON
 from ..links import query_of
 from ..page import QUIETLY, Page
 from .scenes import whole
@@ -39,7 +40,8 @@ LISTENS = {
 """Doing → what on the page tells that it may be done by now."""
 
 # 'select' is named for gr.HTML, which looks up the events of a component in the script
-_TEMPLATE = """<nav class="lesson-list" aria-label="Lessons"><details><summary>Lessons</summary>LIST</details></nav>
+_TEMPLATE = f"""<nav id="learn-menu" class="lesson-list" aria-label="Learn" popover><h2>Lessons</h2>LIST
+<p>{BUTTON}<button type="button" class="class-button">A class: join or make one</button></p></nav>
 <section class="lesson" aria-label="Lesson" hidden></section>"""
 
 
