@@ -36,6 +36,14 @@ OPENED = """() => new Promise((done) => setTimeout(() => {
   const open = document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]");
   done(open ? open.id.slice("tab-".length, -"-button".length) : %r);
 }))"""
+# The tab that the address names is the first to be built: this runs once gradio's configuration is there.
+FIRST_TAB = """<script>(() => {
+  const tabs = window.gradio_config?.components?.find((each) => each.type === "tabs" && each.props.elem_id === "tabs");
+  const wanted = new URLSearchParams(location.search).get("tab");
+  if (tabs && window.gradio_config.components.some((each) => each.type === "tabitem" && each.props.id === wanted)) {
+    tabs.props.selected = wanted;
+  }
+})();</script>"""
 LEARN = '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
@@ -119,7 +127,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "share": share,
         "theme": theme.theme(),
         "css": theme.css(),
-        "head": chart.head_html() + glossary.head_html(),
+        "head": FIRST_TAB + chart.head_html() + glossary.head_html(),
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, reach.origin_of),

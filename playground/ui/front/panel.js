@@ -54,13 +54,14 @@
       follow(clicked, visited);
     }
 
-    /** Put away what the model before has of its own, and take out what this one has.
+    /** Put away what the model before has of its own, and take out what this one has. A prompt that was typed stays.
      * @param {string} before */
     function exchange(before) {
       for (const each of ofModel) {
         atHome[`${before} ${each}`] = selection[each];
         selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
       }
+      if (!selection.typed && "prompt" in selection) selection.prompt = null; // a prompt of its own
     }
 
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
@@ -205,6 +206,7 @@
      * @param {HTMLInputElement} field */
     const changeOf = (field) => ({
       ...Object.fromEntries((field.dataset.resets ?? "").split(" ").filter(Boolean).map((each) => [each, null])),
+      ...(field.type === "text" ? { typed: true } : {}),
       [field.name]: valueOf(field),
     });
     /** @param {HTMLInputElement} field */
@@ -345,7 +347,7 @@
     document.addEventListener("playground", (event) => {
       const { model } = /** @type {CustomEvent} */ (event).detail;
       if (model === undefined) return follow(null, false);
-      const before = `${selection.model ?? model} ${selection.subject ?? ""}`;
+      const before = `${selection.model || model} ${selection.subject ?? ""}`;
       selection = { ...selection, model };
       if (before !== owner()) exchange(before);
       follow(null, false);

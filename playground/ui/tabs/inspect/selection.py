@@ -31,6 +31,8 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     subject: str = MODEL
     prompt: str | None = None
     """None stands for the model's own suggestion."""
+    typed: bool = False
+    """Whether the visitor typed it: then it stays when another model is chosen."""
     view: str = "heads"
     step: str = "embed"
     layer: int | None = None
