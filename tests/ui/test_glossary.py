@@ -57,7 +57,7 @@ def app() -> gr.Blocks:
 @pytest.fixture(scope="module")
 def built(app) -> str:
     """Labels, notes, headings, choices and texts of every component, as the page opens."""
-    shown = ("label", "info", "value", "choices", "placeholder", "headers")
+    shown = ("label", "info", "value", "choices", "placeholder", "headers", "html_template")
     return "\n".join(text for block in app.blocks.values() for name in shown
                      for text in words_in(getattr(block, name, None)))  # fmt: skip
 
