@@ -39,7 +39,7 @@ class InferenceModel:
         self.last_used = 0
         self._fingerprint = _fingerprint(model) if self.nbytes else None
         self.hooked = self._model is model
-        """Whether hooks take part: then the model itself is called, as a whole."""
+        """Whether hooks take part: then the model itself is called, as a whole, and shows them every token."""
         self._next_token = None if self.hooked else NextToken(self._model)
 
     def is_current(self, model: Transformer) -> bool:
@@ -52,10 +52,7 @@ class InferenceModel:
 
     def prefill(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """Read ids (R, T) at once, after the tokens in the cache if there is one; logits (R, V) after the last."""
-        if self._next_token is None:
-            return self._model(ids, Pass(cache=cache)).logits[:, -1]
-        x, _ = self._model.residual_stream(ids, Pass(cache=cache))
-        return self._model.unembed(x[:, -1:])[:, -1]
+        return self._model(ids, Pass(cache=cache, last_only=not self.hooked)).logits[:, -1]
 
     def decode_one(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
         """Read one token (R, 1) of each text, which follows those in the cache; logits (R, V) after it.

@@ -61,7 +61,7 @@ def test_the_pass_written_out_for_one_token_is_the_plain_pass(config):
     with torch.inference_mode():
         for cache in caches[:2]:
             for length in (3, 5):  # rows of different lengths
-                row = KVCache.allocate(config, 1, length)
+                row = cache.room_for(1, length)
                 inference.prefill(torch.arange(length)[None], row)
                 cache.join(row)
         for token in (1, 2, 3):
