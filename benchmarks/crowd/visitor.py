@@ -34,6 +34,8 @@ class Visitor:
         self.session, self.id = secrets.token_hex(8), secrets.token_urlsafe(18)
         self.values: dict[int, Any] = {house.component("browserstate"): self.id}
         self.props: dict[int, dict[str, Any]] = {}
+        self.panels: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+        """By its name, what a panel has selected and shows."""
         self.first: float | None = None
         """Seconds from the last press to the first thing that it showed."""
 
@@ -56,6 +58,22 @@ class Visitor:
         Raises RuntimeError with what the page would say.
         """
         return await self.call(self.house.endpoint(name, event), said)
+
+    async def looks(self, panel: str, **changes: Any) -> float:
+        """Change a panel's selection and wait for what it shows; seconds it took.
+
+        Raises RuntimeError with what the panel would say.
+        """
+        began, seen = time.perf_counter(), self.panels.setdefault(panel, ({}, {}))
+        selection, have = seen
+        selection |= {"model": "shipped-stories", **changes}
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": selection, "have": have}
+        answer = (await self.client.post(f"/view/{panel}", json=body)).json()
+        if "problem" in answer:
+            raise RuntimeError(answer["problem"])
+        selection |= answer["selection"]
+        have |= {name: digest for name, (digest, _) in answer["slots"].items()}
+        return time.perf_counter() - began
 
     async def stay(self) -> None:
         """Keep the session alive as an open page does, until cancelled; then the server may forget it."""
