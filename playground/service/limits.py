@@ -53,6 +53,8 @@ EDITS = 24
 """Changes to a model in force at once."""
 WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
+LANE = 4
+"""Calls of the same handler at work at the same moment, where it says nothing else."""
 THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
 PRECISION_TOKENS = 2048

@@ -121,3 +121,12 @@ def test_only_the_endpoints_for_programs_are_public(served):
     config = RawCaller(address).config
     public = {d["api_name"] for d in config["dependencies"] if d["backend_fn"] and d["api_visibility"] != "private"}
     assert public == set(ENDPOINTS)
+
+
+def test_no_handler_keeps_all_other_visitors_waiting():
+    """Gradio takes one event at a time of every handler that says nothing else."""
+    app = build_app(small_limits())
+    queued = [fn for fn in app.fns.values() if fn.fn is not None and fn.queue is not False]
+    default = app.queue()._queue.default_concurrency_limit
+    lanes = {fn.api_name: default if fn.concurrency_limit == "default" else fn.concurrency_limit for fn in queued}
+    assert len(lanes) > 20 and {name: most for name, most in lanes.items() if most is not None and most < 2} == {}
