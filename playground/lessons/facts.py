@@ -28,7 +28,7 @@ from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
 from ..model import PRESETS
 from ..service.balance import KINDS, BalanceView
-from ..service.kept import Kept
+from ..kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint

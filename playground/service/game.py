@@ -31,7 +31,7 @@ from ..inspection.game import (
 )
 from ..storage import Checkpoint
 from ..words.corpus import corpus_warning
-from .kept import Kept
+from ..kept import Kept
 from .limits import GAMES, STAKES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
 from .unseen import Unseen, unseen

@@ -11,7 +11,7 @@ from ..data.judging import LearnedText, judge
 from ..model import Transformer
 from ..storage import Checkpoint
 from ..words.judging import compared_summary, copied_summary, parsed_summary
-from .kept import Kept
+from ..kept import Kept
 
 _learned = Kept(entries=50, megabytes=64)
 

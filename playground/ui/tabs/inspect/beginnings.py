@@ -7,7 +7,7 @@ import torch
 from ....inspection import Look
 from ....inspection.cost import effect
 from ....inspection.edits import SwitchOff, edits_tap
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 from ....words.numbers import percent
 from ...page import Page

@@ -25,7 +25,7 @@ from ....inspection.edits import (
     edits_tap,
 )
 from ....model import trace
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ....words.edits import edit_words
 from ....words.numbers import percent, signed

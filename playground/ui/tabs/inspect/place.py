@@ -11,7 +11,7 @@ import numpy as np
 
 from ....inspection import Look
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import HEADS_AT_ONCE_FLOPS
 
 

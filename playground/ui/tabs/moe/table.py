@@ -13,7 +13,7 @@ import torch
 
 from ....engine import SamplingConfig, generate
 from ....model import ModelConfig, Transformer
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import training_memory
 from ....service.views import PairView, SideView
 from ....training import loss_of

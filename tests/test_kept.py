@@ -1,0 +1,174 @@
+"""What is kept is made once for all who ask at the same time, bounded by number and bytes, and gone with its owner."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+
+from playground import kept
+from playground.data import corpus_from_language
+from playground.data.corpus import WORKED_OUT
+from playground.kept import Kept, size_of
+
+
+class Model:
+    """Something that can be referred to weakly."""
+
+
+def test_many_who_ask_at_once_have_it_made_once():
+    cache, made, begun = Kept(entries=4), [], threading.Barrier(24)
+
+    def make():
+        made.append(threading.get_ident())
+        time.sleep(0.05)
+        return object()
+
+    def ask(key):
+        begun.wait()
+        return cache.get(key, make)
+
+    with ThreadPoolExecutor(24) as threads:
+        answers = list(threads.map(ask, ["a", "b"] * 12))
+    assert len(made) == 2 and len(set(map(id, answers))) == 2
+    assert answers[0] is answers[2] and answers[0] is not answers[1]
+
+
+def test_one_key_does_not_wait_for_another():
+    cache, go = Kept(entries=4), threading.Event()
+    slow = threading.Thread(target=cache.get, args=("slow", lambda: go.wait(10)))
+    slow.start()
+    assert cache.get("quick", lambda: 7) == 7
+    assert slow.is_alive()
+    go.set()
+    slow.join()
+
+
+def test_an_exception_reaches_all_who_wait_and_is_not_kept():
+    cache, tries, begun = Kept(entries=4), [], threading.Barrier(8)
+
+    def fail():
+        tries.append(1)
+        time.sleep(0.05)
+        raise ValueError("no such thing")
+
+    def ask(_):
+        begun.wait()
+        with pytest.raises(ValueError, match="no such thing"):
+            cache.get("a", fail)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(ask, range(8)))
+    assert len(tries) == 1 and len(cache) == 0
+    assert cache.get("a", lambda: "well") == "well"
+
+
+def test_the_least_recently_used_leaves_first():
+    cache = Kept(entries=3)
+    for key in "abc":
+        cache.get(key, lambda key=key: key)
+    cache.get("a", lambda: pytest.fail("a is kept"))
+    cache.get("d", lambda: "d")
+    assert [cache.peek(key) for key in "abcd"] == ["a", None, "c", "d"]
+
+
+def test_bytes_are_bounded_and_the_newest_stays_however_large():
+    cache = Kept(entries=100, megabytes=1)
+    for key in range(6):
+        cache.get(key, lambda: np.zeros(300_000, np.uint8))
+    assert len(cache) == 3 and cache.nbytes == 900_000
+    cache.get("large", lambda: np.zeros(5_000_000, np.uint8))
+    assert len(cache) == 1 and cache.peek("large") is not None
+
+
+def test_what_belongs_to_a_model_leaves_with_it():
+    cache, model, other = Kept(entries=9), Model(), Model()
+    cache.get("x", lambda: 1, owner=model)
+    cache.get("x", lambda: 2, owner=other)
+    cache.get("x", lambda: 3)
+    assert [cache.peek("x", owner=owner) for owner in (model, other, None)] == [1, 2, 3]
+    del model
+    gc.collect()
+    assert len(cache) == 2
+    kept.forget(other)  # as when its values hold on to it
+    assert len(cache) == 1 and cache.peek("x") == 3
+
+
+def test_what_was_forgotten_while_it_was_made_is_answered_and_not_kept():
+    cache, model, begun, go = Kept(entries=9), Model(), threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        go.wait(10)
+        return "old"
+
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(cache.get, "x", make, owner=model)
+        begun.wait(10)
+        cache.forget(model)
+        assert cache.get("x", lambda: "new", owner=model) == "new"
+        go.set()
+        assert asked.result() == "old" and cache.peek("x", owner=model) == "new"
+
+
+def test_many_threads_many_keys_and_owners_that_come_and_go():
+    cache, wrong = Kept(entries=8, megabytes=0.01), []
+
+    def visit(seed):
+        draw = np.random.default_rng(seed)
+        mine = Model()
+        for _ in range(300):
+            key = int(draw.integers(12))
+            owner = mine if key % 2 else None
+            found = cache.get(key, lambda key=key: np.full(100, key), owner=owner)
+            if found[0] != key:
+                wrong.append(key)
+
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(visit, range(16)))
+    gc.collect()
+    assert not wrong and len(cache) <= 8 and cache.nbytes <= 10_000 and not cache._under_way
+
+
+def test_sizes_are_those_of_the_numbers_and_texts_inside():
+    @dataclass
+    class Report:
+        weights: dict[str, torch.Tensor]
+        words: str
+        model: torch.nn.Module
+
+    shared = torch.zeros(10, 10)
+    report = Report({"a": shared, "b": shared}, "four", torch.nn.Linear(1000, 1000))
+    assert size_of(report) == 400 + len("a") + len("b") + len("four")
+    assert size_of([np.zeros(5), (1, 2.0), None, b"xy"]) == 40 + 16 + 2
+
+
+def test_all_caches_share_one_budget_and_the_newest_stays(monkeypatch):
+    monkeypatch.setattr(kept, "_everywhere", weakref.WeakSet())
+    monkeypatch.setattr(kept, "CACHE_BYTES", 1_000_000)
+    caches = [Kept(entries=9) for _ in range(4)]
+    for number, cache in enumerate(caches):
+        for key in range(3):
+            cache.get(key, lambda: np.zeros(200_000, np.uint8))
+        caches[0].get(0, lambda: np.zeros(200_000, np.uint8))
+        assert kept.counts()["bytes"] <= 1_000_000, number
+    assert caches[0].peek(0) is not None, "what is asked for again and again stays"
+    assert kept.counts() == {"values": 5, "bytes": 1_000_000, "most_bytes": 1_000_000}
+    caches[1].get("large", lambda: np.zeros(3_000_000, np.uint8))
+    assert kept.counts()["values"] == 1 and caches[1].peek("large") is not None
+
+
+def test_every_cache_of_the_page_is_within_the_budget():
+    """Corpora kept whatever was asked of them, and copies of weights had a bound of their own."""
+    corpus = corpus_from_language("copy", n_characters=3000, n_validation=600)
+    before = kept.counts()["values"]
+    for windows in range(1, 70):
+        corpus.baselines(16, windows)
+    assert kept.counts()["values"] - before <= WORKED_OUT
