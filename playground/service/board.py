@@ -1,10 +1,10 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and go on.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
-for more joins a line. It is fair: a visitor's second job stands behind everybody's first, of equals whoever came first
-begins first, and newcomers never pass those of an earlier round. Where the line is full, whoever comes from a network
-that has fewer in it takes the last place of the one that has most (`share`: an address, its pages and its programs
-apart). A page that is open keeps the places of its visitor's jobs; one that stays away loses them after `AWAY_SECONDS`,
+for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, so that
+the next place goes to the one with the fewest at work. Within one, a visitor's second job stands behind everybody's
+first, of equals whoever came first begins first, and newcomers never pass those of an earlier round. Where the line is
+full, whoever comes from a network that has fewer in it takes the last place of the one that has most. A page that is open keeps the places of its visitor's jobs; one that stays away loses them after `AWAY_SECONDS`,
 those at work where others wait. Programs have no more than a few of the places.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
@@ -317,9 +317,14 @@ class Board:
         job.queue(start, partial(self._ended, job), partial(self._noted, job))
 
     def _line(self) -> list[Job]:
-        """Those who wait, in the order in which they will begin."""
+        """Those who wait, in the order in which they will begin: networks in turns, each in its own order."""
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
-        return sorted(waiting, key=lambda job: self._turns[job.id])
+        ahead = Counter(job.share for job in self._jobs.values() if job.busy)
+        places = []
+        for job in sorted(waiting, key=lambda job: self._turns[job.id]):
+            places.append((ahead[job.share], self._turns[job.id], job))
+            ahead[job.share] += 1
+        return [job for *_, job in sorted(places, key=lambda place: place[:2])]
 
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""

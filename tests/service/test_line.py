@@ -264,3 +264,25 @@ def test_programs_never_have_all_places_and_pages_pass_those_that_wait(tmp_path)
     for visitor in (*visitors, ANNA):
         board.stop(visitor)
     until(lambda: over(board, ANNA, *visitors))
+
+
+def test_networks_take_turns_so_that_a_crowd_behind_one_address_keeps_nobody_else_waiting(tmp_path):
+    """Sixty invented visitors of one address stood before whoever came after them."""
+    board = house(tmp_path, Counting(), jobs=2, waiting=60)
+    crowd = [known(f"crowd {number}") for number in range(12)]
+    mob = [board.start(who, small_spec(steps=10_000), share="a crowd pages") for who in crowd]
+    assert sum(job.busy for job in mob) == 2
+    one, other = (board.start(who, small_spec(steps=10_000), share=f"{who} pages") for who in (ANNA, BERT))
+    assert [one.view().place, other.view().place, mob[2].view().place] == [1, 2, 3]
+    board.stop(crowd[0])
+    until(lambda: one.busy)
+    board.stop(ANNA)
+    until(lambda: other.busy)
+    late = board.start(CARLA, small_spec(steps=10_000), share="carla pages")
+    assert [late.view().place, mob[2].view().place] == [1, 2]
+    board.stop(crowd[1])
+    until(lambda: mob[2].busy)
+    assert late.state == "waiting", "the crowd has its turn, too"
+    for who in (*reversed(crowd), CARLA, ANNA, BERT):
+        board.stop(who)
+    until(lambda: over(board, ANNA, BERT, CARLA, *crowd))
