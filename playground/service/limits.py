@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
-AWAY_SECONDS = 75.0
-"""A place is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
+AWAY_SECONDS = 50.0
+"""A place is kept so long for a page that gives no sign of life; an open one gives one every 20 seconds (page.js)."""
 RETURN_SECONDS = 600.0
 """After a restart a place in the line is kept so long for a page to come back."""
 RETRY_SECONDS = 10.0

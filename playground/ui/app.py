@@ -97,6 +97,8 @@ def build_app(
             return page.model_list(visitor, str(over).partition(" ")[0])
 
         page.finish()
+        here = gr.Button(visible="hidden", elem_id="still-here")
+        here.click(lambda visitor: jobs.of(visitor) and None, visitor, None, **QUIETLY)
         take = gr.Button(visible="hidden", elem_id="choose-over")
         page.over.change(None, page.over, None, js="(over) => window.playgroundAsk(over)", **UNSEEN)
         take.click(chosen, [visitor, page.over], model, **QUIETLY)

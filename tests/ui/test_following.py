@@ -273,3 +273,17 @@ def test_places_are_said_as_people_say_them(number, said):
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
     kinds = Job.__subclasses__()
     assert len(kinds) >= 3 and all(SEEN_ON[kind] for kind in kinds)
+
+
+def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_minute(served):
+    """A browser wakes a hidden page's clocks once a minute; places were kept for 75 seconds because of that."""
+    board, address = served
+    visit = Visit(address, known("nora"))
+    visit.train(Steps=400)
+    (job,) = board.of(known("nora"))
+    job.seen -= 100
+    status, answer = RawCaller(address, "noras").call("still-here", browserstate=known("nora"))
+    assert status == 200, answer
+    assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
+    visit.press("stop-button")
+    visit.until_over(board)
