@@ -159,6 +159,8 @@ class Limits:
     """Continuations generated at once."""
     jobs_per_visitor: int
     """Runs of one visitor at the same time, those that wait for a place included."""
+    jobs_per_address: int
+    """Runs from one address at the same time; more wait in line. A class may come from one."""
     jobs: int
     """Runs of all visitors at the same time; more wait in line."""
     waiting: int
@@ -309,6 +311,7 @@ LOCAL = Limits(
     new_tokens=4096,
     samples=16,
     jobs_per_visitor=1,
+    jobs_per_address=1000,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -340,6 +343,7 @@ CLASS = Limits(
     new_tokens=512,
     samples=4,
     jobs_per_visitor=1,
+    jobs_per_address=1000,
     jobs=4,
     waiting=100,
     seeds=3,
@@ -358,6 +362,7 @@ PUBLIC = replace(
     kind="public",
     where="the public Space",
     seconds=300.0,
+    jobs_per_address=2,
     waiting=60,
     seeds=5,
     models=120,
