@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 
-
 CACHE_BYTES = 1_500_000_000
 """What all that is kept may take together."""
 

@@ -1,11 +1,12 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and go on.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
-for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, the
-one with the fewest at work first, and none has more than `Limits.jobs_per_address` places. Within one, a visitor's second job stands behind everybody's
-first, of equals whoever came first begins first, and newcomers never pass those of an earlier round. Where the line is
-full, whoever comes from a network that has fewer in it takes the last place of the one that has most. A page that is open keeps the places of its visitor's jobs; one that stays away loses them after `AWAY_SECONDS`,
-those at work where others wait. Programs have no more than a few of the places.
+for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, the one
+with the fewest at work first, and no address has more than `Limits.jobs_per_address` places. Within a network, a
+visitor's second job stands behind everybody's first, of equals whoever came first begins first, and newcomers never
+pass those of an earlier round. Where the line is full, whoever comes from a network that has fewer in it takes the last
+place of the one that has most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
+after `AWAY_SECONDS`, those at work where others wait. Programs have no more than a few of the places.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
 needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a

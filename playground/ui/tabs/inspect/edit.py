@@ -24,8 +24,8 @@ from ....inspection.edits import (
     SwitchOff,
     edits_tap,
 )
-from ....model import trace
 from ....kept import Kept
+from ....model import trace
 from ....service.limits import EDITS as MOST_EDITS
 from ....words.edits import edit_words
 from ....words.numbers import percent, signed
