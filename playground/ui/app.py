@@ -23,6 +23,7 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
+from .made_files import made_route
 from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
@@ -127,7 +128,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
-            "routes": [status_route(app, uploads), reach.owner_route(), *mended_scripts()],
+            "routes": [status_route(app, uploads), reach.owner_route(), made_route(), *mended_scripts()],
         },
         "footer_links": [],
         "max_threads": THREADS,

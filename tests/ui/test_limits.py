@@ -116,6 +116,15 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert status == 200
 
 
+@pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", None, 7, [ANNA]])
+def test_a_visitor_whom_the_server_has_not_made_trains_nothing(served, visitor):
+    """The page's own handler took any id of 20 to 64 letters: 64 invented ones filled the line."""
+    address, jobs = served
+    before = jobs.counts()["remembered"]
+    status, answer = press_train(RawCaller(address, "invented"), visitor, Steps=400)
+    assert status != 200 and "reload it" in answer and jobs.counts()["remembered"] == before
+
+
 def test_only_the_endpoints_for_programs_are_public(served):
     address, _ = served
     config = RawCaller(address).config
