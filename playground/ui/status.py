@@ -48,6 +48,7 @@ def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict
             "upload_bytes": sum(folder),
         },
         "uploads": uploads.counts(),
+        "limits": {name: int(most) for name, most in vars(page.limits).items() if isinstance(most, (int, float))},
     }
 
 

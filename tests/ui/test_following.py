@@ -204,6 +204,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
         told = json.load(answer)
     assert told["jobs"] == board.counts() and told["models"] == board.registry.counts()
     assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
+    assert told["limits"]["models_per_visitor"] == 100 and told["caches"]["bytes"] <= told["caches"]["most_bytes"]
     assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
 
