@@ -72,12 +72,12 @@ def results(folder: Path, kills: list[float]) -> tuple[dict[str, list[float]], l
     raise AssertionError("unreachable")
 
 
-def write(registry: Registry) -> None:
+def write(registry: Registry, over: threading.Event) -> None:
     """Write text after text with a model that ships, so that kills come in the middle of one, too."""
     from playground.engine import stream
 
     checkpoint = registry.get(registry.default, None)
-    while True:
+    while not over.is_set():
         for _ in stream(checkpoint.model, checkpoint.tokenizer, checkpoint.tokenizer.encode("Mia "), 200, shared=True):
             pass
 
@@ -107,17 +107,22 @@ def serve(folder: Path) -> None:
         moe = shape.replace(n_experts=4, d_expert=64)
         pair = ComparisonSpec(Source("copy"), shape, moe, training.replace(steps=150), seeds=2, tokenizer="char")
         board.compare("carla", pair)
-    for _ in range(2):
-        threading.Thread(target=write, args=(board.registry,), daemon=True).start()
+    over = threading.Event()
+    writers = [threading.Thread(target=write, args=(board.registry, over), daemon=True) for _ in range(2)]
+    for writer in writers:
+        writer.start()
     print("up", flush=True)
     wanted = len(VISITORS) + 1
     while True:
         jobs = [job for visitor in (*VISITORS, "carla") for job in board.of(visitor)]
         jobs += board.of("carla", kind=ComparisonJob)
-        over = data.rows("SELECT 1 FROM jobs WHERE state = 'over'")
-        if len(jobs) == wanted and all(job.settled for job in jobs) and len(over) == wanted:
+        noted = data.rows("SELECT 1 FROM jobs WHERE state = 'over'")
+        if len(jobs) == wanted and all(job.settled for job in jobs) and len(noted) == wanted:
             break
         time.sleep(0.05)
+    over.set()
+    for writer in writers:
+        writer.join()
     found: dict[str, list[float]] = {}
     for job in jobs:
         view = job.view()
