@@ -71,7 +71,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield "texts complete", f"{calm.wrote} of {count}", f"{attacked.wrote} of {count}", "", f"{count}"
     yield "runs that one begun later had asked for earlier", f"{_passed(calm)}", f"{_passed(attacked)}", "", "0"
     ratios = [f"{_unfair(seen):.2f}×" for seen in (calm, attacked)]
-    yield "longest wait for a place ÷ fair share (its place in the order, at the rate of all)", *ratios, "", "≤ 1.5×"
+    yield "longest wait for a place ÷ fair share (that of a line that moves evenly)", *ratios, "", "≤ 1.5×"
     last = [max(seen.began.values(), default=0.0) - min(seen.asked.values(), default=0.0) for seen in (calm, attacked)]
     yield "until the last run began, s", *(f"{x:.1f}" for x in last), f"{last[1] / max(last[0], 0.1):.2f}×", ""
     first = [max(seen.first, default=float("nan")) for seen in (calm, attacked)]
@@ -91,14 +91,20 @@ def _passed(seen: Seen) -> int:
 
 
 def _unfair(seen: Seen) -> float:
-    """The longest wait against that of a line that moves evenly: of the nth of N to begin, n/N of the whole time."""
+    """The longest wait against that of an even line: the nth of N begins after n/N of the whole time.
+
+    As many begin at once as there are places, so each counts as the last of as many.
+    """
     order = sorted(seen.began, key=seen.asked.__getitem__)
     if not order:
         return float("nan")
     start = min(seen.asked.values())
-    whole = max(seen.began.values()) - start
-    shares = [max(whole * place / len(order), 2 * LOOK) for place in range(1, len(order) + 1)]
-    return max((seen.began[number] - start) / share for number, share in zip(order, shares))
+    whole, count = max(seen.began.values()) - start, len(order)
+    worst = 0.0
+    for place, number in enumerate(order, PUBLIC.jobs):
+        share = max(whole * min(place / count, 1.0), 2 * LOOK)
+        worst = max(worst, (seen.began[number] - start) / share)
+    return worst
 
 
 def _pass(count: int, *, attack: bool) -> Seen:
