@@ -70,10 +70,12 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield what + "runs complete", f"{calm.trained} of {count}", f"{attacked.trained} of {count}", "", f"{count}"
     yield "texts complete", f"{calm.wrote} of {count}", f"{attacked.wrote} of {count}", "", f"{count}"
     yield "runs that one begun later had asked for earlier", f"{_passed(calm)}", f"{_passed(attacked)}", "", "0"
-    ratios = [f"{_unfair(seen):.2f}×" for seen in (calm, attacked)]
-    yield "longest wait for a place ÷ fair share (that of a line that moves evenly)", *ratios, "", "≤ 1.5×"
-    last = [max(seen.began.values(), default=0.0) - min(seen.asked.values(), default=0.0) for seen in (calm, attacked)]
-    yield "until the last run began, s", *(f"{x:.1f}" for x in last), f"{last[1] / max(last[0], 0.1):.2f}×", ""
+    evenly = (f"{_unfair(seen):.2f}×" for seen in (calm, attacked))
+    yield "longest wait for a place ÷ that of a line that moves evenly from first to last", *evenly, "", "≤ 1.5×"
+    last = [max((seen.began[n] - seen.asked[n] for n in seen.began), default=0.0) for seen in (calm, attacked)]
+    fair = last[0] * (count + 1) / count
+    what = "longest wait for a place, s ÷ fair share (as in peace, with one address more)"
+    yield what, *(f"{x:.1f}" for x in last), f"{last[1] / max(fair, 0.1):.2f}×", "≤ 1.5×"
     first = [max(seen.first, default=float("nan")) for seen in (calm, attacked)]
     yield "longest wait for a first text, s", *(f"{x:.2f}" for x in first), f"{first[1] / first[0]:.2f}×", ""
     yield "peak memory, MB; budget", *(f"{s.peak:,.0f}; {s.budget:,.0f}" for s in (calm, attacked)), "", "within"
