@@ -47,7 +47,9 @@ LETTERS = 24
 
 def new_id() -> str:
     """An id that cannot be guessed: of a job, of a model."""
-    return secrets.token_urlsafe(3 * LETTERS // 4)
+    while (drawn := secrets.token_urlsafe(3 * LETTERS // 4)).startswith("-"):
+        pass  # the shell would take it for an option
+    return drawn
 
 
 def data_folder() -> Path:
