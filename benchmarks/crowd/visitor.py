@@ -23,7 +23,7 @@ async def connected(address: str, most: int) -> AsyncIterator[httpx.AsyncClient]
 
 
 class Visitor:
-    """One open page: a session, an id as the browser keeps it, and the values of the components so far.
+    """One open page: a session and the values of the components so far; `open` has the server issue the visitor's id.
 
     One action at a time. What only a browser does (a `.then` after an event) is asked for by the script.
     """
@@ -31,8 +31,8 @@ class Visitor:
     def __init__(self, client: httpx.AsyncClient, house: RawCaller):
         """house: the page's own description of itself, fetched once for all."""
         self.client, self.house = client, house
-        self.session, self.id = secrets.token_hex(8), secrets.token_urlsafe(18)
-        self.values: dict[int, Any] = {house.component("browserstate"): self.id}
+        self.session = secrets.token_hex(8)
+        self.values: dict[int, Any] = {house.component("browserstate"): ""}
         self.props: dict[int, dict[str, Any]] = {}
         self.panels: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         """By its name, what a panel has selected and shows."""
@@ -51,6 +51,11 @@ class Visitor:
         """How a component looks: whether it is awake, its label …"""
         number = self.house.component(name)
         return self.props.get(number, self.house.components[number]["props"])
+
+    @property
+    def id(self) -> str:
+        """The visitor's id, as the browser keeps it."""
+        return self.get("browserstate")
 
     async def press(self, name: str, event: str = "click", said: Any = None) -> float:
         """Press a component and wait for the answer; seconds it took.

@@ -204,13 +204,14 @@ def shared_batch(model: Transformer, precision: str = "fp32") -> ContinuousBatch
     A model with hooks gets a batch of its own each time: kept here, that batch would keep its model for ever.
     """
     with _sharing:
-        own = _shared.setdefault(model, {})
-        if precision not in own:
-            batch = ContinuousBatch(model, precision)
-            if batch.hooked:
-                return batch
-            own[precision] = batch
-        return own[precision]
+        known = _shared.get(model, {}).get(precision)
+    if known is not None:
+        return known
+    batch = ContinuousBatch(model, precision)  # copies weights: who writes with another model does not wait for that
+    if batch.hooked:
+        return batch
+    with _sharing:
+        return _shared.setdefault(model, {}).setdefault(precision, batch)
 
 
 def writers_with(model: Transformer) -> int:
