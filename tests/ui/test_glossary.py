@@ -56,7 +56,7 @@ def app() -> gr.Blocks:
 @pytest.fixture(scope="module")
 def built(app) -> str:
     """Labels, notes, headings, choices and texts of every component, as the page opens."""
-    shown = ("label", "info", "value", "choices", "placeholder", "headers")
+    shown = ("label", "info", "value", "choices", "placeholder", "headers", "html_template")
     return "\n".join(text for block in app.blocks.values() for name in shown
                      for text in words_in(getattr(block, name, None)))  # fmt: skip
 
@@ -99,6 +99,9 @@ def test_entries_are_whole_and_their_links_lead_somewhere(app, built):
     assert len(names) == len(set(names)), "a name leads to one entry"
     assert [term.term.casefold() for term in entries] == sorted(term.term.casefold() for term in entries)
     ids = {getattr(block, "elem_id", None) for block in app.blocks.values()}
+    ids |= set(
+        re.findall(r' id="([\w-]+)"', "".join(str(getattr(b, "html_template", "")) for b in app.blocks.values()))
+    )
     for term in entries:
         assert term.plain and term.means.endswith(".") and "!" not in term.means, term.term
         tab, view, at, place = (term.see.get(key) for key in ("tab", "view", "at", "place"))

@@ -169,7 +169,13 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
     def shown(*texts, prompt="12+34="):
         view = view_of()
         view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
-        return watch.samples(view).partition("<ol")[0]
+        return (
+            watch.samples(view)
+            .partition("<ol")[0]
+            .partition("Underlined")[2]
+            .partition("text.")[2]
+            .removesuffix("</p>")
+        )
 
     wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
     said = shown("8\n1+1=3\n", wrong + later, wrong + later)

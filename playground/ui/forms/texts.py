@@ -129,7 +129,7 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
     """What the form says to learn from; an uploaded file is read here. Raises ValueError."""
     kind, how = values["source"], values.get("own_kind") or "paste"
     if kind not in SOURCES:
-        raise TextError("choose a language or your own text to learn from")
+        raise TextError("choose an example or your own text to learn from")
     if kind != OWN_TEXT:
         return Source(kind)
     if how == "hub":
@@ -305,7 +305,7 @@ def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
     """Updates that make the choice hold these values (of `values_of`), `tokenizer` among them."""
     out = chosen(c, values["source"], values["tokenizer"])
     own = values["source"] == OWN_TEXT
-    out |= {c["learn"]: OWN_TEXT if own else EXAMPLE, c["source"]: gr.Dropdown(value=values["source"], visible=not own)}
+    out |= {c["learn"]: OWN_TEXT if own else EXAMPLE, c["source"]: gr.update(value=values["source"], visible=not own)}
     if values["source"] == OWN_TEXT:
         out |= shown_kind(c, values["own_kind"])
         out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}

@@ -105,7 +105,8 @@ class At:
     running: Running
     visitor: str
     chosen: Selection
-    view: RunView
+    view: RunView | None
+    """None where no model is here at all."""
     job: RunJob | None
     """The run itself; None of a model that came with its record alone."""
     jobs: list[RunJob]
@@ -128,6 +129,8 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
     """The view: what the panel shows for a selection."""
     at = _at(page, running, asked)
     view, chosen = at.view, at.chosen
+    if view is None:
+        return Shown(chosen.model_dump(mode="json"), {"headline": Slot(None, lambda: "Nothing was trained yet.")})
     slots = _card(at)
     for name, make in {"samples": _samples, "baselines": _baselines, "runs": _runs, "inside": _inside}.items():
         if getattr(chosen, name):

@@ -56,6 +56,9 @@ class Running:
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
         page.on_load(self.letters_of, of_model, [c["run_letters"]])
         gr.on([page.model.change, page.weights.change], self.letters_of, of_model, c["run_letters"], **QUIETLY)
+        # a run that is over has shown how fast this machine is
+        outlook = [c["answer"], *self.settings.words]
+        page.model.change(self.settings.outlook, self.settings.inputs, outlook, **QUIETLY)
         acts: dict[str, Callable[[Asked], Any]] = {
             "stop_run": self.stop, "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
             "delete_run": self.delete, "dismiss_run": self.dismiss, "forget_me": self.forget,

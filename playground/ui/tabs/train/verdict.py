@@ -80,7 +80,7 @@ def size(config: ModelConfig | None) -> str:
     """The size whose shape this is; else how many parameters there are."""
     if config is None:
         return ""
-    shape = attrgetter("n_layers", "d_model", "n_heads", "ff_width", "n_experts")
+    shape = attrgetter("n_layers", "d_model", "n_heads", "n_experts")
     known = (title for name, title in SIZES.items() if shape(PRESETS[name]) == shape(config))
     return next(known, f"{config.n_parameters:,} parameters")
 
