@@ -95,7 +95,7 @@ def build_app(
             return page.model_list(visitor, str(over).partition(" ")[0])
 
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
-            """The list of models as it is now: another one is chosen where that is asked for, or the chosen one left."""
+            """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
             stays = chosen == model_id and registry.has(model_id, visitor)
             models = page.renewed_list(visitor) if stays else page.model_list(visitor, chosen)

@@ -32,7 +32,7 @@ from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text
+from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text, text_problem
 from playground.words.training import ended, in_steps
 
 STORIES = Source("stories")
@@ -377,7 +377,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
 
 CONTROLS = (
     *form.BY_NAME, *texts.OWN, "source", "size", "prompt", "base", "suited", "outlook", "changes", "answer", "advanced",
-    "reset", "own", "source_note", "preset", "preset_note",
+    "reset", "own", "source_note", "preset", "preset_note", "problem",
 )  # fmt: skip
 
 
@@ -543,10 +543,9 @@ def test_what_train_will_refuse_is_said_before(tokens, tokenizer, refused):
         "tokenizer": tokenizer,
         "context_length": context,
     }
-    said = outlook_text(filled() | mine, LOCAL, Pace())
-    assert ("notice-error" in said) == bool(refused) and refused in said and ("parameters." in said) != bool(refused)
-    short = contents_of("a" * min(tokens, 70))
-    assert ("A model needs at least" in short) == (tokens < 64) != ("by heart" in short)
+    said = text_problem(filled() | mine)
+    assert ("notice-error" in said) == bool(refused) and refused in said
+    assert "parameters." in outlook_text(filled() | mine, LOCAL, Pace())
 
 
 def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():

@@ -14,7 +14,7 @@ from ...service.runs import SENTENCES
 from ...words.corpus import text_warning
 from ..theme import quiet
 
-LINES, LETTERS = 3, 180
+LINES, LETTERS = 3, 110
 """Lines of an excerpt, and characters of all together."""
 SHORT = 2000
 """Characters below which a text is soon known by heart."""
@@ -38,9 +38,7 @@ def contents_of(text: str) -> str:
         return ""
     counts = Counter(text)
     said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
-    if len(text.encode(errors="surrogatepass")) < MIN_TOKENS:  # no pieces are smaller than a byte
-        said += f" A model needs at least {MIN_TOKENS} tokens. Paste a longer text."
-    elif len(text) < SHORT:
+    if MIN_TOKENS <= len(text) < SHORT:
         said += " A model will soon know so short a text by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))

@@ -6,7 +6,8 @@ run_panel.py   what a run looks like; verdict.py says what it comes to, watch.py
 speaking.py    what the baselines say, and what the samples are worth
 runs_table.py  all runs side by side
 linked.py      runs that links set up, and how they compare when repeated
-takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub; report.py: a run as one page of HTML
+takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
+report.py      a run as one page of HTML
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ def build(page: Page) -> None:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")
         running = Running(page, Settings(page.limits, controls, page.board.pace))
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
-            panel = page.panels.add(
+            start = run_panel.Selection().model_dump(mode="json")
+            page.panels.add(
                 "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
-                start=run_panel.Selection().model_dump(mode="json"), of_model="after", follows=True, elem_id="train-panel",
+                start=start, of_model="after", follows=True, elem_id="train-panel",
             )  # fmt: skip
             with gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take"):
                 takeaway.build(page, running.view_of)
@@ -47,4 +49,3 @@ def build(page: Page) -> None:
     running.settings.connect()
     running.connect()
     page.share("train.running", running)
-    page.share("train.panel", panel)

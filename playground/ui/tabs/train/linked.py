@@ -162,7 +162,8 @@ def _ends(view: RunView, card: RunCard) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", "outlook", "changes", "advanced", "reset")
+_WORDS = ("outlook", "problem", "changes", "advanced", "reset")
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *_WORDS)
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:

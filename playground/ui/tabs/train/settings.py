@@ -25,7 +25,7 @@ from ... import theme
 from ...forms import run as form
 from ...forms import texts
 from ...forms.excerpts import beginning_of
-from ...forms.fields import by_name, read
+from ...forms.fields import by_name, read, whole
 from ...page import QUIETLY, UNSEEN
 from ...refusals import sentence
 from ...theme import quiet
@@ -50,7 +50,7 @@ class Settings:
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
         self.limits, self.c, self.pace = limits, controls, pace
         self.fields = [controls[field.name] for field in form.FIELDS]
-        self.words = [controls[name] for name in ("outlook", "changes", "advanced", "reset")]
+        self.words = [controls[name] for name in ("outlook", "problem", "changes", "advanced", "reset")]
         self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base", "suited"))}
         self._asked = itertools.count(1)
 
@@ -103,6 +103,7 @@ class Settings:
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         return {
             self.c["outlook"]: outlook_text(named, self.limits, self.pace),
+            self.c["problem"]: text_problem(named),
             self.c["changes"]: changes_text(changes, named.get("base") or "", self._by_length(named)),
             self.c["advanced"]: gr.Accordion(label=count),
             self.c["reset"]: gr.Button(visible=bool(changes)),
@@ -192,15 +193,28 @@ def preset_note(name: str, *, shrunk: bool) -> str:
     return quiet(note)
 
 
+def _own(named: dict[str, Any]) -> texts.Own:
+    """The length of one's own text, where it was read in these pieces."""
+    own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
+    return own if own.tokenizer == named["tokenizer"] else texts.UNKNOWN
+
+
+def text_problem(named: dict[str, Any]) -> str:
+    """Why one's own text cannot be learned, as HTML; empty where it can."""
+    try:
+        texts.check_own_length(_own(named), whole("Context", named["context_length"]))
+    except ValueError as problem:
+        return theme.notice(sentence(str(problem)), "error")
+    return ""
+
+
 def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
-        own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
-        own = own if own.tokenizer == named["tokenizer"] else texts.UNKNOWN  # it was read in other pieces
+        own = _own(named)
         read(form.FIELDS, named, limits)
         config, training = form.model_config(named), form.train_config(named)
         limits.check_training(config, training)
-        texts.check_own_length(own, config.context_length)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training, own.tokens)
