@@ -128,7 +128,6 @@ def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked
 
 
 def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
-    board, _ = served
     page = Visit(served, "dora")
     ids = []
     for seed in range(3):

@@ -61,7 +61,8 @@ TEMPLATE = f"""<div class="card run-card">
         "Inside the run",
         f'''<div id="predictions"><h3>Next token</h3>{slot("ask")}
 {chart_place("predictions", height=280, save_name="next-token")}</div>
-<div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}{slot("parameter-table")}</div>
+<div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
+{slot("parameter-table")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
 <div id="similarity"><h3>Embeddings</h3>{slot("similarity-note")}
 {chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
@@ -181,6 +182,7 @@ def _card(at: At) -> dict[str, Slot]:
     drawn = tuple((other.id, other.name, len(other.history.evaluations["step"])) for other in beside)
     spec = at.job.spec if at.job else None
     before_first = view.active and not measured
+    mark = '<i class="before-first"></i>' * before_first  # what was there before is dimmed
     slots = {
         "notices": _notices(at),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
@@ -208,10 +210,9 @@ def _notices(at: At) -> Slot:
     def make() -> str:
         if failed is None:
             return others
-        return (
-            f'<div class="notice notice-error failed" role="alert"><span><b dir="auto">{html.escape(failed.name)}</b>: '
-            f"{html.escape(sentence(failed.message))}</span>{_act('dismiss_run', '×', kind='link', title='Dismiss')}</div>{others}"
-        )
+        why, close = html.escape(sentence(failed.message)), _act("dismiss_run", "×", kind="link", title="Dismiss")
+        said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
+        return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
 
     return Slot((failed and (failed.id, failed.version), key), make)
 

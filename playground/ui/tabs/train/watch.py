@@ -192,7 +192,8 @@ def samples(view: RunView | None) -> str:
         fresh = " newest" if i == 0 else ""
         rows.append(
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
-            f'<p class="sample" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
+            f'<p class="sample" dir="auto"><span class="prompt">{html.escape(prompt)}</span>'
+            f"{speaking.marked(text, found)}</p>"
             f"{speaking.verdict_line(found)}</li>"
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
