@@ -26,7 +26,8 @@ TALL = 18
 GUTTER = 152
 """Pixels at the right, where the baselines' names stand."""
 _KNOWS = {
-    "uniform": "guesses at random", "unigram": "knows frequencies", "bigram": "knows one before", "floor": "best possible"
+    "uniform": "guesses at random", "unigram": "knows frequencies", "bigram": "knows one before",
+    "floor": "best possible",
 }  # fmt: skip
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "floor"}
@@ -215,7 +216,8 @@ def gutter_labels(
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
         labels.append(note(text, y=place, color=color, **shift, **answer))
-        over = {"xanchor": "right", "xshift": 0, "yshift": -9 if name == "floor" else 9, "visible": not measured or i in (passed - 1, passed)}
+        near = not measured or i in (passed - 1, passed)
+        over = {"xanchor": "right", "xshift": 0, "yshift": -9 if name == "floor" else 9, "visible": near}
         narrow |= {f"annotations.{i}.{key}": said for key, said in over.items()}
         last = at
     return labels, narrow

@@ -23,6 +23,7 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
+from .made_files import made_route
 from .news import news_route
 from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
@@ -36,6 +37,14 @@ OPENED = """() => new Promise((done) => setTimeout(() => {
   const open = document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]");
   done(open ? open.id.slice("tab-".length, -"-button".length) : %r);
 }))"""
+# The tab that the address names is the first to be built: this runs once gradio's configuration is there.
+FIRST_TAB = """<script>(() => {
+  const tabs = window.gradio_config?.components?.find((each) => each.type === "tabs" && each.props.elem_id === "tabs");
+  const wanted = new URLSearchParams(location.search).get("tab");
+  if (tabs && window.gradio_config.components.some((each) => each.type === "tabitem" && each.props.id === wanted)) {
+    tabs.props.selected = wanted;
+  }
+})();</script>"""
 LEARN = (
     '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
 )
@@ -131,7 +140,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "share": share,
         "theme": theme.theme(),
         "css": theme.css(),
-        "head": chart.head_html() + glossary.head_html(),
+        "head": FIRST_TAB + chart.head_html() + glossary.head_html(),
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, reach.origin_of),
@@ -144,6 +153,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
+                made_route(),
                 *mended_scripts(),
             ],
         },

@@ -1,78 +1,68 @@
-"""An Inspect tab without a browser: its frame, the values its handlers get, and what their updates weigh."""
+"""An Inspect panel without a browser: one model of a visitor's own, and what the panel shows of it for a selection."""
 
 from __future__ import annotations
 
-import asyncio
-import json
+from collections.abc import Mapping
 from typing import Any
 
-import gradio as gr
+import numpy as np
 
+from playground.figures.wire import numbers_of
+from playground.inspection import Look
 from playground.service.board import Board
 from playground.service.limits import LOCAL, Limits
 from playground.service.models import Registry
 from playground.storage import Checkpoint
-from playground.ui.page import Page, model_dropdown
+from playground.ui.page import Page
+from playground.ui.panel import Asked, Shown
 from playground.ui.tabs import inspect
-from playground.ui.tabs.inspect.frame import MODEL, Frame
-
-VISITOR = "a-visitor-of-these-tests"
+from playground.ui.tabs.inspect.looks import Looks
+from playground.ui.tabs.inspect.selection import At
 
 
 class Inspecting:
-    """The tab with one model of the visitor's own chosen. `at(prompt, …)` gives a handler's values."""
+    """The panel's view, asked as a browser asks it."""
 
     def __init__(self, checkpoint: Checkpoint, limits: Limits = LOCAL):
         registry = Registry(limits)
-        self.model_id = registry.add(VISITOR, checkpoint)
-        with gr.Blocks() as self.blocks:
-            visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
-            tabs = gr.Tabs()
-            self.page = Page(limits, registry, Board(registry, limits), visitor, model, tabs, ("inspect",))
-            with tabs, gr.Tab("Inspect") as self.page.tab:
-                self.frame: Frame = inspect.build(self.page)
-            self.page.finish()
-        self.defaults = {
-            component: getattr(component, "value", None)
-            for function in self.blocks.fns.values()
-            for component in function.inputs
-        }
+        self.visitor = registry.data.new_visitor()
+        self.model_id = registry.add(self.visitor, checkpoint)
+        self.page = Page(limits, registry, Board(registry, limits), None, None, None)
+        self.looks = Looks(self.page)
+        self.page.share("inspect.looks", self.looks)
 
-    def at(self, prompt: str, view: str = "walk", place=(0, 0, 0, 0), subject: str = MODEL, **more: Any) -> dict:
-        """What a handler of the frame receives; `more` sets components of the views by their elem_id, - as _."""
-        frame = self.frame
-        values = {
-            **self.defaults,
-            self.page.visitor: VISITOR,
-            self.page.model: self.model_id,
-            frame.prompt: prompt,
-            frame.subject: subject,
-            frame.view: view,
-            **dict(zip(frame.pickers, place)),
-        }
-        for name, value in more.items():
-            values[self.component(name)] = value
-        return values
+    def add(self, checkpoint: Checkpoint) -> str:
+        """The id of another model of the visitor's; the one before it goes."""
+        return self.page.registry.add(self.visitor, checkpoint, model_id="another")
 
-    def handler(self, component: Any, event: str) -> Any:
-        """What answers this event: an async function of values, event and request."""
-        number = component if isinstance(component, int) else component._id
-        return next(f.fn for f in self.blocks.fns.values() if (number, event) in f.targets and f.fn)
+    def asked(self, prompt: Any, clicked: Mapping[str, Any] | None = None, **selection: Any) -> Asked:
+        """What a browser sends."""
+        sent = {"model": self.model_id, "prompt": prompt, **selection}
+        return Asked(self.visitor, sent, dict(clicked) if clicked else None)
 
-    def click(
-        self, name: str, event: str, values: dict, said: Any = None, session: str | None = None, **query: str
-    ) -> dict:
-        """What the page, opened at an address with this query, is sent when this happens to the component."""
-        handler = self.handler(self.component(name), event)
-        request = gr.Request(session_hash=session, query_params=query)
-        return asyncio.run(handler(dict(values), gr.EventData(None, said), request))
+    def at(self, prompt: Any, **selection: Any) -> At:
+        """What the views draw from."""
+        return inspect.read(self.page, self.looks, self.asked(prompt, **selection))[0]
 
-    def component(self, name: str) -> Any:
-        """A component by its elem_id, written with _ for -."""
-        return next(b for b in self.blocks.blocks.values() if b.elem_id == name.replace("_", "-"))
+    def look(self, prompt: str) -> Look:
+        """The model's look at the prompt."""
+        return self.at(prompt).look
+
+    def shown(self, prompt: Any, clicked: Mapping[str, Any] | None = None, **selection: Any) -> Shown:
+        """The selection afterwards, and the slots."""
+        return inspect.show(self.page, self.looks, self.asked(prompt, clicked, **selection))
+
+    def made(self, prompt: Any, **selection: Any) -> dict[str, Any]:
+        """What every slot shows; a refusal as its sentence."""
+        contents = {}
+        for name, slot in self.shown(prompt, **selection).slots.items():
+            try:
+                contents[name] = slot.make()
+            except ValueError as problem:
+                contents[name] = str(problem)
+        return contents
 
 
-def weight(updates: dict) -> int:
-    """Bytes that these updates take as JSON."""
-    plain = (u.constructor_args if isinstance(u, gr.blocks.Block) else u for u in updates.values())
-    return sum(len(json.dumps(u)) for u in plain)
+def drawn(content: Mapping[str, Any], trace: int = 0) -> np.ndarray:
+    """The numbers of a map."""
+    return numbers_of(content["figure"]["data"][trace]["z"])

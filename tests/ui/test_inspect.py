@@ -1,312 +1,478 @@
-"""The Inspect tab's own logic: what it draws for every config, what it says to bad input, and what a page may send."""
+"""Inspect's frame and heads: what is selected, drawn and said, for every kind of model and whatever a browser sends."""
 
-import html
 import json
+import math
 import re
 
-import gradio as gr
 import numpy as np
 import pytest
 import torch
 
+from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import look
-from playground.inspection.edits import SwitchOff, edits_tap
-from playground.inspection.example import EXAMPLES
+from playground.inspection.cost import Cost, edit_cost, effect
+from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap, to_dict
 from playground.inspection.receipts import receipt
-from playground.inspection.walk import step, step_names
-from playground.model import ModelConfig, Transformer, trace
-from playground.service.limits import PUBLIC
-from playground.service.models import Registry
-from playground.storage import Checkpoint
-from playground.training import History
-from playground.ui.tabs.inspect.beginnings import COPYING, hint
+from playground.model import ModelConfig, Pass, Transformer, trace
+from playground.service.limits import EDITS, PUBLIC
+from playground.service.models import SHIPPED_FOLDER, Registry
+from playground.storage import Checkpoint, load
+from playground.training import History, evaluate
+from playground.ui.panel import Asked
+from playground.ui.tabs import inspect
+from playground.ui.tabs.inspect import edits, heads, selection, validation
+from playground.ui.tabs.inspect import receipt as receipts
+from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.drawn import MOST_TOKENS, cell, window
-from playground.ui.tabs.inspect.frame import MODEL, Place, best, watched
 from playground.ui.tabs.inspect.looks import KEPT
-from playground.ui.tabs.inspect.pictures import HEIGHT, picture
-from playground.ui.tabs.inspect.receipt import receipt_html
-from playground.ui.tabs.inspect.thumbnails import thumbnails
-from playground.ui.tabs.inspect.words import coloured
-from playground.words.numbers import percent
-from playground.words.walk import describe
+from playground.ui.tabs.inspect.selection import Selection, ranking
+from playground.ui.tabs.inspect.tested import known, roles_of, survey_of
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
-from tests.ui.inspecting import VISITOR, Inspecting, weight
+from tests.ui.inspecting import Inspecting, drawn
 
 LETTERS = CharTokenizer("ab<>&cde\n ")
+OFF = to_dict(SwitchOff(1, "head", 2))
+
+
+def model(config=TINY, seed=1, **more) -> Checkpoint:
+    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
 
 
 @pytest.fixture(scope="module")
 def tab() -> Inspecting:
-    config = TINY.replace(vocab_size=LETTERS.vocab_size, context_length=80, init_std=0.5)
-    return Inspecting(Checkpoint(Transformer(config), LETTERS, History(), "tried"), PUBLIC)
+    return Inspecting(model(TINY.replace(context_length=80)), PUBLIC)
 
 
-def chart(updates: dict, component) -> dict:
-    return updates[component]["figure"]
+@pytest.fixture(scope="module")
+def copying() -> Inspecting:
+    """The shipped model that learned to copy."""
+    return Inspecting(load(SHIPPED_FOLDER / "induction"))
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_of_every_config_has_a_picture_that_plotly_takes(name):
-    import plotly.graph_objects as go
-
-    seen = look_at(VARIANTS[name])
-    for at in step_names(seen, 1):
-        here = step(seen, at, 1, 1, 3, 1)
-        figure, _ = picture(here, describe(here).labels, seen, Place(1, 1, 3, 1))
-        assert figure["layout"]["height"] == HEIGHT
-        go.Figure({"data": figure["data"], "layout": {k: v for k, v in figure["layout"].items() if k != "template"}})
+# ---- the selection ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_drawn_is_what_the_step_computed(tab):
-    seen, place = tab.frame.read(tab.at("abcabcab", place=(1, 2, 6, 3)))
-    updates = tab.frame.update(tab.at("abcabcab", place=(1, 2, 6, 3), inspect_steps="softmax"))
-    drawn = numbers_of(chart(updates, tab.component("inspect_step_chart"))["data"][0]["z"])
-    pattern = seen.trace["pattern", 1][0, 2].numpy()
-    assert np.allclose(np.nan_to_num(drawn), pattern, atol=1e-6) and np.isnan(drawn[0, 1])
-    grid = chart(updates, tab.component("inspect_heads_grid"))
-    first = re.match(r"L(\d)H(\d)", grid["data"][0]["name"])
-    layer, head = int(first[1]), int(first[2])
-    assert best(seen, place).owner == (layer, head)
-    assert np.allclose(
-        numbers_of(grid["data"][0]["z"])[7] / 254, seen.trace["pattern", layer][0, head, 7], atol=1 / 254
-    )
-
-
-def test_the_first_picture_is_light_and_a_cell_does_not_send_the_heads_again(tab):
-    prompt = "abcde" * 12
-    assert weight(tab.frame.update(tab.at(prompt), where=best)) < 400_000
-    grid = tab.component("inspect_heads_grid")
-    assert grid in tab.frame.update(tab.at(prompt), lists=False, changed="head")
-    assert grid not in tab.frame.update(tab.at(prompt, place=(0, 0, 5, 1)), lists=False, changed="place")
-    # but a click that leads to another head does
-    moved = tab.frame.update(tab.at(prompt), lists=False, changed="place", where=lambda s, p: p.at(head=3))
-    assert grid in moved and moved[tab.frame.head] == 3
+def test_it_opens_on_the_head_that_matters_most_the_last_token_and_its_largest_weight(copying):
+    chosen = copying.shown("bdfh bdfh\ncage c").selection
+    seen = copying.look("bdfh bdfh\ncage c")
+    taps = {at: edits_tap([SwitchOff(at[0], "head", at[1])], seen.config) for at in ((0, 0), (0, 1), (1, 0), (1, 1))}
+    owed = {at: effect(seen.model, torch.tensor([seen.ids]), tap).divergence for at, tap in taps.items()}
+    assert (chosen["layer"], chosen["head"]) == max(owed, key=owed.get) == ranking(seen)[0]
+    assert sorted(owed, key=owed.get, reverse=True) == ranking(seen)
+    row = seen.pattern(chosen["layer"])[chosen["head"], seen.length - 1]
+    assert chosen["query"] == seen.length - 1 and row[chosen["key"]] == row.max()
 
 
 @pytest.mark.parametrize(
-    ("prompt", "said"),
-    [
-        ("", "The prompt is empty"),
-        (None, "The prompt is empty"),
-        (["a"], "The prompt is empty"),
-        ("aXY", "never saw “X”, “Y”"),
-        ("ab" * 60, "The prompt has 120 tokens; the model sees the last 80"),
-        ("a" * 5000, "The prompt has 5,000 characters"),
-    ],
+    "place", [(9, 9, 999, 999), (-1, -5, -9, -9), (None, "x", [], {}), (1e300, float("nan"), 0, 0)]
 )
-def test_bad_input_is_one_sentence_and_nothing_of_another_prompt_stays(tab, prompt, said):
-    updates = tab.frame.update(tab.at(prompt))
-    notice = updates[tab.frame.notice]
-    assert said in html.unescape(notice) and "Traceback" not in notice
-    if "notice-error" in notice:
-        places = {tab.frame.query, tab.frame.key}
-        left = [value for component, value in updates.items() if component not in {*places, tab.frame.kept}]
-        assert all(value in (notice, None, "", "walk") or value == gr.update(visible=False) for value in left)
-        assert all(updates[place]["choices"] == [] for place in places)
-        for name in ("inspect_step_chart", "inspect_heads_grid", "inspect_step", "inspect_how"):
-            assert not updates[tab.component(name)]
-        assert not {tab.frame.layer, tab.frame.head, tab.frame.seen, tab.component("inspect_steps")} & set(updates)
+def test_any_place_that_a_browser_sends_is_held_to_what_there_is(tab, place):
+    names = ("layer", "head", "query", "key")
+    chosen = tab.shown("abcab", **dict(zip(names, place))).selection
+    assert all(0 <= chosen[name] < most for name, most in zip(names, (2, 4, 5, 5)))
 
 
-def test_one_token_has_every_view(tab):
-    for view in ("walk", "heads", "roles"):
-        updates = tab.frame.update(tab.at("a", view=view))
-        assert updates[tab.frame.notice] == "" and len(updates) > 6
-    assert "one token only" in str(tab.frame.update(tab.at("a", view="roles")).values())
+def test_fields_that_make_no_sense_are_as_at_first_and_older_links_find_their_views():
+    odd = {"view": 7, "strip": [], "edits": "x", "why": {}, "prompt": 3, "unheard of": 1, "step": "softmax"}
+    assert Selection.read(odd) == Selection(step="softmax")
+    views = {
+        "walk": "steps",
+        "minds": "steps",
+        "learn": "training",
+        "replay": "training",
+        "sizes": "cost",
+        "x": "heads",
+    }
+    assert {old: Selection.read({"view": old}).view for old in views} == views
+    assert Selection.read(json.loads(json.dumps(Selection(layer=1, edits=(OFF,)).to_dict()))).edits == (OFF,)
 
 
-@pytest.mark.parametrize(
-    "place", [(9, 9, 999, 999), (-1, -5, -9, -9), (None, "x", [], {}), (float("inf"), 1e300, 0, 0)]
-)
-def test_any_place_a_page_sends_is_held_to_what_there_is(tab, place):
-    seen, held = tab.frame.read(tab.at("abcab", place=place))
-    assert 0 <= held.layer < 2 and 0 <= held.head < 4 and 0 <= held.query < 5 and 0 <= held.key < 5
-    assert tab.frame.update(tab.at("abcab", place=place))[tab.frame.notice] == ""
-    assert seen.length == 5
+@pytest.mark.parametrize(("prompt", "said"), [("", "prompt is empty"), ("a" * 5000, "5,000 characters")])
+def test_a_prompt_that_cannot_be_read_is_refused_in_a_sentence(tab, prompt, said):
+    with pytest.raises(ValueError, match=said):
+        tab.shown(prompt)
+
+
+@pytest.mark.parametrize(("prompt", "said"), [("aXY", "“X”, “Y”"), ("ab" * 60, "has 120 tokens")])
+def test_what_the_model_cannot_see_of_a_prompt_is_noted(tab, prompt, said):
+    assert said in tab.made(prompt)["notes"]
 
 
 def test_another_visitors_model_is_not_shown(tab):
-    updates = tab.frame.update({**tab.at("abc"), tab.page.visitor: "somebody-else-entirely"})
-    assert "no longer here" in updates[tab.frame.notice]
+    stranger = tab.page.registry.data.new_visitor()
+    with pytest.raises(ValueError, match="no longer here"):
+        inspect.show(tab.page, tab.looks, Asked(stranger, {"model": tab.model_id, "prompt": "abc"}))
 
 
 def test_a_look_is_kept_and_made_anew_when_its_model_was_replaced(tab):
-    first = tab.frame.look(VISITOR, tab.model_id, "abca")
-    assert tab.frame.look(VISITOR, tab.model_id, "abca") is first
+    first = tab.look("abca")
+    assert tab.look("abca") is first
     old = first.checkpoint
     other = Checkpoint(Transformer(old.config, seed=9), LETTERS, History(), "tried")
-    tab.page.registry.add(VISITOR, other, model_id=tab.model_id)
-    second = tab.frame.look(VISITOR, tab.model_id, "abca")
-    assert second.checkpoint is other and second is not first
-    tab.page.registry.add(VISITOR, old, model_id=tab.model_id)
-
-
-def test_looks_do_not_pile_up(tab):
+    tab.page.registry.add(tab.visitor, other, model_id=tab.model_id)
+    assert tab.look("abca").checkpoint is other
+    tab.page.registry.add(tab.visitor, old, model_id=tab.model_id)
     for length in range(1, 30):
-        tab.frame.look(VISITOR, tab.model_id, "a" * length)
-    assert len(tab.frame._looks) <= KEPT
+        tab.look("a" * length)
+    assert len(tab.looks) <= KEPT
+
+
+def test_slots_depend_on_what_they_are_made_from_and_on_nothing_else(tab):
+    def digests(**chosen):
+        return {
+            name: slot.digest
+            for name, slot in tab.shown("abcab", layer=0, head=1, query=4, key=2, **chosen).slots.items()
+        }
+
+    at, moved = digests(), digests() | {}
+    assert at == moved
+    key = {n: s.digest for n, s in tab.shown("abcab", layer=0, head=1, query=4, key=1).slots.items()}
+    assert {name for name in at if at[name] != key[name]} == {"pattern"}
+    head = {n: s.digest for n, s in tab.shown("abcab", layer=0, head=2, query=4, key=2).slots.items()}
+    assert {"grid", "pattern", "headline", "tokens", "head-buttons"} <= {n for n in at if at[n] != head[n]}
+    assert at["next"] == head["next"] and at["ideas"] == head["ideas"]
+
+
+# ---- the strip -------------------------------------------------------------------------------------------------------
+
+
+def test_the_strip_shades_by_the_models_own_weights(tab):
+    seen = tab.look("abcabc")
+
+    def shades(html):
+        return [float(each) for each in re.findall(r"--weight:([\d.]+)", html)]
+
+    one = shades(tab.made("abcabc", layer=1, head=2, query=4)["tokens"])
+    assert np.allclose(one, seen.pattern(1)[2, 4], atol=5e-4)
+    mean = np.mean([seen.pattern(layer)[:, 4].numpy() for layer in range(2)], axis=(0, 1))
+    assert np.allclose(shades(tab.made("abcabc", query=4, strip="all")["tokens"]), mean, atol=5e-4)
+
+
+def test_the_next_token_is_the_models_and_with_edits_both_values_stand_there(tab):
+    seen = tab.look("abcabc")
+    usual = seen.trace["logits"][0, -1].softmax(-1)
+    label = seen.token_label(int(usual.argmax()))
+    plain = tab.made("abcabc")["next"]
+    assert f"<bdi>{label}</bdi>" in plain and f"{100 * usual.max():.0f}" in plain
+    tap = edits_tap([SwitchOff(1, "head", 2)], seen.config)
+    after = seen.model(torch.tensor([seen.ids]), Pass(tap=tap)).logits[0, -1].softmax(-1)
+    edited = tab.made("abcabc", edits=[OFF])
+    assert (
+        f"{100 * after.max():.0f}" in edited["next"]
+        and json.dumps({"edits": []}).replace('"', "&quot;") in edited["edits-in-force"]
+    )
 
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):
-    for view in ("walk", "heads", "roles"):
-        for name in ("embed", "softmax", "add", "predict", "mix"):
-            updates = tab.frame.update(tab.at("<b>&<a>", view=view, place=(0, 0, 6, 0), inspect_steps=name))
-            pages = [u for c, u in updates.items() if isinstance(c, gr.HTML) and isinstance(u, str)]
-            assert len(pages) > 1
-            assert not any("<b>&<" in page or "<a>" in page for page in pages)
-            for figure in (u["figure"] for u in updates.values() if isinstance(u, dict) and "figure" in u):
-                assert "“<" not in json.dumps(figure) and not re.search(r'"\d+ <', json.dumps(figure))
+    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
+    for content in tab.made("<b>&<a>", edits=[OFF], **folds).values():
+        if isinstance(content, str):
+            assert "<b>&<" not in content and "<a>" not in content
+        elif content:
+            assert "“<" not in json.dumps(content["figure"]) and not re.search(r'"\d+ <', json.dumps(content["figure"]))
 
 
-def test_roles_are_coloured_and_the_rest_is_escaped():
-    assert coloured("{q:Q} · {k:K}ᵀ <i>{x}") == '<span class="q">Q</span> · <span class="k">K</span>ᵀ &lt;i&gt;{x}'
+# ---- the chosen head and the grid ------------------------------------------------------------------------------------
 
 
-def test_back_and_next_stay_within_the_steps(tab):
-    names = step_names(tab.frame.read(tab.at("abc"))[0], 0)
-    alters = [alter for _, _, alter, _ in tab.frame._redraws if alter is not None][:2]
-    steps = tab.component("inspect_steps")
-    seen, place = tab.frame.read(tab.at("abc"))
-    for now, back, onward in (
-        ("embed", "embed", "norm"),
-        ("arrive", "embed", "project"),  # the first layer has none: what comes next stands there
-        (["embed"], "embed", "norm"),
-        ("scores", "split", "mask"),
-        (names[-1], names[-2], names[-1]),
-    ):
-        values = tab.at("abc", inspect_steps=now)
-        assert [alter(seen, place, values, None)[steps] for alter in alters] == [back, onward]
-    updates = tab.frame.update(tab.at("abc", inspect_steps="rotate"))  # a step that this model lacks
-    assert "Step" in updates[tab.component("inspect_step")] and "rotate" not in dict(updates[steps].choices).values()
+def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_pass(tab):
+    seen = tab.look("abcabcab")
+    made = tab.made("abcabcab", layer=1, head=2, query=6, key=3)
+    pattern = drawn(made["pattern"])
+    assert np.allclose(np.nan_to_num(pattern), seen.trace["pattern", 1][0, 2], atol=1e-6) and np.isnan(pattern[0, 1])
+    first = made["grid"]["figure"]["data"][0]
+    layer, head = map(int, first["name"].split()[0].split("."))
+    assert (layer, head) == ranking(seen)[0]
+    assert np.allclose(numbers_of(first["z"])[7] / 254, seen.trace["pattern", layer][0, head, 7], atol=1 / 254)
+    exact = tab.shown("abcabcab").slots["grid"].exact()
+    assert np.allclose(numbers_of(exact["data"][0]["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
+    unmasked = tab.made("abcabcab", layer=1, head=2, edits=[to_dict(RemoveMask())])["pattern"]
+    tap = edits_tap([RemoveMask()], seen.config)
+    edited = trace(seen.model, torch.tensor([seen.ids]), edit=tap)["pattern", 1][0, 2]
+    assert np.allclose(drawn(unmasked), edited, atol=1e-6)
 
 
-def test_a_click_in_a_view_that_has_just_been_opened_is_drawn_there(tab):
-    cards, values = tab.component("edit_cards"), tab.at("abc", view="walk", place=(1, 2, 2, 0))
-    updates = tab.click("edit_apply", "click", values)  # the page still takes the walk for open
-    assert "head 2 of layer 1 switched off" in updates[cards] and updates[tab.frame.view] == "edit"
+def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(tab):
+    chosen = tab.shown("abcab", {"slot": "pattern", "index": [3, 1]}, layer=0, head=0).selection
+    assert (chosen["query"], chosen["key"], chosen["why"]) == (3, 1, True)
+    owner = ranking(tab.look("abcab"))[3]
+    chosen = tab.shown("abcab", {"slot": "grid", "trace": 3}, layer=0, head=0, query=4).selection
+    assert (chosen["layer"], chosen["head"]) == owner and chosen["key"] == selection.strongest_key(
+        tab.look("abcab"), *owner, 4
+    )
+    for said in (None, [9, 9], "x", [[], {}], [0.5, 1], [True, 0], [-1, 0], [math.inf, 0]):
+        for slot in ("pattern", "grid", "roles-map", "worth"):
+            with pytest.raises(ValueError, match="click again"):
+                tab.shown("abc", {"slot": slot, "index": said, "trace": said}, roles=True, worth=True)
+    assert tab.shown("abc", {"slot": "of another page", "index": [0, 0]}).selection["query"] == 2
 
 
-def test_the_worked_example_stands_in_for_the_model(tab):
-    updates = tab.frame.update(tab.at("anything", place=(0, 0, 2, 1), subject="notebook"))
-    assert "pencil and paper" in updates[tab.frame.notice]
-    paper = next(u for u in updates.values() if isinstance(u, str) and "Receipt:" in u)
-    for digits in ("0.33323120", "0.03666085", "0.04999953"):
-        assert digits in paper
+def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab):
+    shown = tab.shown("abcde" * 12)
+    weight = sum(len(json.dumps(slot.make())) for slot in shown.slots.values())
+    assert weight < 400_000
+    have = {name: slot.digest for name, slot in shown.slots.items()}
+    clicked = tab.shown("abcde" * 12, {"slot": "pattern", "index": [50, 3]}).slots
+    assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
 
 
-def test_where_a_worked_example_has_a_prompt_of_its_own_there_is_no_box_to_type_another_one(tab):
-    """It stood there and took what was typed, and nothing came of it."""
-    given = tab.handler(tab.frame.subject, "change")
-    for subject, example in EXAMPLES.items():
-        box, ideas, own = given(subject)
-        assert box["visible"] == ideas["visible"] == "hidden" and own["visible"] and example.prompt in own["value"]
-    box, ideas, own = given(MODEL)
-    assert box["visible"] is ideas["visible"] is True and not own["visible"]
+def test_the_headline_names_the_largest_weight_or_says_that_there_is_none(tab):
+    seen = tab.look("abcabcab")
+    for layer in range(2):
+        for head in range(4):
+            row, said = seen.pattern(layer)[head, 7].numpy(), tab.made("abcabcab", layer=layer, head=head)["headline"]
+            assert ("spreads" in said) == bool(row.max() < 0.4)
 
 
-def test_the_receipt_shows_the_numbers_it_has(tab):
-    seen, _ = tab.frame.read(tab.at("abcab"))
-    r = receipt(seen, 1, 2, 4, 1)
-    text = receipt_html(r, seen).replace("−", "-")
-    for number in (
-        r.dot,
-        r.score,
-        r.exponential,
-        r.exponential_sum,
-        r.weight,
-        *r.q,
-        *r.k,
-        *r.products,
-        *r.v,
-        *r.part,
-        *r.z,
-    ):
-        assert f"{number:.8f}" in text or abs(number) < 1e-8
-    assert f"Largest difference from the model&#x27;s own forward: {r.largest_difference:.1e}" in text
-    assert "are a pair" not in text and "QK-norm" not in text
-    turned = look_at(VARIANTS["separate heads"])
-    paper = receipt_html(receipt(turned, 1, 2, 4, 1), turned)
-    assert "numbers i and i + 2 are a pair" in paper and "q stands at place 4, k at 1" in paper and "QK-norm" in paper
-    hidden = receipt_html(receipt(seen, 1, 2, 1, 4), seen)
-    assert "comes after the query" in hidden and "hidden" in hidden
+def test_without_a_head_the_prediction_is_that_of_the_pass_without_it(tab):
+    seen = tab.look("abcab")
+    found = heads.without(seen, 1, 2, 3)
+    broken = seen.model(torch.tensor([seen.ids]), Pass(tap=edits_tap([SwitchOff(1, "head", 2)], seen.config))).logits
+    assert torch.allclose(found.after, broken[0, 3].softmax(-1), atol=1e-6)
+    assert torch.allclose(found.before, seen.trace["logits"][0, 3].softmax(-1), atol=1e-6)
 
 
-def test_a_long_prompt_is_drawn_in_a_window_that_says_so(tab):
+@pytest.mark.parametrize("language", COPYING)
+def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
+    checkpoint = Registry(PUBLIC).get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
+    seen = look(checkpoint, checkpoint.tokenizer.encode(COPYING[language]))
+    found = heads.without(seen, *ranking(seen)[0], seen.length - 1)
+    token = int(found.before.argmax())
+    assert found.before[token] > 0.9 and found.after[token] < 0.3 and int(found.after.argmax()) != token
+
+
+def test_a_long_prompt_is_drawn_in_a_window_and_many_heads_in_part(tab):
     assert window(64, 3) == slice(0, 64) and window(80, 79) == slice(16, 80) and window(200, 100) == slice(64, 128)
     for length in (65, 80, 300):
         for query in range(length):
             part = window(length, query)
             assert part.start <= query < part.stop <= length and part.stop - part.start == MOST_TOKENS
     assert cell(slice(16, 80), 20, 17) == (4, 1) and cell(slice(16, 80), 20, 3) is None
-    updates = tab.frame.update(tab.at("abcde" * 16, place=(0, 0, 79, 70), inspect_steps="softmax"))
-    value = updates[tab.component("inspect_step_chart")]
-    assert "Drawn: tokens 16 to 79 of 80" in value["summary"]
-    seen, _ = tab.frame.read(tab.at("abcde" * 16))
-    drawn = numbers_of(value["figure"]["data"][0]["z"])
-    assert np.allclose(drawn[-1], seen.trace["pattern", 0][0, 0, 79, 16:].numpy(), atol=1e-6)
+    value = tab.made("abcde" * 16, layer=0, head=0, query=79, key=70)["pattern"]
+    seen = tab.look("abcde" * 16)
+    assert np.allclose(drawn(value)[-1], seen.trace["pattern", 0][0, 0, 79, 16:], atol=1e-6)
     assert value["figure"]["layout"]["xaxis"]["ticktext"][0].startswith("16 ")
+    many = Inspecting(model(ModelConfig(vocab_size=10, context_length=8, n_layers=5, d_model=16, n_heads=8)))
+    assert len(many.made("abcab")["grid"]["figure"]["data"]) == 32
 
 
-def test_many_heads_are_drawn_in_part_and_that_is_said():
-    config = ModelConfig(vocab_size=11, context_length=8, n_layers=5, d_model=16, n_heads=8, init_std=0.4)
-    figure, words = thumbnails(look_at(config, [1, 2, 3, 4, 5]), Place())
-    assert len(figure["data"]) == 32 and "32 of 40 heads are drawn" in words
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_kind_of_model_is_drawn_in_figures_that_plotly_takes(tab, name):
+    import plotly.graph_objects as go
+
+    folds = dict.fromkeys(("why", "compare", "change"), True)
+    made = tab.made(
+        "abcabc", model=tab.add(model(VARIANTS[name])), layer=1, head=1, query=4, key=1, edits=[OFF], **folds
+    )
+    figures = [content["figure"] for content in made.values() if isinstance(content, dict) and "figure" in content]
+    assert len(figures) > 4
+    for figure in figures:
+        layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
+        go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
 
 
-def test_two_models_side_by_side(tab):
+def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
+    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
+    for more in (
+        {},
+        {"subject": "pronoun"},
+        {"subject": "notebook"},
+        {"model": tab.add(model(TINY.replace(causal=False)))},
+    ):
+        made = tab.made("a" if more else "b", **more, **folds)
+        assert made["pattern"]["figure"] and made["receipt"]
+    paper = tab.made("anything", subject="notebook", layer=0, head=0, query=2, key=1, why=True)["receipt"]
+    assert all(digits in paper for digits in ("0.33323120", "0.03666085", "0.04999953"))
+    with pytest.raises(ValueError, match="no example"):
+        tab.made("a", subject="of none")
+
+
+def test_beside_a_head_stands_another_one_of_this_or_of_another_model(tab):
+    seen = tab.look("abcab")
+    for owner in ((layer, head) for layer in range(2) for head in range(4)):
+        at = tab.at("abcab", layer=owner[0], head=owner[1])
+        assert heads.other_head(at, seen, same=True) != owner
     other = Checkpoint(
         Transformer(TINY.replace(n_layers=1, n_heads=2), seed=5), CharTokenizer("abcdefghij"), History(), "o"
     )
-    other_id = tab.page.registry.add(VISITOR, other)
-    values = tab.at("abcab", view="heads", place=(1, 3, 4, 2), inspect_whose="other")
-    picker = next(c for c in tab.defaults if getattr(c, "label", "") == "Model" and c is not tab.page.model)
-    updates = tab.frame.update({**values, picker: other_id})
-    drawn = numbers_of(chart(updates, tab.component("inspect_other_chart"))["data"][0]["z"])
-    theirs = look(other, other.tokenizer.encode("abcab")).trace["pattern", 0][0, 1].numpy()
-    assert np.allclose(np.nan_to_num(drawn), theirs, atol=1e-6)
-    gone = tab.frame.update({**values, picker: "nothing-of-that-name"})
-    assert gone[tab.component("inspect_other_chart")] is None and "no longer here" in str(gone.values())
+    beside = {"compare": True, "with_model": tab.add(other), "with_layer": 0, "with_head": 1}
+    theirs = look(other, other.tokenizer.encode("abcab")).trace["pattern", 0][0, 1]
+    assert np.allclose(np.nan_to_num(drawn(tab.made("abcab", **beside)["with-pattern"])), theirs, atol=1e-6)
+    gone = tab.made("abcab", compare=True, with_model="nothing-of-that-name")
+    assert gone["with-pattern"]["figure"], "a model that has left gives way to the chosen one"
 
 
-def test_watched_is_the_largest_weight_of_the_row(tab):
-    seen, _ = tab.frame.read(tab.at("abcabcab"))
-    place = watched(seen, Place(1, 1, 6, 0))
-    row = seen.pattern(1)[1, 6]
-    assert row[place.key] == row.max() and isinstance(place.key, int)
+# ---- the receipt -----------------------------------------------------------------------------------------------------
 
 
-def test_handlers_give_gradio_what_it_takes(tab):
-    updates = tab.frame.update(tab.at("abc"), where=best)
-    assert all(isinstance(updates[p], gr.Dropdown) for p in tab.frame.pickers)
-    moved = tab.frame.update(tab.at("abc"), lists=False, changed="place")
-    assert all(isinstance(moved[p], int) for p in tab.frame.pickers)
+def test_the_receipt_shows_the_numbers_it_has(tab):
+    seen = tab.look("abcab")
+    r = receipt(seen, 1, 2, 4, 1)
+    text = receipts.receipt_html(r, seen).replace("−", "-")
+    numbers = (r.dot, r.score, r.exponential, r.exponential_sum, r.weight, *r.q, *r.k, *r.products, *r.v, *r.part, *r.z)
+    assert all(f"{number:.8f}" in text or abs(number) < 1e-8 for number in numbers)
+    assert f"{r.largest_difference:.1e}" in text
+    turned = look_at(VARIANTS["separate heads"])
+    paper = receipts.receipt_html(receipt(turned, 1, 2, 4, 1), turned)
+    assert "numbers i and i + 2 are a pair" in paper and "QK-norm" in paper
+    assert "hidden" in receipts.receipt_html(receipt(seen, 1, 2, 1, 4), seen)
 
 
-@pytest.mark.parametrize("language", COPYING)
-def test_the_tab_opens_on_a_prompt_that_one_head_decides_and_says_what_is_left(language):
-    registry = Registry(PUBLIC)
-    checkpoint = registry.get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
-    seen = look(checkpoint, checkpoint.tokenizer.encode(COPYING[language]))
-    layer, head = best(seen, Place()).owner
-    usual = seen.trace["logits"][0, -1].double().softmax(dim=-1)
-    without = edits_tap([SwitchOff(layer, "head", head)], seen.config)
-    broken = trace(seen.model, torch.tensor([seen.ids]), edit=without)["logits"][0, -1].double().softmax(dim=-1)
-    token = int(usual.argmax())
-    assert usual[token] > 0.9 and broken[token] < 0.3 and int(broken.argmax()) != token
-    said = hint(seen)
-    assert f"Without head {head} of layer {layer} " in said and f"{100 * usual[token]:.2f} %" in said
-    assert percent(float(broken[token])) in said and percent(float(broken.max())) in said
+def test_the_products_that_make_up_a_weight_are_those_that_sum_to_it(tab):
+    r = receipt(tab.look("abcab"), 1, 2, 4, 1)
+    figure = receipts.products_picture(r)["figure"]
+    assert np.allclose(numbers_of(figure["data"][0]["y"]), r.products) and np.isclose(r.products.sum(), r.dot)
 
 
-def test_where_no_head_decides_nothing_is_claimed(tab):
-    for prompt in ("a", "ab", "abcabc", "cccc"):
-        seen, place = tab.frame.read(tab.at(prompt))
-        layer, head = best(seen, place).owner
-        usual = seen.trace["logits"][0, -1].softmax(dim=-1)
-        without = edits_tap([SwitchOff(layer, "head", head)], seen.config)
-        broken = trace(seen.model, torch.tensor([seen.ids]), edit=without)["logits"][0, -1].softmax(dim=-1)
-        decided = broken[usual.argmax()] <= 0.5 * usual.max()
-        assert ("Break it" in tab.frame.update(tab.at(prompt))[tab.frame.hint]) == bool(decided), prompt
+def test_the_head_that_is_taken_home_runs_and_agrees(tab, tmp_path):
+    import io
+    import subprocess
+    import sys
+    import zipfile
+
+    called, content = tab.shown("abcab", layer=1, head=2).files["head"]()
+    assert called == "layer-1-head-2.zip"
+    zipfile.ZipFile(io.BytesIO(content)).extractall(tmp_path)
+    done = subprocess.run([sys.executable, tmp_path / "head.py"], capture_output=True, text=True, check=True)
+    assert "largest difference" in done.stdout
+
+
+# ---- edits -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_form_makes_the_edit_that_it_names(tab):
+    made = {
+        "head": SwitchOff(1, "head", 2), "attention": SwitchOff(1, "attention"), "layer": SwitchOff(1, "layer"),
+        "feed-forward": SwitchOff(1, "feed-forward"), "uniform": SwapPattern(1, 2, "uniform"),
+        "previous": SwapPattern(1, 2, "previous"), "set": EditCell(1, 2, 5, 3, 0.75), "mask": RemoveMask(),
+        "scale": EditCell(1, 2, 5, 3, 0.75, scale=True), "mask here": RemoveMask(1),
+    }  # fmt: skip
+    assert set(made) == set(edits.CHANGES)
+    for name, expected in made.items():
+        at = tab.at("abcabcab", layer=1, head=2, query=5, key=3, edit=name, edit_value=0.75)
+        assert edits.made(at) == expected
+        assert tab.at("abcabcab", edits=[to_dict(expected)]).edits == [expected]
+    listed = [to_dict(made["head"]), to_dict(made["set"])]
+    bars = tab.made("abcabcab", query=5, edits=listed, change=True)["edit-bars"]["figure"]["data"]
+    seen = tab.look("abcabcab")
+    after = seen.model(torch.tensor([seen.ids]), Pass(tap=edits_tap([made["head"], made["set"]], seen.config))).logits
+    assert np.isclose(numbers_of(bars[1]["x"]).max(), after[0, 5].softmax(-1).max().item(), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("listed", "said"),
+    [
+        ([to_dict(SwitchOff(9, "head", 0))], "no layer 9"),
+        ([{}], "cannot be read"),
+        ([{"kind": "off", "layer": {}}], "."),
+        ([OFF] * (EDITS + 1), "cannot be read"),
+    ],
+)
+def test_edits_that_do_not_fit_are_refused_in_a_sentence(tab, listed, said):
+    with pytest.raises(ValueError, match=said):
+        tab.shown("abcabc", edits=listed)
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"), [((0, 0, 2, 5, 0.5), "comes after it"), ((0, 0, 7, 2, 0.5), "outside this prompt")]
+)
+def test_a_cell_that_this_prompt_lacks_is_a_sentence_in_its_place(tab, edit, said):
+    assert said in tab.made("abcabc", edits=[to_dict(EditCell(*edit))])["next"]
+
+
+def test_a_cell_of_the_map_of_what_parts_are_worth_switches_its_part_off(copying):
+    chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [1, 0]}, worth=True).selection
+    assert chosen["edits"] == [to_dict(SwitchOff(1, "head", 0))]
+    chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [0, 3]}, worth=True, edits=chosen["edits"]).selection
+    assert chosen["edits"][1] == to_dict(SwitchOff(0, "feed-forward"))
+
+
+def test_the_cost_of_edits_is_that_on_held_out_text_whatever_the_prompt(copying):
+    listed = [to_dict(SwitchOff(1, "head", 0))]
+    first = copying.made("abc abc", edits=listed, change=True)["edit-cost"]
+    assert copying.made("dea dea", edits=listed, change=True)["edit-cost"] == first
+    judged = validation.held_out(copying.page, copying.look("abc abc"))
+    found = edit_cost(copying.look("abc abc").model, judged.inputs, judged.targets, [SwitchOff(1, "head", 0)])
+    assert f"{found.before:.5f}" in first and f"{found.after:.5f}" in first
+    assert copying.made("abc abc", change=True)["edit-cost"] == ""
+    assert "no difference" in edits.said_of(Cost(1.5, 1.5, 0.0), "a text")
+
+
+def test_an_edit_in_the_last_row_moves_the_prediction_and_not_the_loss(copying):
+    at = copying.at("bdfh bd", edits=[to_dict(EditCell(1, 0, 6, 0, 1.0))])
+    found = effect(at.look.model, torch.tensor([at.look.ids]), edits_tap(at.edits, at.look.config))
+    assert found.divergence > 1e-4 and "+0.0000" not in edits.effect_cards(found, at.edits)
+
+
+# ---- what heads do, and the text that judges -------------------------------------------------------------------------
+
+
+def test_a_role_stands_beside_its_interval_and_what_the_untrained_reach(copying):
+    seen = copying.look("bdfh bdfh\ncage c")
+    tests = roles_of(copying.page, seen).tests
+    at = next(at for at in tests.ranking() if tests.role(*at) == "followed")
+    card = copying.made("bdfh bdfh\ncage c", layer=at[0], head=at[1], roles=True)["role"]
+    mean, margin = tests.effect.at(*at)
+    assert f"{mean:.4f}\u00a0±\u00a0{margin:.4f}" in card and f"{tests.tokens:,} tokens" in card
+    for name, bound in tests.untrained.items():
+        assert name == "moved" or f">≤ {bound:.2f}</td>" in card
+    assert 0 < tests.untrained["induction"] < tests.weights["induction"].low[at]
+    survey, _ = survey_of(seen, validation.held_out(copying.page, seen))
+    assert np.allclose(tests.effect.mean, survey.costs[:, : survey.first.shape[1]])
+
+
+def test_heads_are_tested_once_for_all_prompts(copying, monkeypatch):
+    first = roles_of(copying.page, copying.look("abc abc"))
+    monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
+    assert roles_of(copying.page, copying.look("cage c")) is first is known(copying.look("cage c"))
+
+
+def test_of_a_model_too_large_to_test_the_prompt_alone_is_measured(copying, monkeypatch):
+    monkeypatch.setattr("playground.ui.tabs.inspect.tested.HEAD_TESTS_FLOPS", 1)
+    monkeypatch.setattr("playground.ui.tabs.inspect.selection.HEADS_AT_ONCE_FLOPS", 1)
+    made = copying.made("abc abc a", roles=True)
+    assert "too large" in made["role"] and made["roles-table"]
+    monkeypatch.undo()
+    unknown = Inspecting(
+        Checkpoint(Transformer(VARIANTS["learned"].replace(context_length=24)), CharTokenizer("abcdefghij"), History())
+    )
+    found = roles_of(unknown.page, unknown.look("abc"))
+    assert found.tests.texts > 10 and {role for row in found.tests.roles for role in row} == {"unclear"}
+
+
+def test_what_is_saved_says_on_what_it_was_measured(copying):
+    found = {
+        which: copying.made("abc abc", roles=True, sequence=which)["roles-map"]["facts"]
+        for which in ("tested", "prompt", "repeated")
+    }
+    assert "prompt" not in found["prompt"] and found["repeated"]["prompt"] is found["tested"]["prompt"] is None
+    assert copying.shown("abc abc").facts["prompt"] == "abc abc"
+
+
+def test_a_model_is_judged_by_text_it_never_saw_or_by_the_prompt_in_its_place(tab, copying):
+    seen = copying.look("cage c")
+    judged, shipped = validation.held_out(copying.page, seen), seen.checkpoint
+    assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
+    own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
+    assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
+    stand_in = validation.held_out(tab.page, tab.look("abcabc"))
+    assert stand_in.stand_in and stand_in.inputs.tolist() == [list(tab.look("abcabc").ids[:-1])]
+    with pytest.raises(ValueError, match="one token"):
+        validation.held_out(tab.page, tab.look("a"))
+
+
+def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
+    import gc
+    import weakref
+
+    other = model(seed=6)
+    model_id, gone = tab.add(other), weakref.ref(other.model)
+    tab.made("abcab", model=model_id, why=True, change=True, edits=[OFF])
+    del other
+    tab.page.registry.remove(model_id, tab.visitor)
+    gc.collect()
+    assert gone() is None

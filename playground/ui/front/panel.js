@@ -4,11 +4,12 @@
 // In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON), a field
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
-// somebody types in. A part with `data-for="heads"` is seen while `view` is that word, one with `data-if="lens"` while
-// that field is true. A panel that `data-follows` asks again when there are news of jobs. A button with
+// somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
+// while the field `training` is), one with `data-if="lens"` while that field is true. `data-open-tab` opens another tab.
+// A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
-// with `data-open` opens a tab, one with `data-unfold` an accordion of the page.
+// with `data-unfold` opens an accordion of the page.
 
 (() => {
   "use strict";
@@ -55,13 +56,14 @@
       follow(clicked, visited);
     }
 
-    /** Put away what the model before has of its own, and take out what this one has.
+    /** Put away what the model before has of its own, and take out what this one has. A prompt that was typed stays.
      * @param {string} before */
     function exchange(before) {
       for (const each of ofModel) {
         atHome[`${before} ${each}`] = selection[each];
         selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
       }
+      if (!selection.typed && "prompt" in selection) selection.prompt = null; // a prompt of its own
     }
 
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
@@ -152,9 +154,9 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => (await ask(`/view/${name}`, {
+        const exact = async () => ({ figure: (await ask(`/view/${name}`, {
           visitor: known.visitor, selection: { ...selection, model: known.model }, exact: slot,
-        })).exact;
+        })).exact });
         window["playgroundChart"](
           at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
           (_, /** @type {() => void} */ hear) => (heard = hear),
@@ -178,7 +180,7 @@
         else if (input !== document.activeElement && input.value !== String(value)) input.value = String(value);
       }
       for (const part of root.querySelectorAll("[data-for]")) {
-        /** @type {HTMLElement} */ (part).hidden = !part.getAttribute("data-for")?.split(" ").includes(String(selection.view));
+        /** @type {HTMLElement} */ (part).hidden = !isSelected(part.getAttribute("data-for") ?? "");
       }
       for (const fold of root.querySelectorAll("[data-fold]")) {
         /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
@@ -192,6 +194,13 @@
       const chosen = root.querySelectorAll(".scrolls input:checked");
       for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
+
+    /** Whether one of these is selected: the name of a view, or `field:value`.
+     * @param {string} words */
+    const isSelected = (words) => words.split(" ").some((each) => {
+      const [field, value] = each.includes(":") ? each.split(":") : ["view", each];
+      return String(selection[field]) === value;
+    });
 
     /** @param {HTMLElement} label */
     function intoSight(label) {
@@ -213,6 +222,7 @@
      * @param {HTMLInputElement} field */
     const changeOf = (field) => ({
       ...Object.fromEntries((field.dataset.resets ?? "").split(" ").filter(Boolean).map((each) => [each, null])),
+      ...(field.type === "text" ? { typed: true } : {}),
       [field.name]: valueOf(field),
     });
     /** @param {HTMLInputElement} field */
@@ -229,13 +239,13 @@
       if (deed) return void act(deed);
       const choose = /** @type {HTMLElement | null} */ (target.closest("[data-choose]"));
       if (choose) return window["playground"].news.choose(choose.dataset.choose);
-      const open = /** @type {HTMLElement | null} */ (target.closest("[data-open]"));
-      if (open) return document.getElementById(`tab-${open.dataset.open}-button`)?.click();
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) return move({ [next.name]: next.value });
       const folded = /** @type {HTMLElement | null} */ (target.closest("[data-unfold]"));
       if (folded) return unfold(folded.dataset.unfold ?? "");
+      const door = /** @type {HTMLElement | null} */ (target.closest("[data-open-tab]"));
+      if (door) return document.getElementById(`tab-${door.dataset.openTab}-button`)?.click();
       const file = /** @type {HTMLElement | null} */ (target.closest("[data-download]"));
       if (file) return void download(file.dataset.download ?? "");
       if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
@@ -374,7 +384,7 @@
     document.addEventListener("playground", (event) => {
       const { model } = /** @type {CustomEvent} */ (event).detail;
       if (model === undefined) return follow(null, false);
-      const before = `${selection.model ?? model} ${selection.subject ?? ""}`;
+      const before = `${selection.model || model} ${selection.subject ?? ""}`;
       selection = { ...selection, model };
       if (before !== owner()) exchange(before);
       follow(null, false);

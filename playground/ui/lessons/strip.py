@@ -27,8 +27,7 @@ from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
 from ..page import QUIETLY, Page
-from .scenes import whole
-from .scenes import Scenes
+from .scenes import Scenes, whole
 from .words import list_html, strip_html
 
 STORAGE_KEY = SECRET = "transformer-playground-lessons"

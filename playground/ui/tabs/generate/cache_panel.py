@@ -91,7 +91,7 @@ def build(page: Page, desk: Desk) -> None:
             yield quoted(shown, **known, prompt=values[desk.prompt])
 
     inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
-    start.click(measure, inputs, [times, projections, growth, proof], concurrency_limit=1, **UNSEEN)
+    start.click(measure, inputs, [times, projections, growth, proof], **UNSEEN)
     # what was measured with another model does not stay under this one's name
     page.model.change(
         None, None, [times, projections, growth, proof], js="() => [null, null, null, '']", api_visibility="private"

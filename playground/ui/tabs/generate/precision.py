@@ -68,7 +68,7 @@ def build(page: Page) -> None:
         yield quoted(answer, **model_facts(page.registry, visitor, model_id))
 
     start.click(None, None, shown, js=_WAITING, api_visibility="private")
-    start.click(measure, [page.visitor, page.model], shown, concurrency_limit=1, **UNSEEN)
+    start.click(measure, [page.visitor, page.model], shown, **UNSEEN)
     # what was measured with another model does not stay under this one's name
     page.model.change(None, None, shown, js="() => ['', '', null, '']", api_visibility="private")
 

@@ -123,5 +123,5 @@ def _frame(at: At, notes: list[str]) -> dict[str, Slot]:
 
 def _idea(text: str) -> str:
     shown = html.escape(text.replace("\n", " ⏎ "))
-    move = html.escape(Selection(prompt=text).model_dump_json(include={"prompt", "query", "key"}), quote=True)
+    move = html.escape(Selection(prompt=text).model_dump_json(include={"prompt", "typed", "query", "key"}), quote=True)
     return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'

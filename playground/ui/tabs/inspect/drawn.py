@@ -1,19 +1,20 @@
-"""What of a long prompt is drawn: a window of tokens around the place looked at, and the sentence that says so."""
+"""Token window: the part of a long prompt that a picture shows, the sentence that says so, and how to move it."""
 
 from __future__ import annotations
 
 from ....inspection import Look
+from ...panel import move_button
 
 MOST_TOKENS = 64
-"""Tokens that a picture of token against token draws at most."""
+"""Tokens that a map of token against token shows at most."""
 MOST_GUESSES = 28
-"""Tokens that a picture with a word in every cell draws at most."""
+"""Tokens that a map with a word in every cell shows at most."""
 MOST_HEADS = 32
-"""Heads drawn as small pictures at most; the others are in the map of all heads."""
+"""Heads shown as small pictures at most."""
 
 
 def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
-    """The tokens drawn: all up to `most`, else that many that hold the query, moved by half so that clicks stay put."""
+    """The tokens shown: all up to `most`, else that many around the query. It moves by half: a click stays put."""
     if length <= most:
         return slice(0, length)
     stride = most // 2
@@ -22,13 +23,26 @@ def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
 
 
 def window_words(look: Look, part: slice) -> str:
-    """A sentence where not everything is drawn, else nothing."""
+    """A sentence where not everything is shown, else nothing."""
     if part.stop - part.start == look.length:
         return ""
-    return f" Drawn: tokens {part.start} to {part.stop - 1} of {look.length:,}; choose a token outside to move there."
+    return f" Shown: tokens {part.start} to {part.stop - 1} of {look.length:,}."
+
+
+def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:
+    """Earlier and Later, which choose a token in the window before or after; nothing where all is shown."""
+    if length <= most:
+        return ""
+    part, stride = window(length, query, most), most // 2
+    moves = {}
+    if part.start:
+        moves["← Earlier"] = max((part.start - stride) // stride, 0) * stride + stride
+    if part.stop < length:
+        moves["Later →"] = min(part.start // stride * stride + 2 * stride, length - 1)
+    return "".join(move_button(text, {"query": token, "key": None}) for text, token in moves.items())
 
 
 def cell(part: slice, query: int, key: int) -> tuple[int, int] | None:
-    """Row and column of a cell in what is drawn; None outside."""
+    """Row and column of a cell in what is shown; None outside."""
     inside = part.start <= query < part.stop and part.start <= key < part.stop
     return (query - part.start, key - part.start) if inside else None

@@ -11,7 +11,7 @@ from ....engine import SamplingConfig, generate
 from ....inspection import Look
 from ....inspection.cost import PartCosts, removal_map
 from ....inspection.roles import TEXT_TOKENS, TEXTS, HeadTests, flops_of_tests, head_tests
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import HEAD_TESTS_FLOPS
 from ...page import Page
 from .validation import Judged, held_out
@@ -34,6 +34,8 @@ def roles_of(page: Page, look: Look) -> Tested:
 
     Raises ValueError for a model too large or a context too short for them.
     """
+    if "example" in look.checkpoint.about:
+        raise ValueError("This example was written by hand for one prompt: its heads are shown on that prompt alone")
     if flops_of_tests(look.config, TEXT_TOKENS) > HEAD_TESTS_FLOPS:
         raise ValueError(
             f"With {look.config.n_parameters:,} parameters this model is too large to test its heads here: what you "

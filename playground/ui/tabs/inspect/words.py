@@ -1,13 +1,23 @@
-"""Formulas and sentences of the walk as HTML: the four roles in their colours, everything else escaped."""
+"""Texts about steps as HTML: the four roles in their colours, tokens in their own direction, everything escaped."""
 
 from __future__ import annotations
 
 import html
 import re
 
+from ... import theme
+from .selection import At
+
 _ROLE = re.compile(r"\{([qkvs]):([^{}]*)\}")
+_QUOTED = re.compile("“([^”]*)”")
 
 
 def coloured(text: str) -> str:
-    """`{q:Q}` becomes Q in the colour of queries; escaped."""
-    return _ROLE.sub(r'<span class="\1">\2</span>', html.escape(text, quote=False))
+    """`{q:Q}` becomes Q in the colour of queries, “token” stands in its own direction; escaped."""
+    isolated = _QUOTED.sub(r"“<bdi>\1</bdi>”", html.escape(text, quote=False))
+    return _ROLE.sub(r'<span class="\1">\2</span>', isolated)
+
+
+def not_edited(at: At) -> str:
+    """A notice where edits are in force that a view does not apply."""
+    return theme.notice("This view shows the model without your edits.") if at.chosen.edits else ""

@@ -182,21 +182,22 @@ def _card(at: At) -> dict[str, Slot]:
     drawn = tuple((other.id, other.name, len(other.history.evaluations["step"])) for other in beside)
     spec = at.job.spec if at.job else None
     before_first = view.active and not measured
-    mark = '<i class="before-first"></i>' * before_first  # what was there before is dimmed
+    mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
         "notices": _notices(at),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
-        "about": Slot(
-            (this, before_first), lambda: verdict.about(view) + '<i class="before-first"></i>' * before_first
-        ),
+        "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
         "remarks": Slot(
             (this, view.notices), lambda: "".join(theme.notice(n, "warning") for n in view.notices) + match(view, spec)
         ),
-        "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
-        "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
+    if not before_first:
+        slots |= {
+            "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
+            "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
+        }
     if at.chosen.details:
         slots["details"] = Slot(facts, lambda: verdict.details(view))
     return slots
@@ -230,7 +231,7 @@ def _about_it(view: RunView) -> str:
 def _buttons(at: At) -> str:
     view, parts, this = at.view, [], _about_it(at.view)
     if view.learned:
-        parts.append('<button type="button" class="primary" id="talk" data-open="generate">Talk to it →</button>')
+        parts.append('<button type="button" class="primary" id="talk" data-open-tab="generate">Talk to it →</button>')
     if view.learned and view.kept:
         parts.append(_act("use_best", watch.use_label(view), id="use-best", data_with=this))
     if view.can_resume:

@@ -1,0 +1,147 @@
+"""A panel in Chromium: the newest selection wins, typed text stays, keys work, a lost question is asked again."""
+
+import threading
+import time
+
+import gradio as gr
+import pytest
+from playwright.sync_api import expect
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from playground.ui.chart import FRONT, head_html, served_path
+from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
+
+PAGE = f"""<div>{switch("size", "Size", {"1": "one", "2": "two", "3": "three"})}
+<input type="text" name="prompt" data-resets="token">
+<button type="button" data-step="1" data-of="size" id="next">Next</button>
+{slot("problem", tag="p")}{slot("said")}{slot("tokens", data_arrows="")}{slot("late")}
+<details data-fold="more"><summary>More</summary>{slot("more")}</details>
+<p data-if="more">open</p><button type="button" data-do="count" id="count">Count</button></div>"""
+
+
+class Server:
+    """What the view does: it waits for `go[size]`, and notes what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+        self.go: dict[str, threading.Event] = {}
+        self.counted = 0
+
+    def view(self, asked) -> Shown:
+        chosen = {"size": "1", **asked.selection}
+        self.asked.append(chosen)
+        if wait := self.go.get(chosen["size"]):
+            wait.wait(20)
+        if chosen.get("prompt") == "bad":
+            raise ValueError("this cannot be read: type something else")
+        tokens = [move_button(str(i), {"token": i}, tabindex="0" if i == 0 else "-1") for i in range(3)]
+        said = (
+            f"size {chosen['size']}, token {chosen.get('token')}, counted {self.counted}, “{chosen.get('prompt', '')}”"
+        )
+        slots = {
+            "said": Slot(said, lambda: said),
+            "tokens": Slot(chosen.get("token"), lambda: "".join(tokens)),
+            "late": Slot(chosen["size"], lambda: time.sleep(0.3) or f"late {chosen['size']}", slow=True),
+        }
+        if chosen.get("more"):
+            slots["more"] = Slot(1, lambda: "unfolded")
+        return Shown(chosen, slots)
+
+    def count(self, asked) -> None:
+        self.counted += 1
+
+
+@pytest.fixture(scope="module")
+def served_panel(serve):
+    server = Server()
+    panels = Panels(lambda visitor: visitor)
+    with gr.Blocks() as app:
+        panels.add("tried", server.view, PAGE, start={"size": "1", "prompt": "", "token": None}, elem_id="tried")
+    panels.act("count", server.count)
+    scripts = "".join(
+        f'<script src="{served_path(FRONT / name)}"></script>' for name in ("page.js", "panel.js", "news.js")
+    )
+    news = Route("/news", lambda _: JSONResponse({"word": "", "pause": None}))
+    return server, serve(app, head=head_html() + scripts, app_kwargs={"routes": [*panels.routes(), news]})
+
+
+@pytest.fixture
+def opened(served_panel, chromium_page):
+    server, address = served_panel
+    server.asked.clear()
+    server.go.clear()
+    chromium_page.goto(address)
+    chromium_page.wait_for_function("window.playground?.panel && document.querySelector('#tried .panel')")
+    chromium_page.evaluate("playground.tell({ visitor: 'me', model: 'm' })")
+    expect(chromium_page.locator("[data-slot=said]")).to_contain_text("size 1")
+    return server, chromium_page
+
+
+def test_the_newest_selection_wins_however_slow_the_older_answers_are(opened):
+    server, page = opened
+    server.go["2"] = threading.Event()
+    for name in ("two", "three"):
+        page.get_by_text(name, exact=True).click()
+    expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
+    server.go["2"].set()
+    page.wait_for_timeout(400)
+    expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
+    expect(page.locator("[data-slot=late]")).to_have_text("late 3")
+    assert page.locator("input[value='3']").is_checked()
+
+
+def test_what_is_typed_while_an_answer_is_awaited_stays_and_is_read(opened):
+    server, page = opened
+    page.locator("[data-slot=tokens] button").nth(2).click()
+    expect(page.locator("[data-slot=said]")).to_contain_text("token 2")
+    server.go["2"] = threading.Event()
+    page.get_by_text("two", exact=True).click()
+    page.locator("input[name=prompt]").press_sequentially("abc", delay=20)
+    server.go["2"].set()
+    expect(page.locator("[data-slot=said]")).to_contain_text("size 2, token None, counted 0, “abc”")
+    assert page.locator("input[name=prompt]").input_value() == "abc"
+
+
+def test_a_refusal_is_said_and_goes_with_the_next_answer(opened):
+    _, page = opened
+    page.locator("input[name=prompt]").fill("bad")
+    expect(page.locator("[data-slot=problem]")).to_have_text("This cannot be read: type something else.")
+    page.locator("input[name=prompt]").fill("good")
+    expect(page.locator("[data-slot=problem]")).to_have_text("")
+    expect(page.locator("[data-slot=said]")).to_contain_text("“good”")
+
+
+def test_folds_steps_and_deeds(opened):
+    server, page = opened
+    expect(page.locator("[data-if=more]")).to_be_hidden()
+    page.locator("summary").click()
+    expect(page.locator("[data-slot=more]")).to_have_text("unfolded")
+    expect(page.locator("[data-if=more]")).to_be_visible()
+    page.locator("#next").click()
+    page.locator("#next").click()
+    expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
+    expect(page.locator("#next")).to_be_disabled()
+    before = server.counted
+    page.locator("#count").click()
+    expect(page.locator("[data-slot=said]")).to_contain_text(f"counted {before + 1}")
+
+
+def test_a_row_of_buttons_is_one_stop_of_the_tab_key_and_keeps_the_focus_when_it_is_drawn_again(opened):
+    _, page = opened
+    first = page.locator("[data-slot=tokens] button").first
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-slot=said]")).to_contain_text("token 1")
+    assert page.evaluate("document.activeElement.textContent") == "1"
+
+
+def test_a_server_that_does_not_answer_is_asked_again(opened):
+    _, page = opened
+    page.evaluate("""() => {
+      const fetched = window.fetch;
+      window.fetch = () => { window.fetch = fetched; return Promise.reject(new TypeError("no network")); };
+    }""")
+    page.get_by_text("two", exact=True).click()
+    expect(page.locator("[data-slot=said]")).to_contain_text("size 2")
