@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import time
 import urllib.request
 
 import pytest
@@ -94,12 +95,11 @@ def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
 def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_minute(served):
     """A browser wakes a hidden page's clocks once a minute; places were kept for 75 seconds because of that."""
     board, address = served
-    visit = Visit(address, known("nora"))
-    visit.train(Steps=400)
+    assert press_train(RawCaller(address, "noras"), known("nora"), Steps=400)[0] == 200
     (job,) = board.of(known("nora"))
     job.seen -= 100
     with urllib.request.urlopen(f"{address}/news?visitor={known('nora')}") as answer:
         assert json.load(answer)["pause"] > 0
     assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
-    visit.press("stop-button")
-    visit.until_over(board)
+    board.stop(known("nora"))
+    until(lambda: job.settled)
