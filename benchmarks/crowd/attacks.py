@@ -186,6 +186,10 @@ class _from:
         """A POST from there."""
         return await self.client.post(path, headers={**self.headers, **(headers or {})}, **more)
 
+    async def get(self, path: str, **more) -> httpx.Response:
+        """A GET from there."""
+        return await self.client.get(path, headers=self.headers, **more)
+
     def stream(self, method: str, path: str, **more):
         """An answer as it comes."""
         return self.client.stream(method, path, headers=self.headers, **more)

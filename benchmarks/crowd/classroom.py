@@ -112,9 +112,8 @@ async def _real(
             await page.wait_for_selector("#inspect-panel [data-slot=grid] [data-state=drawn]")
             await page.click("#inspect-panel .token >> nth=0")
             done("looked inside in a browser")
-            shown = await page.locator(
-                ".toast-body.error, .run-card .notice-error, #train-problem .notice-error"
-            ).all_inner_texts()
+            wrong = ".toast-body.error, .run-card .notice-error, #train-problem .notice-error"
+            shown = await page.locator(wrong).all_inner_texts()
             errors.extend(f"shown: {text[:200]}" for text in shown)
     except Error as problem:
         raise RuntimeError(str(problem)) from problem
