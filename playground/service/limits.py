@@ -53,6 +53,8 @@ EDITS = 24
 """Changes to a model in force at once."""
 WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
+TEXTS_AT_ONCE = 4
+"""Texts of one visitor that are written at the same moment, in as many windows."""
 THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
 PRECISION_TOKENS = 2048

@@ -86,8 +86,12 @@ class Running(Following):
 
     def _connect_talk(self) -> None:
         page, who = self.page, [self.page.model, self.page.visitor, self.c["prompt"]]
-        shown = [page.tabs, page.shared("generate.prompt")]
-        self.r["talk"].click(lambda *who: (page.open("generate"), beginning(page, *who)), who, shown, **QUIETLY)
+        shown = [page.tabs, page.shared("generate")]
+
+        def talk(*who: Any) -> tuple[Any, dict]:
+            return page.open("generate"), {"move": {"prompt": beginning(page, *who), "typed": True}}
+
+        self.r["talk"].click(talk, who, shown, **QUIETLY)
 
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train: check, begin or stand in line, and show the empty chart at once."""
