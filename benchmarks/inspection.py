@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.tabs.inspect.frame import best
-from tests.ui.inspecting import Inspecting, weight
+from tests.ui.inspecting import Inspecting
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz .,"
 SHAPES = {
@@ -44,21 +45,25 @@ def run(options: argparse.Namespace) -> None:
 
 
 def measured(config: ModelConfig, rounds: int) -> tuple[float, int, float, float]:
-    """Seconds to a new prompt's first pictures, their bytes, seconds to another head's and to another cell's."""
+    """Seconds to a new prompt's first answer, its bytes, seconds to another head's and to another cell's."""
     tab = Inspecting(Checkpoint(Transformer(config), CharTokenizer(LETTERS), History(), "benchmark"))
     prompts = [("once upon a time there was a fox " * 3)[i : i + 64] for i in range(rounds)]
 
-    def update(place=(0, 0, 0, 0), prompt: str = prompts[-1], step: str = "embed", **how) -> Callable[[], dict]:
-        values = tab.at(prompt, place=place, inspect_steps=step)
-        return lambda: tab.frame.update(values, **how)
+    def answer(prompt: str, have: Mapping[str, str] | None = None, **selection: Any) -> dict[str, Any]:
+        """What the browser is sent which has these slots already."""
+        slots = tab.shown(prompt, **selection).slots
+        return {name: slot.make() for name, slot in slots.items() if (have or {}).get(name) != slot.digest}
 
-    first = [timed(update(prompt=prompt, where=best)) for prompt in prompts]
-    payload = weight(update(where=best)())
-    places = [(config.n_layers - 1, i % config.n_heads, 40, 3) for i in range(rounds)]
-    head = [timed(update(place, step="softmax", lists=False, changed="head")) for place in places]
-    steps = ("project", "scores", "softmax", "blend")
-    cells = [((0, 0, 30 + i, i), steps[i % len(steps)]) for i in range(2 * rounds)]
-    cell = [timed(update(place, step=step, lists=False, changed="place")) for place, step in cells]
+    first = [timed(lambda prompt=prompt: answer(prompt)) for prompt in prompts]
+    payload = len(json.dumps(answer(prompts[-1])))
+
+    def change(before: dict[str, int], after: dict[str, int]) -> float:
+        have = {name: slot.digest for name, slot in tab.shown(prompts[-1], **before).slots.items()}
+        return timed(lambda: answer(prompts[-1], have, **after))
+
+    at = {"layer": 0, "head": 0, "query": 40, "key": 3}
+    head = [change(at, at | {"layer": config.n_layers - 1, "head": (i + 1) % config.n_heads}) for i in range(rounds)]
+    cell = [change(at, at | {"query": 30 + i, "key": i}) for i in range(2 * rounds)]
     return statistics.median(first), payload, statistics.median(head), statistics.median(cell)
 
 

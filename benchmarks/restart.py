@@ -1,4 +1,4 @@
-"""Restart: a server that is killed at random moments while it trains and compares, and started again each time.
+"""Restart: a server killed at random moments while it trains, compares and writes, and started again each time.
 
 The runs and the comparison have to end with the digits of those that nobody interrupted. Each kill is a SIGKILL of the
 process; the next one takes the same data folder.
@@ -14,8 +14,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playground.service.models import Registry
 
 VISITORS = ("anna", "bert")
 
@@ -67,6 +72,16 @@ def results(folder: Path, kills: list[float]) -> tuple[dict[str, list[float]], l
     raise AssertionError("unreachable")
 
 
+def write(registry: Registry, over: threading.Event) -> None:
+    """Write text after text with a model that ships, so that kills come in the middle of one, too."""
+    from playground.engine import stream
+
+    checkpoint = registry.get(registry.default, None)
+    while not over.is_set():
+        for _ in stream(checkpoint.model, checkpoint.tokenizer, checkpoint.tokenizer.encode("Mia "), 200, shared=True):
+            pass
+
+
 def serve(folder: Path) -> None:
     """Have two visitors' runs and a comparison on a board in this folder; asked for on the first start, found later."""
     from playground.data import corpus_from_language
@@ -92,15 +107,22 @@ def serve(folder: Path) -> None:
         moe = shape.replace(n_experts=4, d_expert=64)
         pair = ComparisonSpec(Source("copy"), shape, moe, training.replace(steps=150), seeds=2, tokenizer="char")
         board.compare("carla", pair)
+    over = threading.Event()
+    writers = [threading.Thread(target=write, args=(board.registry, over), daemon=True) for _ in range(2)]
+    for writer in writers:
+        writer.start()
     print("up", flush=True)
     wanted = len(VISITORS) + 1
     while True:
         jobs = [job for visitor in (*VISITORS, "carla") for job in board.of(visitor)]
         jobs += board.of("carla", kind=ComparisonJob)
-        over = data.rows("SELECT 1 FROM jobs WHERE state = 'over'")
-        if len(jobs) == wanted and all(job.settled for job in jobs) and len(over) == wanted:
+        noted = data.rows("SELECT 1 FROM jobs WHERE state = 'over'")
+        if len(jobs) == wanted and all(job.settled for job in jobs) and len(noted) == wanted:
             break
         time.sleep(0.05)
+    over.set()
+    for writer in writers:
+        writer.join()
     found: dict[str, list[float]] = {}
     for job in jobs:
         view = job.view()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from playground.atomic_files import COMMITTED, current_file, read_folder, write_file, write_folder
@@ -160,6 +161,17 @@ def test_a_writer_that_fails_leaves_nothing_of_itself(tmp_path):
         with pytest.raises(OSError, match="disk full"):
             write(tmp_path / name, fail)
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "there"] and (tmp_path / "file").read_text() == "old"
+
+
+def test_what_safetensors_raises_on_a_full_disk_is_an_os_error(tmp_path):
+    """It is none by itself, so that a run on a full disk ended with nothing to keep."""
+
+    def fail(made: Path) -> None:
+        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+    for write in (write_file, write_folder):
+        with pytest.raises(OSError, match="No space left"):
+            write(tmp_path / "x", fail)
 
 
 def test_what_killed_writers_left_goes_when_it_is_old(tmp_path):

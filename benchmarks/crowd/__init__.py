@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 
-from . import classroom, flat, fuzz, heads, joining, lecture, opening, training, writing
+from . import attacks, classroom, flat, fuzz, heads, joining, lecture, opening, training, writing
 from .watching import tell
 
 SCENES = {
     scene.__name__.rpartition(".")[2]: scene
-    for scene in (opening, writing, heads, training, lecture, classroom, joining, flat, fuzz)
+    for scene in (opening, writing, heads, training, lecture, classroom, joining, flat, fuzz, attacks)
 }
 
 

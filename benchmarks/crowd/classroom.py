@@ -71,11 +71,9 @@ async def _raw(visitor: Visitor, number: int, until: float, done: Callable[[str]
     for _ in range(2):
         await visitor.press("generate-start")
         done("wrote")
-    visitor.set("inspect-prompt", "Mia sat on a hill.")
-    await visitor.press("inspect-walk", "select")
+    await visitor.looks("inspect", prompt="Mia sat on a hill.")
     for head in range(3):
-        visitor.set("inspect-head", head)
-        await visitor.press("inspect-head", "input")
+        await visitor.looks("inspect", layer=1, head=head)
         done("looked inside")
     if "rror" in words(visitor.get("status")):
         raise RuntimeError(words(visitor.get("status")))
@@ -113,8 +111,8 @@ async def _real(
             )
             done("wrote in a browser")
             await page.get_by_role("tab", name="Inspect QKV").click()
-            await page.wait_for_selector("#inspect-step-chart .plotly, #inspect-head-chart .plotly", state="attached")
-            await page.click("#walk-next, #inspect-next")
+            await page.wait_for_selector("#inspect-panel [data-slot=grid] [data-state=drawn]")
+            await page.click("#inspect-panel .token >> nth=0")
             done("looked inside in a browser")
             shown = await page.locator(".toast-body.error, #status .notice-error").all_inner_texts()
             errors.extend(f"shown: {text[:200]}" for text in shown)

@@ -52,6 +52,7 @@ async def _repeated(
             if scene is _reload:
                 if one is None:
                     one = visitor
+                    await one.open()
                     one.set("Steps", 5000)
                     await one.press("train-button")
                 visitor.set("browserstate", one.id)
@@ -85,6 +86,7 @@ async def _visit(visitor: Visitor) -> None:
 
 
 async def _cancel(visitor: Visitor) -> None:
+    await visitor.open()
     visitor.set("Steps", 5000)
     await visitor.press("train-button")
     await visitor.press("stop-button")

@@ -32,13 +32,12 @@ async def _looking(address: str, visitors: int, changes: int) -> tuple[list[floa
     async with connected(address, visitors) as client:
         everybody = [Visitor(client, house) for _ in range(visitors)]
         for number, visitor in enumerate(everybody):
-            visitor.set("inspect-prompt", "Mia sat on a hill. Tom sat by the sea." + " Zoe." * (number % 3))
-            await visitor.press("inspect-walk", "select")
+            prompt = "Mia sat on a hill. Tom sat by the sea." + " Zoe." * (number % 3)
+            await visitor.looks("inspect", prompt=prompt)
 
         async def look(visitor: Visitor) -> None:
             for change in range(changes):
-                visitor.set("inspect-head", change % 4)
-                took.append(await visitor.press("inspect-head", "input"))
+                took.append(await visitor.looks("inspect", layer=1, head=change % 4))
 
         began = time.perf_counter()
         await asyncio.gather(*map(look, everybody))

@@ -40,5 +40,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 async def _page_rate(address: str) -> float:
     async with connected(address, 1) as client:
-        run = await train(Visitor(client, RawCaller(address)), steps=STEPS)
+        visitor = Visitor(client, RawCaller(address))
+        await visitor.open()
+        run = await train(visitor, steps=STEPS)
     return statistics.median(run.rates[2:])

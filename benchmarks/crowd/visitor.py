@@ -23,7 +23,7 @@ async def connected(address: str, most: int) -> AsyncIterator[httpx.AsyncClient]
 
 
 class Visitor:
-    """One open page: a session, an id as the browser keeps it, and the values of the components so far.
+    """One open page: a session and the values of the components so far; `open` has the server issue the visitor's id.
 
     One action at a time. What only a browser does (a `.then` after an event) is asked for by the script.
     """
@@ -31,9 +31,11 @@ class Visitor:
     def __init__(self, client: httpx.AsyncClient, house: RawCaller):
         """house: the page's own description of itself, fetched once for all."""
         self.client, self.house = client, house
-        self.session, self.id = secrets.token_hex(8), secrets.token_urlsafe(18)
-        self.values: dict[int, Any] = {house.component("browserstate"): self.id}
+        self.session = secrets.token_hex(8)
+        self.values: dict[int, Any] = {house.component("browserstate"): ""}
         self.props: dict[int, dict[str, Any]] = {}
+        self.panels: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+        """By its name, what a panel has selected and shows."""
         self.first: float | None = None
         """Seconds from the last press to the first thing that it showed."""
 
@@ -50,12 +52,33 @@ class Visitor:
         number = self.house.component(name)
         return self.props.get(number, self.house.components[number]["props"])
 
+    @property
+    def id(self) -> str:
+        """The visitor's id, as the browser keeps it."""
+        return self.get("browserstate")
+
     async def press(self, name: str, event: str = "click", said: Any = None) -> float:
         """Press a component and wait for the answer; seconds it took.
 
         Raises RuntimeError with what the page would say.
         """
         return await self.call(self.house.endpoint(name, event), said)
+
+    async def looks(self, panel: str, **changes: Any) -> float:
+        """Change a panel's selection and wait for what it shows; seconds it took.
+
+        Raises RuntimeError with what the panel would say.
+        """
+        began, seen = time.perf_counter(), self.panels.setdefault(panel, ({}, {}))
+        selection, have = seen
+        selection |= {"model": "shipped-stories", **changes}
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": selection, "have": have}
+        answer = (await self.client.post(f"/view/{panel}", json=body)).json()
+        if "problem" in answer:
+            raise RuntimeError(answer["problem"])
+        selection |= answer["selection"]
+        have |= {name: digest for name, (digest, _) in answer["slots"].items()}
+        return time.perf_counter() - began
 
     async def stay(self) -> None:
         """Keep the session alive as an open page does, until cancelled; then the server may forget it."""

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 import torch
 from torch.nn.functional import pad
 
+from ..kept import Kept
 from .baselines import IGNORE, WRITTEN, Baselines, measure
 from .errors import TextError
 from .excess_loss import Partition
@@ -33,25 +32,8 @@ MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
 WRITING_SEED = 7
 """From which the guessers write: the same text for all who ask."""
-
-
-class Once:
-    """Values computed when they are first asked for, and once only, however many threads ask at the same time."""
-
-    def __init__(self) -> None:
-        self._values: dict[Hashable, Any] = {}
-        self._locks: dict[Hashable, threading.Lock] = {}
-
-    def get(self, key: Hashable, compute: Callable[[], Any]) -> Any:
-        """The value of this key; `compute` may ask for other keys."""
-        if key not in self._values:
-            with self._locks.setdefault(key, threading.Lock()):  # one lock per key: a long one holds up no other
-                if key not in self._values:
-                    self._values[key] = compute()
-        return self._values[key]
-
-    def __reduce__(self) -> tuple:
-        return Once, ()  # another process computes its own
+WORKED_OUT = 64
+"""Values that a corpus keeps: some for each length of context and number of windows that somebody asked for."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +57,7 @@ class Corpus:
     """Length of the text."""
     held_out: str | None = None
     """The text of `val` as it was written; None where decoding `val` gives it back."""
-    _once: Once = field(default_factory=Once, init=False, repr=False, compare=False)
+    _once: Kept = field(default_factory=lambda: Kept(entries=WORKED_OUT), init=False, repr=False, compare=False)
 
     @property
     def vocab_size(self) -> int:

@@ -5,20 +5,14 @@ R = texts, T = tokens, V = vocabulary.
 
 from __future__ import annotations
 
-import itertools
-import threading
-import weakref
-
 import torch
 
+from ..kept import Kept
 from ..model import KVCache, Pass, Transformer
 from ..model.kernels import packed
 from ..model.kernels.next_token import NextToken
 from ..model.kernels.packed import check_precision
 from ..model.kernels.strip_module_calls import products_of, strip_module_calls
-
-CACHED_BYTES = 1_500_000_000
-"""Bytes that cached copies of weights may take, over all models; the least recently used leave first."""
 
 EVERY = 499
 """Of a large matrix, every nth number is summed to see whether it has changed."""
@@ -36,10 +30,9 @@ class InferenceModel:
         """Bytes of the copies of weights."""
         self.in_fp32 = all(each.in_fp32 for each in products)
         """Whether all its products are computed in fp32, whatever its weights were rounded to."""
-        self.last_used = 0
         self._fingerprint = _fingerprint(model) if self.nbytes else None
         self.hooked = self._model is model
-        """Whether hooks take part: then the model itself is called, as a whole."""
+        """Whether hooks take part: then the model itself is called, as a whole, and shows them every token."""
         self._next_token = None if self.hooked else NextToken(self._model)
 
     def is_current(self, model: Transformer) -> bool:
@@ -52,10 +45,7 @@ class InferenceModel:
 
     def prefill(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
         """Read ids (R, T) at once, after the tokens in the cache if there is one; logits (R, V) after the last."""
-        if self._next_token is None:
-            return self._model(ids, Pass(cache=cache)).logits[:, -1]
-        x, _ = self._model.residual_stream(ids, Pass(cache=cache))
-        return self._model.unembed(x[:, -1:])[:, -1]
+        return self._model(ids, Pass(cache=cache, last_only=not self.hooked)).logits[:, -1]
 
     def decode_one(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
         """Read one token (R, 1) of each text, which follows those in the cache; logits (R, V) after it.
@@ -78,29 +68,19 @@ def _sum(weight: torch.Tensor) -> float:
     return (weight if weight.numel() < packed.LARGE else weight.flatten()[::EVERY]).sum().item()
 
 
-_cached: weakref.WeakKeyDictionary[Transformer, dict[str, InferenceModel]] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
-_uses = itertools.count()
+_copies = Kept(entries=1000, megabytes=1500)
 
 
 def inference_model(model: Transformer, precision: str = "fp32") -> InferenceModel:
-    """The model for inference in that precision. Copies of weights are cached, bounded, until the model goes.
+    """The model for inference in that precision. Copies of weights are kept, bounded, until the model goes.
 
     Raises ValueError where there is no such precision, or none on the model's device.
     """
     check_precision(precision, next(model.parameters()).device)
-    with _lock:
-        cached = _cached.get(model, {}).get(precision)
-        if cached is None or not cached.is_current(model):
-            cached = InferenceModel(model, precision)
-            if cached.nbytes:
-                _cached.setdefault(model, {})[precision] = cached
-        cached.last_used = next(_uses)
-        everything = [(one, of_model) for of_model in list(_cached.values()) for one in of_model.values()]
-        everything.sort(key=lambda each: each[0].last_used)
-        total = sum(one.nbytes for one, _ in everything)
-        for one, of_model in everything[:-1]:
-            if total > CACHED_BYTES:
-                del of_model[one.precision]
-                total -= one.nbytes
-    return cached
+    kept = _copies.peek(precision, owner=model)
+    if kept is not None and not kept.is_current(model):
+        _copies.drop(precision, owner=model)
+    found = _copies.get(precision, lambda: InferenceModel(model, precision), owner=model)
+    if not found.nbytes:  # it copies nothing, is made in a millisecond, and may be the model itself
+        _copies.drop(precision, owner=model)
+    return found

@@ -26,9 +26,9 @@ from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
+from ..kept import Kept
 from ..model import PRESETS
 from ..service.balance import KINDS, BalanceView
-from ..service.kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint

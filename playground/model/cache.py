@@ -94,8 +94,8 @@ class KVCache:
 class RaggedCache(KVCache):
     """A cache whose rows hold texts of different lengths and are read on by one token each, all in one forward pass.
 
-    R = rows in use, the first ones of the room there is. Rows join from a cache of their own and leave; a pass reads
-    one token (R, 1) for every row, at that row's own position; `length` is the longest row's. Only rows that are
+    R = rows in use, the first ones of the room there is. Rows join once their windows are read, and leave; a pass
+    reads one token (R, 1) for every row, at that row's own position; `length` is the longest row's. Only rows that are
     `going` grow by it: the others will be given the same token again. (Orca's "selective batching", Yu et al. 2022,
     section 4.2, with the padding that a dense kernel needs.)
     """
@@ -111,13 +111,14 @@ class RaggedCache(KVCache):
         """R."""
         return len(self.lengths)
 
-    def join(self, other: KVCache) -> None:
-        """Copy the rows of a cache behind those in use."""
-        start, n = self.rows, other.keys[0].shape[0]
-        self._make_room(start + n, other.length + 1)
-        for own, theirs in zip(self.layers, other.layers):
-            own[start : start + n, :, : other.length] = theirs[:, :, : other.length]
-        self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), other.length)))
+    def room_for(self, n: int, length: int) -> KVCache:
+        """The n rows behind those in use, as a cache of their own that `length` tokens can be read into."""
+        self._make_room(self.rows + n, length + 1)
+        return KVCache([layer[self.rows : self.rows + n, :, :length] for layer in self.layers])
+
+    def join(self, read: KVCache) -> None:
+        """Take the rows of the latest `room_for` into use."""
+        self.lengths = torch.cat((self.lengths, self.lengths.new_full((read.keys[0].shape[0],), read.length)))
 
     def leave(self, row: int) -> None:
         """Forget a row; the last one takes its place."""

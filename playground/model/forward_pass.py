@@ -27,6 +27,8 @@ class Pass:
     No expert computes or counts padding. Attention needs no mask for it: a causal model never lets a real token
     see what follows.
     """
+    last_only: bool = False
+    """Only the last token's logits, (B, 1, V), and nothing about experts. Takes no mask."""
 
 
 PLAIN = Pass()

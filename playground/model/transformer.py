@@ -65,19 +65,10 @@ class Transformer(nn.Module):
         self.initialise(seed)
 
     def forward(self, ids: torch.Tensor, given: Pass = PLAIN) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T).
+        """Logits (B, T, V) for the token that follows each of ids (B, T), or the last of them.
 
         Raises ValueError where the tokens do not fit the context or the cache.
         """
-        x, routings = self.residual_stream(ids, given)
-        logits = self.unembed(x, given)
-        if not routings:
-            return ModelOutput(logits, None)
-        load = torch.stack([routing.fraction_routed() for routing in routings])
-        return ModelOutput(logits, auxiliary_loss(routings, self.config), load, tuple(routings))
-
-    def residual_stream(self, ids: torch.Tensor, given: Pass = PLAIN) -> tuple[torch.Tensor, list[LayerRouting]]:
-        """The residual stream (B, T, d) after the last block, and the routing of each mixture layer."""
         config, cache = self.config, given.cache
         self.check_room(ids.shape[1], cache)
         # positions: a slice, or (B, 1) where the texts in a cache differ in length
@@ -101,12 +92,12 @@ class Transformer(nn.Module):
                 routings.append(routing)
         if cache is not None:
             cache.advance(ids.shape[1])
-        return x, routings
-
-    def unembed(self, x: torch.Tensor, given: Pass = PLAIN) -> torch.Tensor:
-        """Logits (B, T, V) of a residual stream (B, T, d)."""
         x = given.tap("final", None, self.final_norm(x))
-        return given.tap("logits", None, self.head(x))
+        logits = given.tap("logits", None, self.head(x))
+        if given.last_only or not routings:
+            return ModelOutput(logits, None)
+        load = torch.stack([routing.fraction_routed() for routing in routings])
+        return ModelOutput(logits, auxiliary_loss(routings, config), load, tuple(routings))
 
     def check_room(self, n_tokens: int, cache: KVCache | None = None) -> None:
         """Raise ValueError where so many more tokens do not fit the context or the cache."""
@@ -172,7 +163,10 @@ class Block(nn.Module):
         pre, p, tap = self.config.norm_placement == "pre", self.config.dropout, given.tap
         x = tap("resid_pre", layer, x)
         normed = tap("attn_in", layer, self.attention_norm(x) if pre else x)
-        x = x + dropout(self.attention(normed, rotary, given, layer), p, given.generator)
+        mixed = self.attention(normed, rotary, given, layer)
+        if given.last_only:  # in the last block, `mixed` is the last token's alone
+            x = x[:, -mixed.shape[1] :]
+        x = x + dropout(mixed, p, given.generator)
         x = tap("resid_mid", layer, x if pre else self.attention_norm(x))
         normed = tap("ff_in", layer, self.feedforward_norm(x) if pre else x)
         if isinstance(self.feedforward, MixtureOfExperts):
@@ -211,6 +205,8 @@ class Attention(nn.Module):
         if rotary is not None:
             q = given.tap("q_rotated", layer, rotate(q, *rotary))
             k = given.tap("k_rotated", layer, rotate(k, *rotary))
+        if given.last_only and layer == self.config.n_layers - 1:
+            q = q[:, -1:]  # of the other tokens, only keys and values are still needed
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
         if given.cache is not None:
             k, v = given.cache.append(layer, k, v)  # (B, Hkv, S, D)

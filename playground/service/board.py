@@ -1,11 +1,12 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and go on.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
-for more joins a line. It is fair: a visitor's second job stands behind everybody's first, of equals whoever came first
-begins first, and newcomers never pass those of an earlier round. Where the line is full, whoever comes from a network
-that has fewer in it takes the last place of the one that has most (`share`: an address, its pages and its programs
-apart). A page that is open keeps the places of its visitor's jobs; one that stays away loses them after `AWAY_SECONDS`,
-those at work where others wait. Programs have no more than a few of the places.
+for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, the one
+with the fewest at work first, and no address has more than `Limits.jobs_per_address` places. Within a network, a
+visitor's second job stands behind everybody's first, of equals whoever came first begins first, and newcomers never
+pass those of an earlier round. Where the line is full, whoever comes from a network that has fewer in it takes the last
+place of the one that has most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
+after `AWAY_SECONDS`, those at work where others wait. Programs have no more than a few of the places.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
 needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
@@ -62,6 +63,7 @@ class Board:
         self._jobs: dict[str, Job] = {}
         self._turns: dict[str, tuple[int, int]] = {}  # id → round, and when it was asked for: who is less begins first
         self._round, self._clock = 0, itertools.count()
+        self._served: dict[str, int] = {}  # share → when it last had its turn
         self._names: dict[tuple[str, str], int] = {}  # visitor and kind → how many so far, for their names
         self._looked_up: set[str] = set()  # visitors whose jobs of before a restart are here
         self.told: Callable[[RunJob], None] | None = None
@@ -317,9 +319,16 @@ class Board:
         job.queue(start, partial(self._ended, job), partial(self._noted, job))
 
     def _line(self) -> list[Job]:
-        """Those who wait, in the order in which they will begin."""
+        """Those who wait, in the order in which they will begin: networks in turns, each in its own order."""
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
-        return sorted(waiting, key=lambda job: self._turns[job.id])
+        ahead = Counter(job.share for job in self._jobs.values() if job.busy)
+        places = []
+        for job in sorted(waiting, key=lambda job: self._turns[job.id]):
+            round_, asked = self._turns[job.id]
+            # whoever asked before this network's last turn goes first, whoever asked after it does not
+            places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
+            ahead[job.share] += 1
+        return [job for *_, job in sorted(places, key=lambda place: place[:-1])]
 
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
@@ -337,8 +346,17 @@ class Board:
                 programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
                 if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                     continue
-                if len(at_work) < self.limits.jobs and mine < self.limits.jobs_per_visitor:
+                near = sum(_network(other) == _network(job) for other in at_work)
+                if (
+                    len(at_work) < self.limits.jobs
+                    and mine < self.limits.jobs_per_visitor
+                    and near < self.limits.jobs_per_address
+                ):
                     self._round = max(self._round, self._turns[job.id][0])
+                    self._served.pop(job.share, None)
+                    self._served[job.share] = next(self._clock)
+                    while len(self._served) > 10_000:
+                        self._served.pop(next(iter(self._served)))
                     job.go()
             free = [self._left_of(job, now) for job in self._jobs.values() if job.busy]
             free = [0.0] * (self.limits.jobs - len(free)) + free
@@ -477,3 +495,8 @@ class Board:
         if job.settled and self._jobs.pop(job.id, None) is not None:
             self._turns.pop(job.id, None)
             self.data.delete(job.id)
+
+
+def _network(job: Job) -> str:
+    """The address from which a job was asked for, by a page or a program."""
+    return job.share.rpartition(" ")[0]

@@ -10,6 +10,7 @@ seconds, and `problem` says so meanwhile.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import hmac
 import logging
@@ -46,7 +47,9 @@ LETTERS = 24
 
 def new_id() -> str:
     """An id that cannot be guessed: of a job, of a model."""
-    return secrets.token_urlsafe(3 * LETTERS // 4)
+    while (drawn := secrets.token_urlsafe(3 * LETTERS // 4)).startswith("-"):
+        pass  # the shell would take it for an option
+    return drawn
 
 
 def data_folder() -> Path:
@@ -326,8 +329,16 @@ def _rename_old_index(folder: Path) -> None:
 
 
 def _in_words(problem: Exception) -> str:
-    reason = problem.__cause__ or problem
     if isinstance(problem, BusyError):
         return "another playground keeps its work in this page's data folder"
-    full = "full" in str(reason) or "No space" in str(reason)
-    return "the disk of this page's server is full" if full else "this page's server cannot write to its disk"
+    return disk_problem(problem.__cause__ or problem) or _CANNOT_WRITE
+
+
+_FULL, _CANNOT_WRITE = "the disk of this page's server is full", "this page's server cannot write to its disk"
+
+
+def disk_problem(problem: BaseException) -> str:
+    """What is wrong with the disk, where that is what stopped a write, as half a sentence; empty where it is not."""
+    if "full" in str(problem) or "No space" in str(problem) or getattr(problem, "errno", None) == errno.EDQUOT:
+        return _FULL
+    return _CANNOT_WRITE if getattr(problem, "errno", None) in (errno.EROFS, errno.EACCES, errno.EIO) else ""

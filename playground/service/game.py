@@ -29,9 +29,9 @@ from ..inspection.game import (
     single,
     spread,
 )
+from ..kept import Kept
 from ..storage import Checkpoint
 from ..words.corpus import corpus_warning
-from .kept import Kept
 from .limits import GAMES, STAKES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
 from .unseen import Unseen, unseen

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
-AWAY_SECONDS = 75.0
-"""A place is kept so long for a page that does not look. Browsers let a hidden page look once a minute."""
+AWAY_SECONDS = 50.0
+"""A place is kept so long for a page that gives no sign of life; an open one gives one every 20 seconds (page.js)."""
 RETURN_SECONDS = 600.0
 """After a restart a place in the line is kept so long for a page to come back."""
 RETRY_SECONDS = 10.0
@@ -55,6 +55,8 @@ WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
 TEXTS_AT_ONCE = 4
 """Texts of one visitor that are written at the same moment, in as many windows."""
+LANE = 4
+"""Calls of the same handler at work at the same moment, where it says nothing else."""
 THREADS = 96
 """Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
 PRECISION_TOKENS = 2048
@@ -83,7 +85,7 @@ JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
 MULTIPART_SPARE = 65_536
 """Bytes of an upload beside its file."""
-TRAININGS_WITHOUT_PAGE = 2
+TRAININGS_WITHOUT_PAGE = 1
 """Runs that programs train at once, so that pages find a place, too."""
 
 
@@ -159,6 +161,8 @@ class Limits:
     """Continuations generated at once."""
     jobs_per_visitor: int
     """Runs of one visitor at the same time, those that wait for a place included."""
+    jobs_per_address: int
+    """Runs from one address at the same time; more wait in line. A class may come from one."""
     jobs: int
     """Runs of all visitors at the same time; more wait in line."""
     waiting: int
@@ -309,6 +313,7 @@ LOCAL = Limits(
     new_tokens=4096,
     samples=16,
     jobs_per_visitor=1,
+    jobs_per_address=1000,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -340,6 +345,7 @@ CLASS = Limits(
     new_tokens=512,
     samples=4,
     jobs_per_visitor=1,
+    jobs_per_address=1000,
     jobs=4,
     waiting=100,
     seeds=3,
@@ -358,6 +364,7 @@ PUBLIC = replace(
     kind="public",
     where="the public Space",
     seconds=300.0,
+    jobs_per_address=2,
     waiting=60,
     seeds=5,
     models=120,

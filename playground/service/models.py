@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..service.kept import forget
+from ..kept import forget
 from .data_folder import DataFolder, new_id, tidy_name
 from .limits import USED_SECONDS, Limits
 

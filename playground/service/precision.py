@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..inspection.precision import PrecisionCost, precision_cost
+from ..kept import Kept
 from ..storage import Checkpoint
-from .kept import Kept
 from .limits import PRECISION_TOKENS, PRECISION_WRITTEN
 from .runs import Source
 from .unseen import beside_the_run, unseen

@@ -8,10 +8,10 @@ from functools import lru_cache
 
 from ..data import LANGUAGES, Tokenizer
 from ..data.judging import LearnedText, judge
+from ..kept import Kept
 from ..model import Transformer
 from ..storage import Checkpoint
 from ..words.judging import compared_summary, copied_summary, parsed_summary
-from .kept import Kept
 
 _learned = Kept(entries=50, megabytes=64)
 

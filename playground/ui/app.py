@@ -23,6 +23,7 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
+from .made_files import made_route
 from .news import news_route
 from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
@@ -140,6 +141,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
+                made_route(),
                 *mended_scripts(),
             ],
         },

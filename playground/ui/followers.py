@@ -82,7 +82,7 @@ def in_line(view: Any) -> str:
     wait = f"in about {duration(view.wait)}" if view.wait and view.wait >= 1 else "in a moment"
     return (
         f"You are {ordinal(view.place)} in line for a place to train; yours begins {wait}. "
-        "You may leave this page for a minute without losing your place."
+        "Your place is kept as long as this page is open."
     )
 
 

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from .. import kept
 from ..service.uploads import Uploads
 from .gradio_fixes.first_script import STARTED
 
@@ -38,6 +39,7 @@ def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict
     return {
         "jobs": page.board.counts(),
         "models": page.registry.counts(),
+        "caches": kept.counts(),
         "page": {
             "sessions": sessions,
             "queued": len(blocks._queue),
@@ -46,6 +48,7 @@ def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict
             "upload_bytes": sum(folder),
         },
         "uploads": uploads.counts(),
+        "limits": {name: int(most) for name, most in vars(page.limits).items() if isinstance(most, (int, float))},
     }
 
 

@@ -1,6 +1,9 @@
-"""What handlers outside the queue complain of: gradio's own page tells nobody, which is why ours does."""
+"""What a page says of the server: what handlers outside the queue complain of, and that it was restarted."""
 
 import gradio as gr
+
+DOWN = """const fetched = window.fetch;
+window.fetch = (...asked) => window.down ? Promise.reject(new TypeError("nobody answers")) : fetched(...asked);"""
 
 
 def test_gradio_still_shows_it_to_nobody(serve, open_page):
@@ -18,3 +21,17 @@ def test_gradio_still_shows_it_to_nobody(serve, open_page):
     assert refused.value.status == 500 and "Not like this" in refused.value.text()
     page.wait_for_timeout(1500)
     assert "Not like this" not in page.inner_text("body"), "gradio says it now: drop complaints.js"
+
+
+def test_an_open_page_waits_for_a_server_that_is_restarted_and_says_so_in_a_sentence(address, open_page):
+    page = open_page()
+    page.add_init_script(DOWN)
+    page.goto(address)
+    page.wait_for_selector("#status .badge")
+    page.evaluate("window.down = true; fetch('gradio_api/run/predict', {method: 'POST'}).catch(() => 0)")
+    page.wait_for_selector(".complaint:has-text('This page waits for it to come back.')")
+    page.route("**/status", lambda route: route.fulfill(headers={"x-playground-server": "another start"}))
+    page.evaluate("window.down = false")
+    page.wait_for_selector(".complaint:has-text('The server was restarted. It keeps nothing')")
+    assert page.locator(".complaint").count() == 1
+    page.wait_for_selector("#status .badge")

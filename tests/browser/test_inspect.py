@@ -1,30 +1,48 @@
-"""A visitor finds a head that looks at the token before, checks a weight by hand, and sees what the head is worth."""
+"""Inspect in Chromium: find a head, check a weight by hand, switch it off; the address; a phone; right-to-left text."""
 
 import math
 import re
-import threading
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import expect
 
-from playground.ui.app import OPENED
-from playground.ui.tabs.inspect import learn
+from playground.ui.tabs.inspect.pictures import HEIGHT
 
+from .measuring import figures
+
+PROMPT = "Mia had a red kite. Then Tom has the "
 # the middle of a cell of the map in a chart, in pixels of the window
-CELL = """([id, row, column]) => {
-  const plot = document.querySelector(`#${id} .chart-plot`), box = plot.getBoundingClientRect(), at = plot._fullLayout;
-  const x = at.xaxis, y = at.yaxis;
+CELL = """([slot, row, column]) => {
+  const plot = document.querySelector(`[data-slot=${slot}] .chart-plot`), box = plot.getBoundingClientRect();
+  const at = plot._fullLayout, x = at.xaxis, y = at.yaxis;
   return [box.left + x._offset + x.d2p(column), box.top + y._offset + y.d2p(row)];
 }"""
+BOX = """selector => {
+  const { top, bottom, left, right } = document.querySelector(selector).getBoundingClientRect();
+  return { top, bottom, left, right };
+}"""
+TAB = "document.querySelector('#tabs [role=tab][aria-selected=true][id^=tab-]').id"
+NEXT = "#inspect-panel [data-step='1'][data-of=step]"
 
 
-def click_cell(page, chart: str, row: int, column: int) -> None:
+def opened(page, address: str, **query: str):
+    page.goto(f"{address}?{urlencode({'tab': 'inspect', **query})}")
+    page.wait_for_selector("#inspect-panel [data-slot=tokens] button")
+    return page
+
+
+def drawn(page, slot: str) -> None:
+    page.wait_for_selector(f"[data-slot={slot}] [data-state=drawn]")
+
+
+def click_cell(page, slot: str, row: int, column: int) -> None:
     """Move to a cell, wait for plotly to notice, click."""
-    page.locator(f"#{chart}").scroll_into_view_if_needed()
-    x, y = page.evaluate(CELL, [chart, row, column])
+    page.locator(f"[data-slot={slot}]").scroll_into_view_if_needed()
+    x, y = page.evaluate(CELL, [slot, row, column])
     page.mouse.move(x - 2, y - 2)
     page.mouse.move(x, y, steps=3)
-    page.locator(f"#{chart} .hoverlayer .hovertext").wait_for(state="attached")
+    page.locator(f"[data-slot={slot}] .hoverlayer .hovertext").wait_for(state="attached")
     page.mouse.click(x, y)
 
 
@@ -32,40 +50,23 @@ def number(text: str) -> float:
     return float(text.replace("−", "-").replace(",", ""))
 
 
+def asked(page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query, keep_blank_values=True)
+
+
 def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
-    page = chromium_page
-    page.goto(address)
-    page.get_by_role("tab", name="Inspect QKV").click()
-    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
-    # on a busy machine the tab of before said so after this one, and what was typed here was not read
-    assert page.evaluate(OPENED % "train") == "inspect"
-    page.locator("#inspect-prompt textarea").fill("Mia sat on a hill. Tom sat by the sea.")
-    words = page.locator("#inspect-heads-grid .chart-words")
-    grid = "() => document.querySelector('#inspect-heads-grid .chart-plot')?._fullData?.[0].z.length"
-    page.wait_for_function(f"({grid})() === 38")
+    page = opened(chromium_page, address)
+    drawn(page, "grid")
+    headline = page.locator("[data-slot=headline] h2")
+    expect(headline).to_contain_text("“i” of “kite”")
+    expect(page.locator("[data-slot=next]")).to_contain_text("k 99.98 %")
 
-    # the head with the highest score for the token before, from the map of all heads
-    page.get_by_role("tab", name="What heads do").click()
-    page.locator("#inspect-habit label", has_text="look at the token before").click()
-    most = page.locator("#inspect-roles-chart .chart-words")
-    expect(most).to_contain_text("most of all layer")
-    said = most.inner_text()
-    layer, head = map(int, re.search(r"most of all layer (\d+), head (\d+)", said).groups())
-    click_cell(page, "inspect-roles-chart", layer, head)
-    expect(page.locator("#inspect-role")).to_contain_text(f"Layer {layer}, head {head}")
-    expect(page.locator("#inspect-role")).to_contain_text("looks at the token before")
-
-    # its pattern, and the receipt of one of its cells
-    page.get_by_role("tab", name="Step by step").click()
-    page.locator("#inspect-steps label", has_text="softmax").click()
-    expect(page.locator("#inspect-step")).to_contain_text("scores become shares")
-    expect(words).to_contain_text(f"layer {layer}, head {head}")
-    page.wait_for_function("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z.length === 38")
-    click_cell(page, "inspect-step-chart", 5, 4)
-    paper = page.locator("#inspect-walk .block.receipt-paper")
-    expect(paper).to_contain_text("“5 a” looks at “4 s”")
-
-    # by hand: the products add up to the sum, and the sum leads to the weight that the picture shows
+    # the arithmetic behind one weight: the products add up to the sum, the sum leads to the weight that is drawn
+    drawn(page, "pattern")
+    click_cell(page, "pattern", 5, 4)
+    paper = page.locator("[data-slot=receipt]")
+    expect(paper).to_contain_text("“5 a” looks at “4 h”")
+    paper.locator("summary").click()
     header, *terms = [row.split("\t") for row in paper.locator(".receipt-terms table").inner_text().splitlines()]
     products = [number(row[header.index("q · k")]) for row in terms if len(row) == len(header)]
     sums = {row.split("\t")[0]: row.split("\t")[1] for row in paper.locator(".receipt-sums").inner_text().splitlines()}
@@ -75,52 +76,119 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     largest = number(re.search(r"exp\(score − (−?[\d.]+)", " ".join(sums))[1])
     total = number(re.search(r"÷ ([\d.]+), the row's sum", " ".join(sums))[1])
     weight = math.exp(values[1] - largest) / total
-    drawn = page.evaluate("document.querySelector('#inspect-step-chart .chart-plot')._fullData[0].z[5][4]")
-    assert abs(weight - values[3]) < 1e-6 and abs(weight - drawn) < 1e-4
-    expect(paper).to_contain_text(re.compile(r"Largest difference from the model's own forward: \d\.\de-0[5-9]"))
+    shown = page.evaluate("document.querySelector('[data-slot=pattern] .chart-plot')._fullData[0].z[5][4]")
+    assert abs(weight - values[3]) < 1e-6 and abs(weight - shown) < 1e-4
 
-    # the same by drop-downs, and as a table to keep
+    # as tables to keep
     with page.expect_download() as kept:
         paper.get_by_role("button", name="Save as CSV").click()
-    assert kept.value.suggested_filename == f"receipt-tiny-stories-shipped-step2400-layer{layer}-head{head}.csv"
+    assert kept.value.suggested_filename == "receipt-tiny-stories-shipped-step2400-layer3-head2.csv"
     with page.expect_download() as kept:
-        page.locator("#inspect-step-chart [data-chart=csv]").click()
+        page.locator("[data-slot=grid] [data-chart=csv]").click()
     rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()
-    assert len(rows) == 40 and abs(float(rows[7].split(",")[5]) - drawn) < 1e-6
+    assert len(rows) > 16 * 37 and rows[0].startswith("# Tiny stories")
+    with page.expect_download() as kept:
+        page.locator("[data-download=head]").click()
+    assert kept.value.suggested_filename == "layer-3-head-2.zip"
 
-    # without it, something else is expected next, and unseen text costs more
-    page.get_by_role("tab", name="Change it").click()
-    page.locator("#edit-apply").click()
-    expect(page.locator("#edit-list")).to_contain_text(f"head {head}")
-    page.locator("#edit-measure").click()
-    expect(page.locator("#edit-cost")).to_contain_text("nats")
+    # without it something else is expected next; the edit stands beside the prompt and in the address
+    page.get_by_role("button", name="Switch it off").click()
+    expect(page.locator("[data-slot=next]")).to_contain_text("k 15 %, was 99.98 %")
+    page.wait_for_url("**edits=**")
+    page.reload()
+    expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
+    page.get_by_role("button", name="Restore", exact=True).click()
+    expect(page.locator("[data-slot=next]")).to_have_text("Next: k 99.98 %")
 
 
-def test_what_takes_long_is_dimmed_and_says_so_until_it_is_there(address, chromium_page, monkeypatch):
-    go, take = threading.Event(), learn.optimizer_step
-    monkeypatch.setattr(learn, "optimizer_step", lambda *given: go.wait(60) and take(*given))
-    page = chromium_page
-    page.goto(address)
-    page.get_by_role("tab", name="Inspect QKV").click()
-    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
-    views = page.locator("#inspect-views")
-    page.locator("#inspect-prompt textarea").fill("Tom ran to the sea.")  # which nobody has asked about before
-    expect(page.locator("#inspect-step-card")).to_contain_text("ids (19,)")
-    expect(views).not_to_have_attribute("aria-busy", "true")
-    page.get_by_role("tab", name="How it learns").click()
-    expect(views).to_have_attribute("aria-busy", "true")
-    expect(views.locator("> .tabitem").first).to_have_css("opacity", "0.5")
-    assert "computing" in views.evaluate("box => getComputedStyle(box, '::after').content")
-    # meanwhile the visitor goes elsewhere, and is not held up
-    page.get_by_role("tab", name="Heads side by side").click()
-    page.wait_for_selector("#inspect-head-chart [data-state=drawn]")
-    expect(views).not_to_have_attribute("aria-busy", "true")
-    go.set()
-    page.get_by_role("tab", name="How it learns").click()
-    page.wait_for_selector("#learn-norms [data-state=drawn]")
-    expect(views).not_to_have_attribute("aria-busy", "true")
-    # nothing of another prompt stays
-    page.locator("#inspect-prompt textarea").fill("M")
-    expect(page.locator("#inspect-notice")).to_contain_text("nothing after it to learn from")
-    expect(page.locator("#learn-norms [data-state=drawn]")).to_have_count(0)
-    expect(page.locator("#learn-cards")).to_have_text("")
+def test_the_address_leads_back_to_what_is_shown(address, chromium_page):
+    page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="walk")
+    page.wait_for_url("**view=steps**")
+    assert asked(page)["layer"] == ["1"] and asked(page)["cell"] == ["3,1"]
+    page.locator("#inspect-panel .views label", has_text="Heads").click()
+    page.wait_for_url("**view=heads**")
+    page.locator("[data-slot=tokens] button").nth(8).click()
+    page.wait_for_url("**cell=8%2C**")
+    page.click("#tab-generate-button")
+    page.wait_for_url("**tab=generate**")
+    page.go_back()
+    page.wait_for_url("**tab=inspect**cell=8%2C**")
+    page.wait_for_function(f"({TAB}) === 'tab-inspect-button'")
+    page.go_back()
+    page.wait_for_url("**view=steps**")
+    expect(page.locator("#inspect-panel input[value=steps]")).to_be_checked()
+    page.reload()
+    page.wait_for_selector("[data-slot=tokens] button")
+    assert page.evaluate(TAB) == "tab-inspect-button" and asked(page)["cell"] == ["3,1"]
+
+
+def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chromium_page):
+    page = opened(chromium_page, address)
+    page.get_by_role("button", name="Switch it off").click()
+    expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
+    field = page.locator("#inspect-panel input[name=prompt]")
+
+    def choose(name: str) -> None:
+        page.click("#model input")
+        page.get_by_role("option", name=name).click()
+
+    choose("Copying, watched")
+    expect(field).to_have_value(re.compile("bdfh"))
+    expect(page.locator("[data-slot=edits-in-force]")).to_have_text("")
+    field.fill("cage c")
+    expect(page.locator("[data-slot=tokens] button")).to_have_count(6)
+    choose("Tiny stories")
+    expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
+    expect(field).to_have_value("cage c")
+    field.fill("")
+    expect(page.locator("[data-slot=problem]")).to_contain_text("The prompt is empty")
+    expect(page.locator("#inspect-panel .views-body")).to_be_hidden()
+    field.fill("Mia had")
+    expect(page.locator("#inspect-panel .views-body")).to_be_visible()
+
+
+def test_a_step_fits_one_screen_and_next_stays_where_it_was(address, open_page):
+    page = opened(open_page(viewport={"width": 1280, "height": 800}, color_scheme="light"), address, view="steps")
+    drawn(page, "step-chart")
+    steps = page.locator("[data-slot=step-row] input")
+    titles = []
+    page.locator(NEXT).scroll_into_view_if_needed()
+    page.locator("[data-slot=step-chart]").evaluate("chart => chart.closest('.card').scrollIntoView()")
+    where = page.evaluate(BOX, NEXT)
+    for step in range(steps.count()):
+        expect(steps.nth(step)).to_be_checked()
+        page.wait_for_function(
+            "height => document.querySelector('[data-slot=step-chart] .chart-plot').clientHeight === height", arg=HEIGHT
+        )
+        assert page.evaluate(BOX, NEXT) == where, step
+        titles.append(page.locator("[data-slot=step-heading]").inner_text())
+        if step + 1 < steps.count():
+            page.locator(NEXT).click() if step % 2 else page.keyboard.press("ArrowRight")
+            page.wait_for_function(
+                "before => document.querySelector('[data-slot=step-heading]').innerText !== before", arg=titles[-1]
+            )
+    assert len(set(titles)) == steps.count()
+    expect(page.locator(NEXT)).to_be_disabled()
+    page.locator("#inspect-panel input[name=prompt]").focus()
+    page.keyboard.press("ArrowLeft")  # a field keeps its arrows
+    page.wait_for_timeout(300)
+    expect(steps.last).to_be_checked()
+
+
+def test_on_a_phone_every_view_fits_and_its_words_can_be_read(address, phone_page):
+    page, found = opened(phone_page, address), []
+    for view, slot in (("heads", "pattern"), ("steps", "step-chart")):
+        page.locator(f"#inspect-panel input[value={view}] + span").tap()
+        drawn(page, slot)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, view
+        found += [f"{view}: {problem}" for problem in figures(page)]
+    assert not found, "\n".join(found)
+
+
+def test_right_to_left_text_stays_in_order(address, chromium_page):
+    page = opened(chromium_page, address, model="sentences", view="heads")
+    field = page.locator("#inspect-panel input[name=prompt]")
+    field.fill("القطة نامت")
+    expect(page.locator("[data-slot=notes]")).to_contain_text("never saw")
+    assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
+    assert page.locator("[data-slot=headline] h2 bdi").count() == 1

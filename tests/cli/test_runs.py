@@ -5,7 +5,7 @@ import json
 import pytest
 
 from playground.cli import main
-from playground.service.data_folder import VARIABLE, DataFolder
+from playground.service.data_folder import VARIABLE, DataFolder, new_id
 from playground.service.models import Registry
 from tests.service.test_models import checkpoint
 from tests.ui.runs import ANNA, small_limits
@@ -38,6 +38,11 @@ def test_a_model_is_renamed_and_deleted_for_the_page_too(kept, tmp_path, capsys)
     registry = Registry(small_limits(), tmp_path / "none", DataFolder(tmp_path))
     assert [entry.name for entry in registry.models(ANNA)] == ["The best"]
     assert registry.get(kept[0], ANNA).name == "The best" and not registry.data.folder_of(kept[1]).exists()
+
+
+def test_no_id_looks_like_an_option():
+    """One of 64 models could not be named in the shell."""
+    assert not any(new_id().startswith("-") for _ in range(2000))
 
 
 def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):

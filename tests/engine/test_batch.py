@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from playground.engine import ContinuousBatch, Request, SamplingConfig, generate, shared_batch, writers_with
+from playground.engine import batch as batch_module
 from playground.engine.sampling import draw, streams
 from playground.model import ModelConfig, Transformer
 
@@ -216,8 +217,10 @@ def test_one_request_takes_one_pass_for_each_token_and_its_first_token_no_more(m
     assert passes == ["prefill"] + ["decode_one"] * 8
 
 
+@pytest.mark.parametrize("at_once", [50, 20])
 @pytest.mark.parametrize("kind", ["learned", "rotary", "experts"])
-def test_windows_that_slide_in_the_same_pass_are_read_together(monkeypatch, kind):
+def test_windows_that_slide_in_the_same_pass_are_read_together_as_many_as_stay_in_the_cache(monkeypatch, kind, at_once):
+    monkeypatch.setattr(batch_module, "TOKENS_AT_ONCE", at_once)
     model = of_kind(kind)
     batch, read = ContinuousBatch(model), []
     plain = batch._model.prefill
@@ -227,7 +230,8 @@ def test_windows_that_slide_in_the_same_pass_are_read_together(monkeypatch, kind
     rules = [SamplingConfig(seed=number) for number in range(5)]
     running = [join(batch, *wish) for wish in zip(prompts, [20] * 5, rules)]
     found = [facts(steps) for steps in zip(*zip(*running))]
-    slid = [(5, 10)] * 3 + [(4, 10), (1, 10)]  # 13 tokens less a quarter of the context; who came first ends first
+    # 13 tokens less a quarter of the context; who came first ends first
+    slid = [(n, 10) for n in ([5] * 3 + [4, 1] if at_once == 50 else [2, 2, 1] * 3 + [2, 2, 1])]
     assert read == [(1, n) for n in range(2, 7)] + slid
     assert found == [facts(generate(model, *wish)) for wish in zip(prompts, [20] * 5, rules)]
 

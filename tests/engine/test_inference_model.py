@@ -61,7 +61,7 @@ def test_the_pass_written_out_for_one_token_is_the_plain_pass(config):
     with torch.inference_mode():
         for cache in caches[:2]:
             for length in (3, 5):  # rows of different lengths
-                row = KVCache.allocate(config, 1, length)
+                row = cache.room_for(1, length)
                 inference.prefill(torch.arange(length)[None], row)
                 cache.join(row)
         for token in (1, 2, 3):
@@ -111,13 +111,13 @@ def test_a_model_that_has_learned_since_is_packed_anew():
 
 
 def held() -> list[InferenceModel]:
-    return [one for of_model in engine_module._cached.values() for one in of_model.values()]
+    return [entry.value for of_model in engine_module._copies._belongs.values() for entry in of_model.values()]
 
 
 def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_with_their_model(monkeypatch):
     models = [Transformer(TINY, seed=seed) for seed in range(3)]
     a, b, _ = (inference_model(model, "int8") for model in models)
-    monkeypatch.setattr(engine_module, "CACHED_BYTES", 2 * a.nbytes)
+    monkeypatch.setattr(engine_module._copies, "bytes", 2 * a.nbytes)
     assert inference_model(models[0], "int8") is a  # now the second one is the least recently used
     c = inference_model(models[2], "bf16")
     assert all(one in held() for one in (a, c)) and b not in held()
@@ -131,7 +131,7 @@ def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_
 
 def test_the_cache_of_copies_is_safe_under_threads(monkeypatch):
     models = [Transformer(TINY, seed=seed) for seed in range(4)]
-    monkeypatch.setattr(engine_module, "CACHED_BYTES", 2 * InferenceModel(models[0], "bf16").nbytes)
+    monkeypatch.setattr(engine_module._copies, "bytes", 2 * InferenceModel(models[0], "bf16").nbytes)
     wrong = []
 
     def ask(turn: int) -> None:
@@ -151,7 +151,7 @@ def test_the_cache_of_copies_is_safe_under_threads(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert wrong == [] and sum(one.nbytes for one in held()) <= engine_module.CACHED_BYTES
+    assert wrong == [] and sum(one.nbytes for one in held()) <= engine_module._copies.bytes
 
 
 def test_what_cannot_be_is_refused_in_a_sentence():

@@ -53,6 +53,29 @@ def test_cached_equals_full_however_the_tokens_are_cut(name, cuts, seed):
     assert (torch.cat(parts, dim=1) - model(ids).logits).abs().max() <= 1e-4
 
 
+@every_config
+def test_the_last_tokens_logits_alone_are_those_of_the_whole_pass(config):
+    model, ids, last = Transformer(config, seed=1), some_ids(config), config.n_layers - 1
+    expected = model(ids).logits[:, -1:]
+    assert torch.allclose(model(ids, Pass(last_only=True)).logits, expected, atol=1e-5)
+    recorder = Recorder()
+    traced = model(ids, Pass(last_only=True, tap=recorder))
+    assert torch.allclose(traced.logits, expected, atol=1e-5) and traced.balance_loss is None
+    seen, T = recorder.trace, config.context_length
+    assert all(seen[name, last].shape[1] == T for name in ("k", "v"))
+    assert all(seen[name, last].shape[1] == 1 for name in ("z", "attn_out", "ff_out", "resid_post"))
+    if not config.causal:
+        return
+    for cut in (0, 5, T - 1):  # a fresh cache, one with earlier tokens, and a single token
+        caches = [KVCache.allocate(config, batch=2) for _ in range(2)]
+        for cache, last_only in zip(caches, (False, True)):
+            if cut:
+                model(ids[:, :cut], Pass(cache=cache, last_only=last_only))
+            found = model(ids[:, cut:], Pass(cache=cache, last_only=last_only)).logits
+            assert torch.allclose(found[:, -1:], expected, atol=1e-5) and cache.length == T
+        assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(caches[0].layers, caches[1].layers))
+
+
 @every_causal_config
 def test_truncated_cache_forgets(config):
     model, ids = Transformer(config), some_ids(config)

@@ -264,3 +264,40 @@ def test_programs_never_have_all_places_and_pages_pass_those_that_wait(tmp_path)
     for visitor in (*visitors, ANNA):
         board.stop(visitor)
     until(lambda: over(board, ANNA, *visitors))
+
+
+def test_networks_take_turns_so_that_a_crowd_behind_one_address_keeps_nobody_else_waiting(tmp_path):
+    """Sixty invented visitors of one address stood before whoever came after them."""
+    board = house(tmp_path, Counting(), jobs=2, waiting=60)
+    crowd = [known(f"crowd {number}") for number in range(12)]
+    mob = [board.start(who, small_spec(steps=10_000), share="a crowd pages") for who in crowd]
+    assert sum(job.busy for job in mob) == 2
+    one, other = (board.start(who, small_spec(steps=10_000), share=f"{who} pages") for who in (ANNA, BERT))
+    assert [one.view().place, other.view().place, mob[2].view().place] == [1, 2, 3]
+    board.stop(crowd[0])
+    until(lambda: one.busy)
+    late = board.start(CARLA, small_spec(steps=10_000), share="carla pages")
+    board.stop(crowd[1])
+    until(lambda: mob[2].busy)  # the crowd has its turn, too: its last one was before the others came
+    board.stop(ANNA)
+    until(lambda: other.busy)
+    board.stop(crowd[2])
+    until(lambda: late.busy)
+    assert [job.state for job in mob[3:]] == ["waiting"] * 9
+    for who in (*reversed(crowd), CARLA, ANNA, BERT):
+        board.stop(who)
+    until(lambda: over(board, ANNA, BERT, CARLA, *crowd))
+
+
+def test_no_address_has_all_places_whatever_it_calls_itself(tmp_path):
+    board = house(tmp_path, Counting(), jobs=3, jobs_per_address=2)
+    crowd = [known(f"crowd {number}") for number in range(6)]
+    for number, who in enumerate(crowd):
+        kind = "programs" if number % 2 else "pages"
+        board.start(who, small_spec(steps=10_000), by_program=bool(number % 2), share=f"a crowd {kind}")
+    assert board.counts()["working"] == 2 and board.counts()["waiting"] == 4
+    page = board.start(ANNA, small_spec(steps=10_000), share="anna pages")
+    assert page.busy
+    for who in (*reversed(crowd), ANNA):
+        board.stop(who)
+    until(lambda: over(board, ANNA, *crowd))

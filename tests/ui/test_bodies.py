@@ -297,6 +297,25 @@ def test_an_error_of_a_handler_is_a_sentence_and_keeps_its_traceback(served, mon
     assert "a secret of the server" in caplog.text
 
 
+@pytest.mark.parametrize(
+    "problem", [OSError(28, "No space left on device", "/a/place"), OSError(30, "Read-only", "/a")]
+)
+def test_what_a_disk_refuses_is_a_sentence(served, monkeypatch, problem):
+    """An upload to a full disk was answered by a bare 500, a download by an error without a word."""
+    app, address = served
+
+    def full(*_):
+        raise problem
+
+    caller = RawCaller(address)
+    monkeypatch.setattr(app.fns[caller.endpoint("stop-button")["id"]], "fn", full)
+    status, answer = caller.call("stop-button", browserstate=ANNA)
+    assert status == 500 and "server" in answer and "try again later" in answer and "/a" not in answer
+    monkeypatch.setattr("gradio.route_utils.GradioMultiPartParser.parse", full)
+    status, answer = post(f"{address}/gradio_api/upload", form(b"y" * 100), MULTIPART)
+    assert status == 507 and answer.endswith("try again later.") and "/a" not in answer and answer[0] == "T"
+
+
 def test_a_large_text_meets_its_limit_as_json(served):
     _, address = served
     for path in ("call/train", "queue/join", "run/predict", "call/v2/train", "component_server", "cancel"):

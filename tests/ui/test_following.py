@@ -204,6 +204,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
         told = json.load(answer)
     assert told["jobs"] == board.counts() and told["models"] == board.registry.counts()
     assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
+    assert told["limits"]["models_per_visitor"] == 100 and told["caches"]["bytes"] <= told["caches"]["most_bytes"]
     assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
 
@@ -273,3 +274,17 @@ def test_places_are_said_as_people_say_them(number, said):
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
     kinds = Job.__subclasses__()
     assert len(kinds) >= 3 and all(SEEN_ON[kind] for kind in kinds)
+
+
+def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_minute(served):
+    """A browser wakes a hidden page's clocks once a minute; places were kept for 75 seconds because of that."""
+    board, address = served
+    visit = Visit(address, known("nora"))
+    visit.train(Steps=400)
+    (job,) = board.of(known("nora"))
+    job.seen -= 100
+    with urllib.request.urlopen(f"{address}/news?visitor={known('nora')}") as answer:
+        assert json.load(answer)["pause"] > 0
+    assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
+    visit.press("stop-button")
+    visit.until_over(board)

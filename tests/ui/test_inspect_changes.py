@@ -9,6 +9,7 @@ import gradio as gr
 import numpy as np
 import pytest
 import torch
+from playground.ui.tabs.inspect.frame import MODEL, Place
 
 from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
@@ -25,7 +26,6 @@ from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig, evaluate
 from playground.ui.tabs.inspect import changes, edit, learn, validation
-from playground.ui.tabs.inspect.frame import MODEL, Place
 from playground.ui.tabs.inspect.learn import muon_note, picture, weight_receipt
 from playground.ui.tabs.inspect.replay import prediction
 from playground.ui.tabs.inspect.tested import survey_of

@@ -116,8 +116,26 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert status == 200
 
 
+@pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", None, 7, [ANNA]])
+def test_a_visitor_whom_the_server_has_not_made_trains_nothing(served, visitor):
+    """The page's own handler took any id of 20 to 64 letters: 64 invented ones filled the line."""
+    address, jobs = served
+    before = jobs.counts()["remembered"]
+    status, answer = press_train(RawCaller(address, "invented"), visitor, Steps=400)
+    assert status != 200 and "reload it" in answer and jobs.counts()["remembered"] == before
+
+
 def test_only_the_endpoints_for_programs_are_public(served):
     address, _ = served
     config = RawCaller(address).config
     public = {d["api_name"] for d in config["dependencies"] if d["backend_fn"] and d["api_visibility"] != "private"}
     assert public == set(ENDPOINTS)
+
+
+def test_no_handler_keeps_all_other_visitors_waiting():
+    """Gradio takes one event at a time of every handler that says nothing else."""
+    app = build_app(small_limits())
+    queued = [fn for fn in app.fns.values() if fn.fn is not None and fn.queue is not False]
+    default = app.queue()._queue.default_concurrency_limit
+    lanes = {fn.api_name: default if fn.concurrency_limit == "default" else fn.concurrency_limit for fn in queued}
+    assert len(lanes) > 20 and {name: most for name, most in lanes.items() if most is not None and most < 2} == {}

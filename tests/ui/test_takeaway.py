@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
@@ -15,9 +19,10 @@ from playground.storage import Checkpoint
 from playground.storage.archive import pack
 from playground.storage.transformers_families import family_for
 from playground.training import History
+from playground.ui import made_files
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.tabs.train.takeaway import _giving, _lines_in_words, received
+from playground.ui.tabs.train.takeaway import Make, _giving, _lines_in_words, received
 
 from .runs import ANNA, BERT, small_limits
 
@@ -65,21 +70,51 @@ def test_two_visitors_who_send_the_same_file_share_its_path(tmp_path):
     assert first.model is not second.model and first.name == second.name
 
 
-def test_what_is_made_to_be_taken_away_does_not_stay(tmp_path):
-    seen = []
+def served(link: str) -> tuple[int, bytes]:
+    """What the route of made files answers for a link."""
+    answer = TestClient(Starlette(routes=[made_files.made_route()])).get(f"/{link}")
+    return answer.status_code, answer.content
 
+
+def a_zip(seen: list[Path]) -> Make:
     def make(visitor, model_id, folder):
-        path = folder / "x.zip"
+        path = folder / "run 1.zip"
+        seen.append(path)
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("a", "b")
-        seen.append(path)
         return path, "here it is"
 
-    giving = _giving(make, "Wait …")(ANNA, "a-model")
+    return make
+
+
+def test_what_is_made_to_be_taken_away_does_not_stay():
+    seen = []
+    giving = _giving(a_zip(seen), "Wait …")(ANNA, "a-model")
     assert "Wait …" in next(giving)[1] and not seen
-    for path, words in giving:
-        assert zipfile.is_zipfile(path) and "Here it is." in words
-    assert not seen[0].exists() and not seen[0].parent.exists()
+    ((link, words),) = giving
+    status, content = served(link)
+    assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and "Here it is." in words
+    assert link.endswith("/run%201.zip") and not seen[0].exists() and not seen[0].parent.exists()
+    assert served("made/guess/run.zip") == (404, b"This file is not here any more: make it again.")
+
+
+@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
+def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypatch, tmp_path, problem):
+    """The page said to take it along, and the press answered that something had gone wrong."""
+    seen, whole = [], a_zip([])
+
+    def make(visitor, model_id, folder):
+        seen.append(folder)
+        if folder.is_relative_to(tmp_path):
+            return whole(visitor, model_id, folder)
+        raise problem
+
+    monkeypatch.setattr(made_files, "MEMORY", tmp_path)
+    *_, (link, _) = _giving(make)(ANNA, "a-model")
+    assert len(seen) == 2 and served(link)[0] == 200
+    monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
+    with pytest.raises(gr.Error, match=r"(?i)this page's server .*so this file cannot be made"):
+        list(_giving(make)(ANNA, "a-model"))
 
 
 def test_a_history_of_which_not_every_step_was_kept_says_so():

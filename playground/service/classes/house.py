@@ -243,6 +243,7 @@ class Classes:
 
     def invited(self, code: object, address: str = "") -> Klass:
         """The class that this code lets in, while it goes on. Raises ClassError."""
+        self.sweep()
         klass = self._of_code(regular(code))
         if klass is None:
             self._guessed(False, address)

@@ -2,11 +2,11 @@
 // (CSS.highlights), so whatever draws a text may draw it again. What is clicked is looked up among those ranges.
 (() => {
   "use strict";
-  const SKIP = "script,style,svg,canvas,textarea,input,select,button,a,td,code,pre,h1,summary,[role=button],[role=tab]," +
+  const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
     "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
     ".written-desk,.sample,.chips,.chip,.bet,.badge,.stat-value,#glossary,[hidden]";
   const BOXES = ".block,.column,.row,.form,.tabitem,details";
-  const PANELS = ".card,.tabitem,#page-head";
+  const PANELS = ".tabitem,#page-head";
   let terms = [], named = new Map(), names = null, box = null, back = null;
   let marked = new WeakMap(), listed = [];
 

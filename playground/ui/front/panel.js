@@ -4,8 +4,9 @@
 // In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON), a field
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
-// somebody types in. A part with `data-for="heads"` is seen while `view` is that word, one with `data-if="lens"` while
-// that field is true. A panel that `data-follows` asks again when there are news of jobs. A button with
+// somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
+// while the field `training` is), one with `data-if="lens"` while that field is true. `data-open-tab` opens another tab.
+// A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view. An <output data-of="field"> says what a field holds.
 //
@@ -149,9 +150,9 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => (await ask(`/view/${name}`, {
+        const exact = async () => ({ figure: (await ask(`/view/${name}`, {
           visitor: known.visitor, selection: { ...selection, model: known.model }, exact: slot,
-        })).exact;
+        })).exact });
         window["playgroundChart"](
           at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
           (_, /** @type {() => void} */ hear) => (heard = hear),
@@ -176,7 +177,7 @@
       }
       for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
       for (const part of root.querySelectorAll("[data-for]")) {
-        /** @type {HTMLElement} */ (part).hidden = !part.getAttribute("data-for")?.split(" ").includes(String(selection.view));
+        /** @type {HTMLElement} */ (part).hidden = !isSelected(part.getAttribute("data-for") ?? "");
       }
       for (const fold of root.querySelectorAll("[data-fold]")) {
         /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
@@ -190,6 +191,13 @@
       const chosen = root.querySelectorAll(".scrolls input:checked");
       for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
+
+    /** Whether one of these is selected: the name of a view, or `field:value`.
+     * @param {string} words */
+    const isSelected = (words) => words.split(" ").some((each) => {
+      const [field, value] = each.includes(":") ? each.split(":") : ["view", each];
+      return String(selection[field]) === value;
+    });
 
     /** @param {HTMLElement} label */
     function intoSight(label) {
@@ -229,6 +237,8 @@
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) return move({ [next.name]: next.value });
+      const door = /** @type {HTMLElement | null} */ (target.closest("[data-open-tab]"));
+      if (door) return document.getElementById(`tab-${door.dataset.openTab}-button`)?.click();
       const file = /** @type {HTMLElement | null} */ (target.closest("[data-download]"));
       if (file) return void download(file.dataset.download ?? "");
       if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));

@@ -16,12 +16,15 @@ from typing import Any
 
 import gradio as gr
 
+from ...service.data_folder import disk_problem
+
 LOG = logging.getLogger("playground.refused")
 LONGEST = 120
 """Characters of a reason in the log."""
 DEEPEST = 100
 """Lists within lists; the JSON that is sent back may have 254."""
 OURS = "Something went wrong on our side: try again in a moment."
+DISK = "{}, so this could not be done. Your models are still here: try again later."
 STRANGE = "This was sent something that the page never sends. Reload the page and try again."
 
 
@@ -39,6 +42,9 @@ class QuietRefusals(gr.Blocks):
         except gr.Error:
             raise
         except Exception as problem:
+            if isinstance(problem, OSError) and (words := disk_problem(problem)):
+                LOG.warning("%s could not write: %s", block_fn.api_name, problem)
+                raise gr.Error(DISK.format(words[:1].upper() + words[1:]), print_exception=False) from problem
             LOG.exception("an error of our own in %s", block_fn.api_name)
             raise gr.Error(OURS, print_exception=False) from problem
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from ...service.limits import QUEUED_EVENTS
+from ...service.limits import LANE, QUEUED_EVENTS
 
 QUEUE_PAUSE = 0.02  # seconds
 PLACES_EVERY = 2.0  # seconds
@@ -26,6 +26,7 @@ class SlowQueue(gr.Blocks):
         """As in gradio."""
         named.setdefault("max_size", QUEUED_EVENTS)  # gradio's own number is 1 where GPUs are lent
         named.setdefault("status_update_rate", PLACES_EVERY)
+        named.setdefault("default_concurrency_limit", LANE)  # gradio's is 1: one visitor would keep all others waiting
         super().queue(*arguments, **named)
         self._queue.sleep_when_free = self._queue.progress_update_sleep_when_free = QUEUE_PAUSE
         self._queue.compute_analytics_summary = lambda records: None

@@ -30,7 +30,7 @@ from typing import Any
 import gradio as gr
 
 from ...devices import processors
-from ...service.kept import Kept
+from ...kept import Kept
 from ...service.limits import PAGES
 from ..page import UNSEEN
 from ..refusals import sentence

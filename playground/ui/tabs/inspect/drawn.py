@@ -14,7 +14,7 @@ MOST_HEADS = 32
 
 
 def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
-    """The tokens shown: all up to `most`, else that many around the query. It moves by half, so that clicks stay put."""
+    """The tokens shown: all up to `most`, else that many around the query. It moves by half: a click stays put."""
     if length <= most:
         return slice(0, length)
     stride = most // 2

@@ -12,7 +12,7 @@ from ....figures.candidates import next_tokens
 from ....figures.parts import describe_removal, describe_sublayers, removal_figure
 from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, removed_part
 from ....inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
 from ....words.numbers import percent, signed
 from ... import theme

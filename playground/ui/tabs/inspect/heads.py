@@ -13,8 +13,8 @@ from ....inspection import Look
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
 from ....inspection.heads import row_summary, summary
+from ....kept import Kept
 from ....model import trace
-from ....service.kept import Kept
 from ....words.heads import (
     ROLE_NAMES,
     describe_pattern,

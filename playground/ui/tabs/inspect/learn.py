@@ -13,7 +13,7 @@ from ....figures.bars import named_bars
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.optimizer_step import StepReport, first_adamw_step, optimizer_step
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ....words.numbers import brief, signed

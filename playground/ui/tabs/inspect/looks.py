@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....inspection import Look, look
 from ....inspection.example import EXAMPLES, worked_example
-from ....service.kept import Kept
+from ....kept import Kept
 from ....words.examples import EXAMPLE_NOTES
 from ...page import Page
 from ...prompts import read_prompt

@@ -37,7 +37,7 @@ READING = {
     "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
     "mix": "Each row is a token's value times its weight. The last row is their sum.",
     "output": "One row per head: what it adds to the token, and its length. Click a row to choose its head.",
-    "add": "One bar per token: how far attention moves it (‖Δ‖) and how similar it stays (cosine). Click one to choose it.",
+    "add": "One bar per token: how far attention moves it (‖Δ‖), how similar it stays (cosine). Click to choose one.",
     "mlp": "The neurons that respond most strongly to this token.",
     "route": "The router's probability for each expert. The token goes to those with a filled bar.",
     "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",

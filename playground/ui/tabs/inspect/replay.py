@@ -13,7 +13,7 @@ from ....figures.candidates import describe_leaders, describe_next_tokens, next_
 from ....figures.replay import describe_appearance, step_at, timeline
 from ....inspection import Look
 from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....storage.snapshots import MOST, Snapshots
 from ....words.heads import HABIT_NAMES, describe_pattern

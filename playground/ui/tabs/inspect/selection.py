@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError, field_validator
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS
 from ...page import Page
 

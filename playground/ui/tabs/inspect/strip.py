@@ -10,7 +10,7 @@ import torch
 
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import edits_tap, to_dict
-from ....service.kept import Kept
+from ....kept import Kept
 from ....words.edits import edit_words
 from ....words.heads import next_words
 from ...panel import Slot, move_button, slot, switch

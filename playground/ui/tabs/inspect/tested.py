@@ -11,7 +11,7 @@ from ....engine import SamplingConfig, generate
 from ....inspection import Look
 from ....inspection.cost import PartCosts, removal_map
 from ....inspection.roles import TEXT_TOKENS, TEXTS, HeadTests, flops_of_tests, head_tests
-from ....service.kept import Kept
+from ....kept import Kept
 from ....service.limits import HEAD_TESTS_FLOPS
 from ...page import Page
 from .validation import Judged, held_out

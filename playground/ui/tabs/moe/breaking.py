@@ -14,7 +14,7 @@ from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.cost import effect, expert_costs
 from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
 from ....inspection.routing import Station, expert_layers, routing_of
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ....words.numbers import signed

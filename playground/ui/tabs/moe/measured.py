@@ -14,7 +14,7 @@ from ....inspection.expert_information import (
 from ....inspection.nulls import Judgement, judge_against_nulls, random_routers
 from ....inspection.probe import Probe, probe
 from ....inspection.routing import expert_layers, first_choices
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 
 PROBE_TOKENS = 6144

@@ -21,7 +21,7 @@ from ....figures.routing import (
 )
 from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 from ....words.numbers import signed
 from ...chart import Chart, show

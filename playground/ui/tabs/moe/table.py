@@ -12,8 +12,8 @@ from collections.abc import Callable
 import torch
 
 from ....engine import SamplingConfig, generate
+from ....kept import Kept
 from ....model import ModelConfig, Transformer
-from ....service.kept import Kept
 from ....service.limits import training_memory
 from ....service.views import PairView, SideView
 from ....training import loss_of

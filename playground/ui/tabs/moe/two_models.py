@@ -9,7 +9,7 @@ from typing import Any
 
 import gradio as gr
 
-from ....service.kept import Kept
+from ....kept import Kept
 from ...links import copy_link, linked_models
 from ...page import QUIETLY, Page, model_dropdown
 from ...quoted import model_facts, quoted

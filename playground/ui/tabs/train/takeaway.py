@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from ....storage.transformers_families import family_for
 from ....training import History
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
+from ...made_files import made
 from ...page import QUIETLY, UNSEEN, Page
 from ...refusals import in_words, sentence
 from ...theme import quiet
@@ -27,10 +27,10 @@ from .report import report_html
 
 # for handlers that write or read files: the queue shows that they work
 _WORKING = {"concurrency_limit": 2, "concurrency_id": "files", "trigger_mode": "once", **UNSEEN}
-_SAVE = """(file) => {
-  if (!file) return;
+_SAVE = """(address) => {
+  if (!address) return;
   const link = document.createElement('a');
-  link.href = file.url; link.download = file.orig_name || '';
+  link.href = address; link.download = decodeURIComponent(address.split('/').pop());
   document.body.append(link); link.click(); link.remove();
 }"""
 _FIRST_WORDS = "All of these are about the model chosen at the top of the page."
@@ -53,7 +53,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
         )
     said = gr.HTML(quiet(_FIRST_WORDS), padding=False, elem_id="take-said")
     why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
-    made = gr.DownloadButton(visible=False)
+    link = gr.Textbox(visible=False)
     words = (
         "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
         f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
@@ -102,7 +102,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
         (report, _giving(write_report)),
         (transformers, _giving(pack_export, "Writing it down, reading it back and comparing: some seconds …")),
     ):
-        button.click(give, chosen, [made, said], **_WORKING).success(None, made, None, js=_SAVE)
+        button.click(give, chosen, [link, said], **_WORKING).success(None, link, None, js=_SAVE)
 
     def take_in(visitor: str, chosen_now: str, path: str | None, request: gr.Request) -> tuple[Any, ...]:
         if not path:
@@ -147,18 +147,17 @@ def received(path: Path, page: Page) -> Checkpoint:
 
 
 def _giving(make: Make, waiting: str = "Making the file …") -> Callable[..., Iterator[tuple[Any, str]]]:
-    """A handler that says it has begun, makes a file, hands it to gradio, which copies it, and takes its own away."""
+    """A handler that says it has begun, makes a file, and answers with its link."""
 
     def give(visitor: str, model_id: str) -> Iterator[tuple[Any, str]]:
         yield gr.skip(), quiet(waiting)
-        with tempfile.TemporaryDirectory(prefix="playground-take-") as folder:
-            try:
-                with in_words():
-                    path, words = make(visitor, model_id, Path(folder))
-            except gr.Error:
-                yield gr.skip(), quiet(_FIRST_WORDS)
-                raise
-            yield str(path), quiet(sentence(words))
+        try:
+            with in_words():
+                link, words = made(lambda folder: make(visitor, model_id, folder))
+        except gr.Error:
+            yield gr.skip(), quiet(_FIRST_WORDS)
+            raise
+        yield link, quiet(sentence(words))
 
     return give
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from playground.service import kept
-from playground.service.kept import Kept, size_of
+from playground import kept
+from playground.data import corpus_from_language
+from playground.data.corpus import WORKED_OUT
+from playground.kept import Kept, size_of
 
 
 class Model:
@@ -145,3 +148,27 @@ def test_sizes_are_those_of_the_numbers_and_texts_inside():
     report = Report({"a": shared, "b": shared}, "four", torch.nn.Linear(1000, 1000))
     assert size_of(report) == 400 + len("a") + len("b") + len("four")
     assert size_of([np.zeros(5), (1, 2.0), None, b"xy"]) == 40 + 16 + 2
+
+
+def test_all_caches_share_one_budget_and_the_newest_stays(monkeypatch):
+    monkeypatch.setattr(kept, "_everywhere", weakref.WeakSet())
+    monkeypatch.setattr(kept, "CACHE_BYTES", 1_000_000)
+    caches = [Kept(entries=9) for _ in range(4)]
+    for number, cache in enumerate(caches):
+        for key in range(3):
+            cache.get(key, lambda: np.zeros(200_000, np.uint8))
+        caches[0].get(0, lambda: np.zeros(200_000, np.uint8))
+        assert kept.counts()["bytes"] <= 1_000_000, number
+    assert caches[0].peek(0) is not None, "what is asked for again and again stays"
+    assert kept.counts() == {"values": 5, "bytes": 1_000_000, "most_bytes": 1_000_000}
+    caches[1].get("large", lambda: np.zeros(3_000_000, np.uint8))
+    assert kept.counts()["values"] == 1 and caches[1].peek("large") is not None
+
+
+def test_every_cache_of_the_page_is_within_the_budget():
+    """Corpora kept whatever was asked of them, and copies of weights had a bound of their own."""
+    corpus = corpus_from_language("copy", n_characters=3000, n_validation=600)
+    before = kept.counts()["values"]
+    for windows in range(1, 70):
+        corpus.baselines(16, windows)
+    assert kept.counts()["values"] - before <= WORKED_OUT

@@ -1,0 +1,91 @@
+"""Cost: parameters by component beside known models, memory of a training step, operations per token."""
+
+from __future__ import annotations
+
+from ....inspection.sizes import COMPARED, activations, compute
+from ....model import PRESETS, ModelConfig
+from ....words.numbers import percent
+from ... import theme
+from ...panel import Slot, slot
+from ...slips import slips
+from .selection import At
+
+BATCH = 32
+LARGE = ("S3", PRESETS["s3"], 512)
+"""A model of GPT-2's size for comparison, and the tokens it reads."""
+
+TEMPLATE = f"""<div class="card"><h3>Parameters by component</h3>{slot("cost-parameters")}</div>
+<details class="card"><summary>Memory of a training step</summary>
+<p class="quiet">The largest parts of one block, for {BATCH} texts, in 32 bits.</p>{slot("cost-memory")}</details>
+<details class="card"><summary>Operations per token</summary>
+<p class="quiet">For the last of so many tokens. A multiplication and an addition count as two.</p>
+{slot("cost-operations")}</details>"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """Three tables, each with what textbooks get wrong about it."""
+    look = at.look
+    name = look.checkpoint.name or "this model"
+    about = (name, look.config)
+    here = (name, look.config, look.config.context_length)
+    return {
+        "cost-parameters": Slot(about, lambda: components({name: look.config, **COMPARED}) + slips("size", "words")),
+        "cost-memory": Slot(about, lambda: memory(here, LARGE) + slips("bytes")),
+        "cost-operations": Slot(about, lambda: operations(here, LARGE) + slips("compute")),
+    }
+
+
+def clicked(at: At, click: dict[str, object]) -> dict[str, object] | None:
+    """Nothing here is a chart."""
+    return None
+
+
+def components(models: dict[str, ModelConfig]) -> str:
+    """Parameters by component, a column per model."""
+    counted = [config.parameters_by_component() for config in models.values()]
+    names = [name for name in counted[0] if any(each[name] for each in counted)]
+    rows = [[name, *(f"{each[name]:,}" if each[name] else "–" for each in counted)] for name in names]
+    rows.append(["total", *(f"{config.n_parameters:,}" for config in models.values())])
+    table = theme.table(["", *models], rows, total=True, save="parameters-beside-others")
+    dense, mixed = COMPARED["S5, dense"], COMPARED["S5, eight experts"]
+    return table + theme.quiet(
+        f"A tied output layer has no parameters of its own. S5 compares {dense.n_parameters:,} with "
+        f"{mixed.n_parameters:,}: {mixed.n_parameters / dense.n_parameters:.2f} times the weights, of which a token "
+        f"uses {mixed.n_active_parameters:,}. The MoE tab compares models of equal cost."
+    )
+
+
+def memory(*models: tuple[str, ModelConfig, int]) -> str:
+    """Numbers and bytes that a block keeps, by part."""
+    kept = [activations(config, BATCH, length) for _, config, length in models]
+    rows = [[name, *(_numbers_and_bytes(each[name]) for each in kept)] for name in kept[0]]
+    rows.append(["total", *(_numbers_and_bytes(sum(each.values())) for each in kept)])
+    head = ["", *(f"{name}, {length} tokens" for name, _, length in models)]
+    words = []
+    for (name, _, _), each in zip(models, kept):
+        most = max(each, key=each.__getitem__)
+        take = "the hidden layer takes" if most == "hidden layer" else f"{most} take"
+        words.append(f"In {name}, {take} {percent(each[most] / sum(each.values()), 0)}.")
+    return theme.table(head, rows, total=True, save="memory") + theme.quiet(
+        f"{' '.join(words)} Scores grow with the square of the tokens, the rest in proportion. "
+        "A fused kernel never stores the scores."
+    )
+
+
+def _numbers_and_bytes(count: int) -> str:
+    return f"{count:,} · {4 * count / 1e6:,.1f} MB"
+
+
+def operations(*models: tuple[str, ModelConfig, int]) -> str:
+    """Operations per token, by part."""
+    shares = [compute(config, length) for _, config, length in models]
+    names = list(dict.fromkeys(name for each in shares for name in each))
+    names.sort(key=lambda name: name == "output layer")
+
+    def cell(each: dict[str, int], name: str) -> str:
+        return f"{each[name]:,} · {percent(each[name] / sum(each.values()), 0)}" if name in each else "–"
+
+    rows = [[name, *(cell(each, name) for each in shares)] for name in names]
+    rows.append(["total", *(f"{sum(each.values()):,}" for each in shares)])
+    head = ["", *(f"{name}, {length} tokens" for name, _, length in models)]
+    return theme.table(head, rows, total=True, save="operations")

@@ -1,0 +1,192 @@
+"""Through training: the same prompt at every kept moment of the run, beside the loss curve."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....figures.attention import pattern_map
+from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
+from ....figures.replay import describe_appearance, step_at, timeline
+from ....inspection import Look
+from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
+from ....kept import Kept
+from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
+from ....words.heads import HABIT_NAMES, describe_pattern, head_name
+from ... import theme
+from ...chart import chart_place, show
+from ...panel import Slot, slot, switch
+from ...widgets.clicks import cell_of, number_of
+from .drawn import cell, window, window_buttons, window_words
+from .selection import At
+
+CANDIDATES = 8
+HEIGHT = 340
+"""Pixels of the pattern."""
+
+TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section class="unless-said">
+<div class="card stack"><h3>The same prompt at every kept moment</h3>
+<div class="line">{switch("look_at", "Heads that look at", HABIT_NAMES)}</div>
+{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
+{slot("moments-slider")}{slot("moments-cards")}</div>
+<div class="two wide-left">
+<div class="card"><h3>Attention then</h3>
+{chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
+{slot("moments-window", class_="line tight")}</div>
+<div class="card"><h3>Prediction then</h3>
+{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section></section>"""
+
+_replays = Kept(entries=96, megabytes=64)
+_looks = Kept(entries=64, megabytes=64)
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """The timeline and one moment, or why there is none."""
+    look, c = at.look, at.chosen
+    if problem := missing(look):
+        return {"moments-problem": Slot(problem, lambda: theme.notice(problem))}
+    steps = snapshots_of(look.checkpoint).steps
+    index, habit = index_of_moment(c.moment, len(steps)), c.look_at if c.look_at in HABIT_NAMES else "induction"
+    head = (*at.about, c.layer, c.head)
+
+    @functools.cache
+    def then() -> Look:
+        return look_then(look, steps[index])
+
+    return {
+        "moments-problem": Slot("", lambda: ""),
+        "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
+        "moments-timeline": Slot(
+            (*head, index, habit), lambda: show(*timeline_picture(at, replay_of(look), index, habit)), slow=True
+        ),
+        "moments-cards": Slot(
+            (*head, index, habit), lambda: cards(look, replay_of(look), index, at.owner, habit), slow=True
+        ),
+        "moments-pattern": Slot(
+            (*head, c.query, c.key, index),
+            lambda: show(*pattern(at, then(), steps[index]), moment=steps[index]),
+            slow=True,
+        ),
+        "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
+        "moments-bars": Slot(
+            (*at.about, c.query, index),
+            lambda: show(
+                *prediction(look, then(), c.query, steps[index], steps[-1]),
+                moment=steps[index], layer=None, head=None,
+            ),
+            slow=True,
+        ),
+    }  # fmt: skip
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A click in the timeline chooses the nearest moment, a cell of the pattern its query and key."""
+    if click.get("slot") == "moments-timeline":
+        step = step_at(min(number_of(click, "x"), 1e9))
+        return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
+    if click.get("slot") == "moments-pattern":
+        part = window(at.look.length, at.chosen.query)
+        query, key = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
+        return {"query": part.start + query, "key": part.start + key}
+    return None
+
+
+def missing(look: Look) -> str:
+    """Why there is nothing to show for this model; empty where there is."""
+    if "example" in look.checkpoint.about:
+        return "This example was written by hand, not trained. Look into “Copying, watched” instead."
+    try:
+        snapshots = snapshots_of(look.checkpoint)
+    except ValueError:
+        return "This model kept no snapshots of its training. Choose “Copying, watched”, or train a small model here."
+    if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
+        return f"Reading {len(snapshots.steps)} snapshots of this model takes too long. Choose a smaller model."
+    return ""
+
+
+def replay_of(look: Look) -> Replay:
+    """The prompt at every snapshot, read once."""
+    steps = snapshots_of(look.checkpoint).steps
+    return _replays.get((steps, look.ids), lambda: replay(look.checkpoint, look.ids), owner=look.model)
+
+
+def look_then(look: Look, step: int) -> Look:
+    """What the model of that moment made of the prompt; kept, since every chart of it asks."""
+    return _looks.get((step, look.ids), lambda: look_at(look.checkpoint, step, look.ids), owner=look.model)
+
+
+def index_of_moment(moment: int | None, count: int) -> int:
+    """Which snapshot; the last one unless another is chosen."""
+    return count - 1 if moment is None else min(max(moment, 0), count - 1)
+
+
+def slider(index: int, count: int) -> str:
+    """The slider over the snapshots."""
+    return (
+        f'<label class="field-label">Moment<input type="range" name="moment" min="0" max="{count - 1}" step="1" '
+        f'value="{index}"></label>'
+    )
+
+
+def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
+    """Losses above, what heads do below, the moment marked; and when the habit appeared."""
+    history, about = at.look.checkpoint.history, at.look.checkpoint.about
+    baselines = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
+    rungs = [(name, baselines[name]) for name in ("bigram", "floor") if isinstance(baselines.get(name), float)]
+    name = HABIT_NAMES[habit]
+    figure = timeline(
+        history.evaluations, found.steps, found.losses, found.scores[habit], name,
+        moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
+    )  # fmt: skip
+    return figure, describe_appearance(name, appearance(found, habit), found.steps[-1], found.most(habit))
+
+
+def cards(look: Look, found: Replay, index: int, owner: tuple[int, int], habit: str) -> str:
+    """Which moment it is, and the numbers there."""
+    step, last = found.steps[index], found.steps[-1]
+    shown = [("moment", f"step {step:,}", f"of {last:,}; {index + 1} of {len(found.steps)} kept")]
+    evaluations = look.checkpoint.history.evaluations
+    if evaluations["step"]:
+        nearest = int(np.abs(np.array(evaluations["step"]) - step).argmin())
+        loss, when = evaluations["val_loss"][nearest], int(evaluations["step"][nearest])
+        shown.append(("validation loss", f"{loss:.4f}", f"at step {when:,}"))
+    if np.isfinite(found.losses[index]):
+        rounded = "" if step == snapshots_of(look.checkpoint).best else ", with weights kept in 16 bits"
+        shown.append(("loss on this prompt", f"{found.losses[index]:.4f}", f"nats per token{rounded}"))
+    score = found.scores[habit][index][owner]
+    known = bool(np.isfinite(score))
+    note = HABIT_NAMES[habit] if known else "nothing repeats in this prompt"
+    shown.append((head_name(*owner), f"{score:.2f}" if known else "–", note))
+    return theme.stat_cards(shown)
+
+
+def pattern(at: At, then: Look, step: int) -> tuple[dict[str, Any], str]:
+    """The head's pattern at that moment, and what to look for in it."""
+    look, c = at.look, at.chosen
+    part = window(look.length, c.query)
+    weights = then.pattern(c.layer)[c.head].float().cpu().numpy()
+    figure = pattern_map(
+        weights[part, part], look.tokens[part], causal=look.config.causal, first=part.start,
+        mark=cell(part, c.query, c.key), height=HEIGHT,
+    )  # fmt: skip
+    said = describe_pattern(weights, look.tokens)
+    return figure, f"{head_name(c.layer, c.head)} at step {step:,}: {said}{window_words(look, part)}"
+
+
+def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:
+    """The next-token prediction after a token, at that moment and at the end."""
+    now = look.trace["logits"][0, query].float().softmax(-1)
+    before = then.trace["logits"][0, query].float().softmax(-1)
+    both = now + before
+    both[torch.stack((now.argmax(), before.argmax()))] += 2  # the leader of each is always shown
+    best = both.topk(min(CANDIDATES, len(now))).indices
+    labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
+    words = f"After {query} “{look.tokens[query]}”. "
+    if step == last:
+        return next_tokens(labels, chances), words + describe_next_tokens(labels, chances, when="in the end")
+    earlier, when = before[best].tolist(), f"step {step:,}"
+    figure = next_tokens(labels, chances, earlier, names=(when, "in the end"))
+    return figure, words + describe_leaders(labels, chances, earlier, names=(f"at {when}", "in the end"))

@@ -1,0 +1,164 @@
+"""Step by step: one layer's way from tokens to probabilities, a picture and its words at a time; below it the lens."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import html
+import re
+from typing import Any
+
+from ....inspection.walk import STEPS, Step, step, step_names
+from ....words.walk import Described, describe
+from ...chart import chart_place, show
+from ...panel import Slot, choice, move_button, slot
+from ...slips import slips
+from ...widgets.clicks import cell_of, index_of
+from . import lens
+from .drawn import window_buttons, window_words
+from .pictures import HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
+from .selection import At
+from .words import coloured, not_edited
+
+LABELS = {
+    "embed": "embed", "arrive": "earlier layers", "norm": "norm", "project": "Q K V", "split": "heads",
+    "qk_norm": "QK-norm", "rotate": "rotate", "share": "share K V", "scores": "scores", "mask": "mask",
+    "softmax": "softmax", "mix": "mix values", "output": "project", "add": "add", "mlp": "MLP", "predict": "predict",
+}  # fmt: skip
+"""Each step in a word or two, for the row of steps."""
+EXPERTS = "Router and experts"
+"""The MLP step of a mixture."""
+SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": ("compute",)}
+"""What textbooks get wrong at a step."""
+
+TEMPLATE = f"""<div class="card"><div class="line step-bar">
+<button type="button" class="ghost" data-step="-1" data-of="step" data-keys>← Back</button>
+{slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
+<button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
+{slot("step-row", class_="seg scrolls", role="radiogroup", aria_label="Step")}{slot("step-edits")}
+<div class="two wide-left"><div>{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
+{slot("step-window", class_="line tight")}</div>{slot("step-how", class_="how")}</div></div>
+{lens.TEMPLATE}"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """The row of steps, the chosen step's picture and its words; the lens where it is open."""
+    at = dataclasses.replace(at, chosen=at.chosen.moved(**within(at)))
+    look, c = at.look, at.chosen
+    names, experts = step_names(look, c.layer), look.config.has_experts(c.layer)
+    place = (*at.about, c.step, c.layer, c.head, c.query, c.key)
+
+    @functools.cache
+    def here() -> tuple[Step, Described]:
+        made = step(look, c.step, c.layer, c.head, c.query, c.key)
+        return made, describe(made)
+
+    return {
+        "step-row": Slot((names, experts), lambda: row(names, experts)),
+        "step-head": Slot(
+            (look.config.n_layers, look.config.n_heads), lambda: pickers(look.config.n_layers, look.config.n_heads)
+        ),
+        "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names, experts)),
+        "step-chart": Slot(place, lambda: chart(at, *here())),
+        "step-window": Slot((*at.about, c.step, c.query), lambda: _window(at)),
+        "step-how": Slot(place, lambda: words(here()[1], c.step, experts)),
+        "step-edits": Slot(bool(c.edits), lambda: not_edited(at)),
+        **lens.slots(at),
+    }
+
+
+def within(at: At) -> dict[str, Any]:
+    """The fields of this view, held to what this model and prompt have."""
+    return {"step": nearest(at.chosen.step, step_names(at.look, at.chosen.layer)), **lens.within(at)}
+
+
+def nearest(name: str, names: tuple[str, ...]) -> str:
+    """The step asked for; where this layer has none of that name, the one that comes next."""
+    order = list(STEPS)
+    if name not in STEPS:
+        return names[0]
+    return next((each for each in order[order.index(name) :] if each in names), names[-1])
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """What a click in the step's picture chooses: a cell, a token or a head."""
+    if click.get("slot") != "step-chart":
+        return lens.clicked(at, click)
+    name, config = within(at)["step"], at.look.config
+    part = part_drawn(name, at)
+    if name in MAPS:
+        query, key = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
+        return {"query": part.start + query, "key": part.start + key}
+    if name in VECTORS:
+        return {
+            "query": part.start + cell_of(click, rows=part.stop - part.start, columns=config.d_model)[0],
+            "key": None,
+        }
+    if name == "add":
+        return {"query": index_of(click, at.look.length), "key": None}
+    if name in ("output", "share"):
+        columns = config.d_model if name == "output" else config.d_head
+        head = cell_of(click, rows=config.n_heads + (name == "output"), columns=columns)[0]
+        return {"head": head, "key": None} if head < config.n_heads else {}
+    return {}
+
+
+def row(names: tuple[str, ...], experts: bool) -> str:
+    """A radio button per step."""
+    return "".join(
+        f'<label><input type="radio" name="step" value="{name}"><span>{i} {label_of(name, experts)}</span></label>'
+        for i, name in enumerate(names, start=1)
+    )
+
+
+def label_of(name: str, experts: bool) -> str:
+    """A step's name in the row."""
+    return EXPERTS.lower() if name == "mlp" and experts else LABELS[name]
+
+
+def pickers(n_layers: int, n_heads: int) -> str:
+    """The layer and the head whose steps are shown."""
+    layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
+    return choice("layer", "Layer", layers) + choice("head", "Head", heads)
+
+
+def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -> str:
+    """The step's number and title."""
+    title = EXPERTS if name == "mlp" and experts else here.title
+    return (
+        f'<span class="step-number">Step {names.index(name) + 1} of {len(names)}</span> <h3>{html.escape(title)}</h3>'
+    )
+
+
+def chart(at: At, made: Step, here: Described) -> dict[str, Any] | None:
+    """The step's picture and how to read it."""
+    name = at.chosen.step
+    part = window_words(at.look, part_drawn(name, at)) if most_tokens(name) else ""
+    return show(picture(made, here.labels, at), reading(name, at) + part)
+
+
+def _window(at: At) -> str:
+    most = most_tokens(at.chosen.step)
+    return window_buttons(at.look.length, at.chosen.query, most) if most else ""
+
+
+def words(here: Described, name: str, experts: bool) -> str:
+    """Why the step is there and what to look for; formula and code folded; what textbooks get wrong."""
+    more = ""
+    if name in MAPS:
+        more = move_button("Why this weight?", {"view": "heads", "why": True}, kind="link", data_visit="")
+    elif name == "mlp" and experts:
+        more = '<button type="button" class="link" data-open-tab="moe">Where do tokens go?</button>'
+    return (
+        f'<p class="why"><b>Why</b> {coloured(here.why)}</p>'
+        f'<p class="see"><b>Look</b> {coloured(here.sentence)}</p>{more}'
+        f'<details><summary>Formula and code</summary><p class="formula">{coloured(here.formula)}</p>'
+        f'<pre class="code" tabindex="0" aria-label="PyTorch"><code>{html.escape(code(here))}</code></pre></details>'
+        f"{slips(*SLIPS.get(name, ()))}"
+    )
+
+
+def code(here: Described) -> str:
+    """The step's lines of PyTorch, and which of their values the picture shows."""
+    shown = [re.sub(r"\[\d+(?:, \d+){4,}\]", "[…]", expression) for expression in here.expressions.values()]
+    return f"{here.code}\n# shown: {', '.join(e for e in dict.fromkeys(shown) if len(e) <= 60)}"

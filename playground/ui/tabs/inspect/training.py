@@ -1,0 +1,373 @@
+"""Training: one real optimizer step on the prompt, on a copy of the model; one weight by hand. Beside it moments.py."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....figures.attention import signed_map
+from ....figures.bars import named_bars
+from ....inspection import Look
+from ....inspection.head_matrices import Matrix, head_matrix
+from ....inspection.optimizer_step import StepReport, first_adamw_step, optimizer_step
+from ....kept import Kept
+from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
+from ....training import TrainConfig
+from ....words.numbers import brief, signed
+from ... import theme
+from ...chart import chart_place, show
+from ...panel import Slot, choice, slot, switch
+from ...slips import slips
+from ...widgets.clicks import cell_of
+from . import moments
+from .selection import At
+from .words import not_edited
+
+TRAINED = "trained"
+RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
+HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
+PICTURES = {"before": "Weights before", "gradient": "Gradient", "step": "Step", "after": "Weights after"}
+"""The four pictures of one matrix."""
+SWITCH = {"step": "One optimizer step", "moments": "Through training"}
+MOST_DRAWN = 64
+"""Rows and columns of a matrix that a picture shows at most."""
+MOST_ROWS = 160
+"""Rows of the table of parameters."""
+ROUNDING = 1e-6
+"""A gradient this small beside that of all weights is rounding: 32-bit numbers that should sum to zero."""
+
+_PICTURES = "".join(
+    f'<div class="card"><h3>{title}</h3>'
+    f"{chart_place(f'training-{name}', height=280, save_name=f'weights-{name}', clickable=True)}</div>"
+    for name, title in PICTURES.items()
+)
+TEMPLATE = f"""<div class="line">{switch("training", "Training", SWITCH)}</div>
+<section data-for="training:step">{slot("training-edits")}{slot("training-problem")}<section class="unless-said">
+<div class="card"><h3>One real optimizer step on this prompt</h3>
+<p class="quiet">A copy of the model predicts each token of the prompt, then takes one step. The model itself stays.</p>
+<div class="line">{switch("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}</div>
+<div class="two">{_PICTURES}</div>
+<div class="two wide-left"><div class="card"><div class="line tight"><h3 class="grow">One weight by hand</h3>
+{slot("training-place", class_="line tight")}</div>{slot("training-weight")}</div>
+<div class="card"><h3>Gradient norm by part</h3>
+{chart_place("training-norms", height=300, save_name="gradient-norms")}</div></div>
+{slot("training-slips")}
+<details class="fold"><summary>All parameters</summary>{slot("training-table")}</details></section></section>
+{moments.TEMPLATE}"""
+
+_steps = Kept(entries=48)
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """One optimizer step, or the prompt through training."""
+    at = dataclasses.replace(at, chosen=at.chosen.moved(**within(at)))
+    c = at.chosen
+    edits = {"training-edits": Slot(bool(c.edits), lambda: not_edited(at))}
+    if c.training == "moments":
+        return moments.slots(at)
+    if problem := unable(at.look):
+        return {**edits, "training-problem": Slot(problem, lambda: theme.notice(problem))}
+    part = chosen_matrix(at.look, at.owner, c.matrix)
+    rows, columns = shape_of(at.look, part)
+    step = (*at.about, c.optimizer)
+    place = (*step, part, c.row, c.column)
+
+    @functools.cache
+    def report() -> StepReport:
+        return step_of(at.look, c.optimizer)
+
+    def drawn(name: str) -> dict[str, Any] | None:
+        return show(*picture(part, report(), name, c.row, c.column))
+
+    return {
+        **edits,
+        "training-problem": Slot("", lambda: ""),
+        "training-matrix": Slot(at.about, lambda: choice("matrix", "Weights", matrices(at.look))),
+        "training-place": Slot((rows, columns), lambda: place_fields(rows, columns)),
+        "training-cards": Slot(step, lambda: step_cards(at.look, report()), slow=True),
+        **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
+        "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
+        "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
+        "training-table": Slot(step, lambda: parameter_table(report()), slow=True),
+        "training-slips": Slot("", lambda: slips("padding", "loops", "dropout"), slow=True),
+    }
+
+
+def within(at: At) -> dict[str, Any]:
+    """The fields of this view, held to what this model has."""
+    c = at.chosen
+    matrix = c.matrix if c.matrix in matrices(at.look) else "q"
+    rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
+    return {
+        "training": c.training if c.training in SWITCH else "step",
+        "optimizer": c.optimizer if c.optimizer in RULES else TRAINED,
+        "matrix": matrix,
+        "row": min(max(c.row, 0), rows - 1),
+        "column": min(max(c.column, 0), columns - 1),
+    }
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A cell of one of the four pictures chooses its weight."""
+    if click.get("slot") not in {f"training-{name}" for name in PICTURES}:
+        return moments.clicked(at, click)
+    rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, at.chosen.matrix))
+    row, column = cell_of(click, rows=min(rows, MOST_DRAWN), columns=min(columns, MOST_DRAWN))
+    return {"row": row, "column": column}
+
+
+def unable(look: Look) -> str:
+    """Why no step can be taken on this prompt; empty where it can."""
+    if look.length < 2:
+        return "One token has nothing after it to learn from. Type at least two."
+    if look.config.n_parameters > MOST_PARAMETERS:
+        return (
+            f"This model has {look.config.n_parameters:,} parameters; a step is shown up to {MOST_PARAMETERS:,}. "
+            "Choose a smaller model."
+        )
+    return ""
+
+
+def step_of(look: Look, rule: str) -> StepReport:
+    """One step on this prompt, taken once."""
+    by, config = None if rule == TRAINED else rule, settings_of(look)
+    return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
+
+
+def settings_of(look: Look) -> TrainConfig:
+    """How the model was trained, as far as its record says; else the usual settings."""
+    noted = look.checkpoint.about.get("training")
+    try:
+        return TrainConfig.from_dict(noted) if isinstance(noted, dict) else TrainConfig()
+    except (TypeError, ValueError):
+        return TrainConfig()
+
+
+def matrices(look: Look) -> dict[str, str]:
+    """The head's four matrices, then every parameter by name."""
+    return {**HEAD_MATRICES, **{name: name for name, _ in look.model.named_parameters()}}
+
+
+def chosen_matrix(look: Look, owner: tuple[int, int], which: str) -> Matrix:
+    """The weights to watch; a name that this model lacks means the head's W_q."""
+    if which in HEAD_MATRICES or which not in matrices(look):
+        return head_matrix(look.config, which if which in HEAD_MATRICES else "q", *owner)
+    return Matrix(which, which)
+
+
+def shape_of(look: Look, part: Matrix) -> tuple[int, int]:
+    """Rows and columns of a matrix."""
+    rows, columns = part.of(look.model.get_parameter(part.name)).shape
+    return rows, columns
+
+
+def place_fields(rows: int, columns: int) -> str:
+    """Fields for the row and the column of one weight."""
+    return "".join(
+        f'<label class="field-label">{title}'
+        f'<input type="number" name="{name}" min="0" max="{count - 1}" step="1"></label>'
+        for name, title, count in (("row", "Row", rows), ("column", "Column", columns))
+    )
+
+
+# ---- one matrix ------------------------------------------------------------------------------------------------------
+
+
+def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
+    """One of the four pictures and its sentence."""
+    tensors = {
+        "before": report.before[part.name],
+        "gradient": report.gradients[part.name],
+        "step": report.step(part.name),
+        "after": report.after[part.name],
+    }
+    values = part.of(tensors[name]).numpy()
+    drawn = values[:MOST_DRAWN, :MOST_DRAWN]
+    rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
+    mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
+    limit = float(part.of(tensors["before"]).abs().max()) if name in ("before", "after") else None
+    figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit or None, height=280)
+    for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
+        ticks = list(range(0, length, 8 if length > 12 else 1))
+        figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
+    words = _picture_words(part, report, name, values)
+    if drawn.shape != values.shape:
+        words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
+    return figure, words
+
+
+def _picture_words(part: Matrix, report: StepReport, name: str, values: np.ndarray) -> str:
+    typical = _typical(values)
+    if name == "before":
+        return f"{part.title}: {values.shape[0]} × {values.shape[1]} weights, typically ±{brief(typical, 3)}."
+    if name == "after":
+        return _seen(part, report)
+    usual, pulled = rounding_beside(part, report), bool(part.of(report.gradients[part.name]).any())
+    if name == "gradient":
+        if not usual:
+            return f"Typically ±{brief(typical)}."
+        what = f"Only rounding, ±{brief(typical)}" if pulled else "Zero"
+        return f"{what}: over all weights of the model it is typically ±{brief(usual)}."
+    if not values.any():
+        return "No weight moved."
+    size = _typical(part.of(report.before[part.name]).numpy())
+    share = f"{brief(100 * typical / size)} % of a weight" if size else "from weights that were all 0"
+    return f"Typically ±{brief(typical)}, {share}." + (" Its gradient is only rounding." if usual and pulled else "")
+
+
+def _typical(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
+
+
+def rounding_beside(part: Matrix, report: StepReport) -> float:
+    """The typical gradient of all weights, where that of this part is only rounding beside it; else 0."""
+    count = sum(tensor.numel() for tensor in report.before.values())
+    usual = report.gradient_norm * report.clipped / count**0.5
+    own = part.of(report.gradients[part.name])
+    return usual if own.double().square().mean().sqrt().item() < ROUNDING * usual else 0.0
+
+
+def _seen(part: Matrix, report: StepReport) -> str:
+    """Whether a step shows on the scale of the weights that it changes."""
+    before, moved = part.of(report.before[part.name]), part.of(report.step(part.name))
+    largest, farthest = float(before.abs().max()), float(moved.abs().max())
+    if not farthest:
+        return "No weight moved."
+    if not largest:
+        return f"All weights were 0; the largest is now {brief(farthest)}."
+    share = farthest / largest
+    seen = "too little to see; training takes many steps" if share < 0.05 else "enough to see"
+    percent = f"{brief(100 * share)} % of the largest weight ({brief(largest)})"
+    return f"The largest move is {brief(farthest)}, {percent}: {seen}."
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def step_cards(look: Look, report: StepReport) -> str:
+    """The loss before and after, the gradient, what clipping did, the learning rates."""
+    its = isinstance(look.checkpoint.about.get("training"), dict) and "sgd" not in report.learning_rates
+    fell = report.loss_before - report.loss_after
+    rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
+    clipped = (
+        "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
+    )
+    peak = "peak of its training" if its else "the usual one"
+    return theme.stat_cards(
+        [
+            ("loss before", f"{report.loss_before:.4f}", "nats per token of this prompt"),
+            ("loss after", f"{report.loss_after:.4f}", f"{'fell' if fell >= 0 else 'rose'} by {abs(fell):.4f}"),
+            ("gradient norm", f"{report.gradient_norm:.3f}", clipped),
+            ("learning rate", rates, f"{peak}; first step of a fresh optimizer"),
+        ]
+    )
+
+
+def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
+    """One weight's way through the step, by hand in float64, beside what PyTorch did."""
+    before, gradient, after = (
+        part.of(x[part.name])[i, j].item() for x in (report.before, report.gradients, report.after)
+    )
+    rule, config = report.rules[part.name], report.config
+    rate = report.learning_rates[rule]
+    decay = report.decays[part.name]
+    lines = [("weight before", signed(before, 8)), ("gradient, after clipping", brief(gradient, 8))]
+    if rule == "adamw":
+        hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
+        lines += [
+            (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", brief(hand["m_corrected"], 8)),
+            (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", brief(hand["v_corrected"], 8)),
+            (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", brief(hand["move"], 8)),
+            (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
+        ]
+        expected = hand["after"]
+        note = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
+        if abs(hand["move"]) < rate / 2:
+            note += " This one moves less: its gradient is small beside the 10⁻⁸ that is added."
+    elif rule == "sgd":
+        expected = before - rate * gradient
+        lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
+        note = "Plain gradient descent moves a weight in proportion to its gradient."
+    else:
+        expected = None
+        lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
+        lines.append(("move (from the orthogonalised matrix)", brief(after - before + rate * decay * before, 8)))
+        note = muon_note(part, report, i)
+    lines.append(("weight after, in the model", signed(after, 8)))
+    if expected is not None:
+        lines.append(("by hand − in the model", f"{expected - after:.1e}"))
+    rows = [(name, value.replace("-", "−")) for name, value in lines]
+    head = (f"{part.title}, row {i}, column {j}", "")
+    return theme.table(head, rows, save="one-weight") + theme.quiet(note)
+
+
+def muon_note(part: Matrix, report: StepReport, row: int) -> str:
+    """What Muon does to the matrix that holds a part's row, from its singular values."""
+    shape = report.before[part.name].shape
+    heads, experts = part.name.endswith("qkv.weight"), len(shape) > 2
+    whose = "each head" if heads else "each expert" if experts else "the whole matrix"
+    above = row - row % shape[-2]  # experts lie below one another
+    shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
+    gradient, step, by = report.gradients[part.name], report.step(part.name), report.rules[part.name]
+    decay = report.decays[part.name] * report.learning_rates[by]
+    pulled = torch.linalg.svdvals(shown.of(gradient).float())
+    moved = torch.linalg.svdvals(shown.of(step + decay * report.before[part.name]).float())
+    count = int((pulled > 1e-6 * pulled[0]).sum())  # the gradient has no more directions
+    rule = f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
+    if count == 0:
+        return f"{rule} This gradient is zero, so there is no direction to take."
+    if rounding_beside(shown, report):
+        return f"{rule} It ignores their size: this gradient is only rounding, and still becomes a full step."
+    if count == 1:
+        return f"{rule} This gradient has a single direction (singular value), so there is nothing to even out."
+
+    def spread(strengths: torch.Tensor) -> str:
+        middle, weakest = (float(strengths[0] / strengths[i].clamp(min=1e-12)) for i in (count // 2, count - 1))
+        middle, weakest = (f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}" for factor in (middle, weakest))
+        return (
+            f"{weakest} times the other"
+            if count == 2
+            else f"{middle} times the middle one, {weakest} times the weakest"
+        )
+
+    words = (
+        f"{rule} In the gradient, the strongest of {count} directions (singular values) is {spread(pulled)}. "
+        f"In the step, without weight decay, it is {spread(moved)}."
+    )
+    if not (rest := len(pulled) - count):
+        return words
+    verb = "value is" if rest == 1 else "values are"
+    return f"{words} The other {rest} singular {verb} rounding: below a millionth of the strongest."
+
+
+def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
+    """Gradient norm by part of the model."""
+    names, values = list(report.norms), list(report.norms.values())
+    most = int(np.argmax(values))
+    names = [f"layer {name}" if name[:1].isdigit() else name for name in names]
+    names = [name.replace("feedforward", "MLP").replace("_", " ") for name in names]
+    return (
+        named_bars(names, values, "gradient norm"),
+        f"Largest in {names[most]}: {values[most]:.3f} of {report.gradient_norm:.3f}, before clipping. "
+        "Norms add as squares.",
+    )
+
+
+def parameter_table(report: StepReport) -> str:
+    """Every parameter with its shape, its share and what the step did."""
+    count = sum(weights.numel() for weights in report.before.values())
+    body = []
+    for name, weights in list(report.before.items())[:MOST_ROWS]:
+        share = weights.numel() / count
+        norms = [tensor.norm().item() for tensor in (weights, report.gradients[name], report.step(name))]
+        numbers = [theme.Cell(f"{norm:{form}}", norm) for norm, form in zip(norms, (".4f", ".4g", ".4g"))]
+        shares = theme.Cell(f"{100 * share:.2f} %", share)
+        body.append((name, tuple(weights.shape), f"{weights.numel():,}", shares, RULES[report.rules[name]], *numbers))
+    heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖, clipped", "‖step‖")
+    total = f"{count:,} trainable numbers in {len(report.before)} parameters."
+    more = f" The first {MOST_ROWS} are shown." if len(report.before) > MOST_ROWS else ""
+    return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)

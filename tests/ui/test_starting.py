@@ -1,0 +1,59 @@
+"""What `python app.py` makes of its options: what is kept, for how long, and who may use the machine's Hub login."""
+
+from __future__ import annotations
+
+import gradio as gr
+import pytest
+
+import app as command
+from playground.service import data_folder
+from playground.service.limits import KINDS
+from playground.ui.tabs.train.runs_table import kept_words
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """`start(*options)` → the page as they make it; its data folder would be `tmp_path / "data"`."""
+    monkeypatch.setattr("playground.processes.tune_process", lambda **_: None)
+    monkeypatch.setattr(data_folder.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv(data_folder.VARIABLE, str(tmp_path / "data"))
+
+    def start(*options: str):
+        blocks, host, _ = command.prepare(command.parse(list(options)))
+        said = " ".join(str(block.value) for block in blocks.blocks.values() if isinstance(block, gr.HTML))
+        return blocks.page, said, host
+
+    return start
+
+
+def test_a_page_that_keeps_nothing_says_so_before_training_and_the_others_say_how_long(start, tmp_path):
+    page, said, _ = start("--ephemeral")
+    assert not page.registry.data.lasting and said.count("take along, as a zip") == 1
+    page.registry.data.keep_lessons("anna", "{}")
+    assert not (tmp_path / "data").exists()
+    page, said, _ = start()
+    assert page.registry.data.lasting and said.count("until you delete them") == 1 and "as a zip, what" not in said
+    _, said, _ = start("--limits", "public")
+    assert said.count("for 7 days after you last used them") == 1
+
+
+def test_a_space_without_a_disk_keeps_nothing_for_good(monkeypatch, tmp_path):
+    monkeypatch.delenv(data_folder.VARIABLE, raising=False)
+    monkeypatch.setenv("SPACE_ID", "anna/playground")
+    monkeypatch.setattr(data_folder.Path, "is_dir", lambda path: False)
+    assert not data_folder.DataFolder(tmp_path / "data").lasting
+    monkeypatch.setattr(data_folder.Path, "is_dir", lambda path: str(path) == "/data")
+    assert data_folder.data_folder() == data_folder.Path("/data") and data_folder.keeps_for_good()
+
+
+@pytest.mark.parametrize("limits", KINDS.values(), ids=KINDS)
+def test_retention_is_a_week_where_others_come_and_for_ever_at_home(limits):
+    assert limits.keep_days == (None if limits.kind == "local" else 7)
+    assert ("7 days" in kept_words(limits, lasting=True)) == (limits.kind != "local")
+
+
+def test_the_hub_login_and_a_proxy_are_believed_only_where_the_owner_said_so(start):
+    page, *_ = start("--ephemeral")
+    assert page.reach.owner == "" and not page.reach.behind_proxy
+    page, *_ = start("--ephemeral", "--use-hub-login", "--behind-proxy")
+    assert len(page.reach.owner) >= 24 and page.reach.behind_proxy
