@@ -41,7 +41,7 @@ _ADVANCED = "".join(
     [
         _number("top_k", "Top-k", min="0", title="Keep the k likeliest; 0 keeps all."),
         _number("top_p", "Top-p", min="0.01", max="1", step="0.01", title="Keep the likeliest that hold this share."),
-        _number("min_p", "Min-p", min="0", max="1", step="0.01", title="Drop tokens below this share of the likeliest."),
+        _number("min_p", "Min-p", min="0", max="1", step="0.01", title="Drop tokens below this share of the best."),
         _number(
             "repetition_penalty", "Repetition penalty", min="0.5", max="2", step="0.05",
             title="Above 1, tokens that occurred get less likely.",
@@ -67,8 +67,10 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <details data-fold="advanced"><summary>{slot("advanced-said", tag="span")}</summary>
 <div class="line advanced">{_ADVANCED}</div></details>
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
-<div class="two wide-left"><div class="card written-card"><div class="written" data-slot="text" data-own dir="auto"></div>
-<div class="line tight"><p class="written-state" role="status"></p><span class="grow"></span><p class="written-by quiet"></p></div>
+<div class="two wide-left"><div class="card">
+<div class="written" data-slot="text" data-own dir="auto"></div>
+<div class="line tight"><p class="written-state" role="status"></p><span class="grow"></span>
+<p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p><p class="quiet">Darker = more surprising. Tap any of it to see the alternatives.</p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card">{slot("choice", class_="stack")}</div></div>

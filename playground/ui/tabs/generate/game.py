@@ -22,7 +22,7 @@ from .writing import no_mask
 
 TITLE = "Play: guess the next letter"
 
-_RULES = f"""<p>A bet gives every token a probability. When the token has come, it costs <b>−log₂</b> of what it had been
+_RULES = f"""<p>A bet gives every token a probability. When the token has come, it costs <b>−log₂</b> of what it was
 given, in <i>bits</i>: nothing for a certainty, 1 bit for a half, 2 for a quarter. Betting what you believe is best.</p>
 <ul><li><b>One choice</b> counts as much as your choices have come true so far: a half at first, after r right ones of n
 (r + ½) / (n + 1). The other tokens share the rest evenly.</li>

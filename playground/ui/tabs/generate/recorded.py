@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 from ...page import Page
 from ...panel import Asked

@@ -12,7 +12,7 @@ import torch
 from ....engine import SamplingConfig, stream
 from ....engine.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
-from ....service.kept import Kept
+from ....kept import Kept
 from ....storage import Checkpoint
 from ...chart import chart_place, show
 from ...page import Page

@@ -14,8 +14,8 @@ from ....figures.kv_cache import (
     projection_bars,
     token_times,
 )
+from ....kept import Kept
 from ....model import PRESETS, ModelConfig
-from ....service.kept import Kept
 from ... import theme
 from ...chart import chart_place, show
 from ...panel import Slot, slot
@@ -161,5 +161,5 @@ def proof(config: ModelConfig, found: Measured) -> str:
             f"All {length} tokens are identical; the largest difference between any two scores is {found.largest:.1e}."
         )
     else:
-        said = f"The tokens differ (largest difference between two scores {found.largest:.1e}): please report this as a bug."
+        said = f"The tokens differ (largest difference between two scores {found.largest:.1e}): report this bug."
     return theme.notice(f"{said} {holds}", "good" if found.same else "error")
