@@ -1,4 +1,4 @@
-"""Inspect's measurement of the KV cache: the same tokens with and without it, and counts that can be checked by hand."""
+"""Inspect's measurement of the KV cache: the same tokens with and without it, and counts to check by hand."""
 
 import re
 
