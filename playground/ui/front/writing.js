@@ -14,7 +14,7 @@
   /** @typedef {{start: number, chosen: boolean, rules: Record<string, any>, precision: string}} Part one press */
   /** @typedef {{model: string, name: string, by: string, step: number, given: string, prompt: number[], unit: string,
    *   whole: number, samples: Sample[], parts: Part[], faults: [number, number, string][][], said: string, details: string, ended: string,
-   *   recorded: boolean, open: [number, number] | null}} Written */
+   *   first: string, open: [number, number] | null}} Written */
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
   /** @param {string} tag @param {string} name @param {string} [text] */
@@ -115,14 +115,14 @@
     }
 
     /** One line of an answer.
-     * @param {any} line @param {{kept: Sample, parts: Part[]} | null} [from] @param {boolean} [recorded] */
-    function take(line, from = null, recorded = false) {
+     * @param {any} line @param {{kept: Sample, parts: Part[]} | null} [from] @param {string} [first] what a text is called that nobody asked for */
+    function take(line, from = null, first = "") {
       if (line.waiting) state.textContent = "Waiting for its turn …";
       if (line.problem) problem = line.problem;
       if (line.head) {
         const { kept, part, ...head } = line.head;
         fresh = () => ({ ids: [...(from?.kept.ids ?? [])], pieces: [...kept], chances: [...(from?.kept.chances ?? [])] });
-        text = { ...head, samples: [fresh()], parts: [...(from?.parts ?? []), part], faults: [], said: "", details: "", ended: "", recorded, open: null };
+        text = { ...head, samples: [fresh()], parts: [...(from?.parts ?? []), part], faults: [], said: "", details: "", ended: "", first, open: null };
         begin();
         grow(0, kept.join(""));
         return;
@@ -235,7 +235,7 @@
      * @param {Written} it */
     function ending(it) {
       state.textContent = "";
-      if (it.recorded) state.append(made("span", "badge badge-plain", "recorded"), " ");
+      if (it.first) state.append(made("span", "badge badge-plain", it.first), " ");
       const n = it.samples[0].ids.length;
       if (it.ended === "stop") state.append(`Ended after ${counted(n, it.unit)}.`);
       else {
@@ -328,7 +328,7 @@
 
     /** @param {Written} it */
     function keep(it) {
-      if (it.recorded) return;
+      if (it.first) return;
       try {
         const all = JSON.stringify(it);
         if (all.length < LONGEST) localStorage.setItem(KEY, all);
@@ -350,13 +350,9 @@
 
     box.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       const own = texts[detail?.model];
-      if (!detail?.lines || going || (own && !own.recorded)) return;
-      for (const line of detail.lines) take(line, null, detail.recorded);
-      if (text) {
-        text.recorded = Boolean(detail.recorded);
-        texts[detail.model] = text;
-        if (detail.model === known.model) finish(text, null);
-      }
+      if (!detail?.lines || going || detail.model !== known.model || (own && !own.first)) return;
+      for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "example");
+      if (text) finish(text, null);
     });
     document.addEventListener("playground", (event) => {
       const { model, weights } = /** @type {CustomEvent} */ (event).detail;

@@ -90,7 +90,6 @@ def build(page: Page) -> None:
         of_model="choice heat bits",
         address="prompt rules",
         rules=RULES,
-        follows=True,
         elem_id="generate-panel",
     )
     page.share("generate", panel)
