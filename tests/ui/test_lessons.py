@@ -24,6 +24,9 @@ from .runs import ANNA, BERT, known, until
 
 BRINGS = {
     "ladder": "#rungs summary",
+    "written text": "#generate-panel .generate-start",
+    "four temperatures": "#generate-panel .compare-temperatures",
+    "precisions": "#generate-panel .measure-precision",
     "followed token": "#routing-text [data-token='5']",
 }
 """What to press so that a place changes; a place itself where it is not listed."""
