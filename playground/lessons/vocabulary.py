@@ -133,9 +133,9 @@ PLACES: dict[str, Place] = {
         "inspect",
         "training",
         opens=(("training", "moments"),),
-        timeline=("#inspect-panel [data-slot=moment-timeline]", "the timeline"),
+        timeline=("#inspect-panel [data-slot=moments-timeline]", "the timeline"),
         moment=("#inspect-panel input[name=moment]", "the slider of moments"),
-        pattern_then=("#inspect-panel [data-slot=moment-pattern]", "the pattern at that moment"),
+        pattern_then=("#inspect-panel [data-slot=moments-pattern]", "the pattern at that moment"),
     ),
     **_places(
         "inspect",

@@ -204,6 +204,7 @@
     let figure = null; // the whole figure as the server has it, in light colours
     let stream = null;
     let whole = null; // the same as text, where it does not grow
+    let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
     let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
@@ -248,10 +249,10 @@
       fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
-      await Plotly.react(plot, data, layout, calm);
+      await sameDocument(() => Plotly.react(plot, data, layout, calm));
       if (figure && (fitting = unfit(data))) {
         const again = themed(isDark(), plot.clientWidth);
-        await Plotly.react(plot, again.data, again.layout, calm);
+        await sameDocument(() => Plotly.react(plot, again.data, again.layout, calm));
       }
       if (!drawn) {
         drawn = true;
@@ -260,6 +261,21 @@
       }
       zoomed();
       box.dataset.state = "drawn";
+      box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
+    }
+
+    // Where the page has a <base>, plotly names its clip paths by the page's whole address, and loses them with it.
+    function sameDocument(draw) {
+      const base = document.querySelector("base[href]"), href = base?.getAttribute("href");
+      base?.removeAttribute("href");
+      const drawing = draw();
+      base?.setAttribute("href", href);
+      return drawing;
+    }
+
+    async function frame(next) {
+      figure = { ...next, data: figure.data };
+      await window.Plotly.relayout(plot, { shapes: tinted(next.layout.shapes ?? [], isDark()) });
       box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
     }
 
@@ -370,11 +386,16 @@
 
     function accept(value) {
       const next = value?.figure ?? (value?.data ? value : null), before = whole;
-      whole = next && !value.stream ? JSON.stringify(next) : null;
+      const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
+      whole = next && !value.stream ? JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } }) : null;
+      marks = framed;
       const summary = value?.summary ?? "";
       words.textContent = summary;
       plot.setAttribute("aria-label", summary || "Chart");
-      if (whole && whole === before) return;
+      if (whole && whole === before) {
+        if (!same && drawn && box.dataset.state === "drawn") return void frame(next); // the same picture, framed elsewhere
+        if (same) return;
+      }
       if (value?.append) {
         if (!append(value)) {
           catchUp(value.stream);
