@@ -95,10 +95,11 @@ def arithmetic() -> str:
     )
 
 
-TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache saves</summary>{slot("kv-proof")}
+TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache saves</summary>
+<div class="stack">{slot("kv-proof")}
 <div class="two"><div class="card">{chart_place("kv-times", height=280, save_name="ms-per-token")}</div>
 <div class="card">{chart_place("kv-projections", height=112, save_name="projections")}
-{chart_place("kv-growth", height=220, save_name="cache-size")}</div></div>{WHY}{arithmetic()}</details>"""
+{chart_place("kv-growth", height=220, save_name="cache-size")}</div></div>{WHY}{arithmetic()}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
