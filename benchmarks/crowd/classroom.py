@@ -67,9 +67,8 @@ async def _raw(visitor: Visitor, number: int, until: float, done: Callable[[str]
     if any("rror" in said for said in run.told):
         raise RuntimeError(run.told[-1])
     done("trained")
-    visitor.set("New tokens", 80)
     for _ in range(2):
-        await visitor.press("generate-start")
+        await visitor.writes(new_tokens=80)
         done("wrote")
     await visitor.looks("inspect", prompt="Mia sat on a hill.")
     for head in range(3):
@@ -103,9 +102,9 @@ async def _real(
             await page.wait_for_selector("#train-button")
             done("trained in a browser")
             await page.get_by_role("tab", name="Generate").click()
-            await page.click("#generate-start")
+            await page.click(".generate-start")
             await page.wait_for_function(
-                "document.querySelector('#generate-text .written')?.innerText.trim().length > 30"
+                "document.querySelector('#generate-panel .written')?.innerText.trim().length > 30"
             )
             done("wrote in a browser")
             await page.get_by_role("tab", name="Inspect QKV").click()

@@ -81,8 +81,7 @@ async def _settled(client: httpx.AsyncClient, pid: int, working: int) -> dict[st
 async def _visit(visitor: Visitor) -> None:
     await visitor.open()
     await train(visitor, steps=20, example="text", text=TEXT, size="tiny", Context=16, Layers=1)
-    visitor.set("New tokens", 20)
-    await visitor.press("generate-start")
+    await visitor.writes(new_tokens=20)
 
 
 async def _cancel(visitor: Visitor) -> None:

@@ -59,9 +59,8 @@ async def _lecture(
         async def write(waits: list[float]) -> None:
             visitor = Visitor(client, house)
             await visitor.open()
-            visitor.set("New tokens", TOKENS)
             while time.monotonic() < until:
-                await visitor.press("generate-start")
+                await visitor.writes(new_tokens=TOKENS)
                 waits.append(visitor.first)
 
         async def learn(waits: list[float], number: int) -> None:

@@ -95,6 +95,22 @@ class Visitor:
         params = {"visitor": self.values[self.house.component("browserstate")]}
         return (await self.client.get("/news", params=params)).json()
 
+    async def writes(self, **changes: Any) -> float:
+        """Have a text written; seconds it took. Raises RuntimeError with what the panel would say."""
+        if "generate" not in self.panels:
+            await self.looks("generate")
+        began, self.first = time.perf_counter(), None
+        visitor, selection = self.values[self.house.component("browserstate")], self.panels["generate"][0]
+        selection |= changes
+        async with self.client.stream("POST", "/write", json={"visitor": visitor, "selection": selection}) as answer:
+            async for line in answer.aiter_lines():
+                said = json.loads(line)
+                if "problem" in said:
+                    raise RuntimeError(said["problem"])
+                if "new" in said:
+                    self.first = self.first or time.perf_counter() - began
+        return time.perf_counter() - began
+
     async def stay(self) -> None:
         """Keep the session alive as an open page does, until cancelled; then the server may forget it."""
         async with self.client.stream("GET", f"/gradio_api/heartbeat/{self.session}") as beats:

@@ -18,7 +18,7 @@ class Place:
     fold: str = ""
     """The id of the accordion that it stands in."""
     opens: tuple[tuple[str, Any], ...] = ()
-    """Fields of Inspect's selection that bring it to light, and their values."""
+    """Fields of its panel's selection that bring it to light, and their values."""
 
 
 def _places(
@@ -50,45 +50,45 @@ PLACES: dict[str, Place] = {
     ),
     **_places(
         "generate",
-        generate_button=("#generate-start", "the Generate button"),
-        prompt=("#generate-prompt", "the prompt"),
-        written_text=("#generate-text", "the text that was written"),
-        written_words=("#generate-status", "what is said of that text"),
-        boldness=("#sampling-preset", "how bold it writes"),
-        temperature=("#generate-temperature", "the temperature"),
-        same_again=("#same-again", "“The same again”"),
-        choice=("#choice-chart", "the choice behind a token"),
-        choice_table=("#choice-table", "its table"),
+        generate_button=("#generate-panel .generate-start", "the Generate button"),
+        prompt=("#generate-panel textarea[name=prompt]", "the prompt"),
+        written_text=("#generate-panel .written", "the text that was written"),
+        written_words=("#generate-panel .written-said", "what is said of that text"),
+        temperature=("#generate-panel .temperature", "the temperature"),
+        choice=("#generate-panel [data-slot=choice]", "the choice behind a token"),
+        choice_table=("#generate-panel .scores", "its table"),
     ),
     **_places(
         "generate",
-        fold="game",
-        bets=("#game-board", "the text to bet on"),
-        last_bet=("#game-result", "what came, and what it cost"),
-        bits=("#game-chart", "the curve of bits"),
-        bets_summary=("#game-summary", "the summary of the bets"),
+        opens=(("advanced", True),),
+        same_again=("#generate-panel .check:has([name=same_again])", "“Repeat exactly”"),
     ),
     **_places(
         "generate",
-        fold="fold-temperatures",
-        compare_temperatures=("#compare-temperatures", "the button “Compare temperatures”"),
-        four_temperatures=("#temperature-texts", "the four temperatures"),
+        opens=(("game", True),),
+        bets=("#generate-panel [data-slot=game-board]", "the text to bet on"),
+        last_bet=("#generate-panel [data-slot=game-result]", "what came, and what it cost"),
+        bits=("#generate-panel [data-slot=game-chart]", "the curve of bits"),
+        bets_summary=("#generate-panel [data-slot=game-summary]", "the summary of the bets"),
     ),
     **_places(
         "generate",
-        fold="fold-cache",
-        measure_cache=("#measure-cache", "the button “Measure with this prompt”"),
-        cache_proof=("#cache-proof", "the proof that both texts are the same"),
-        cache_times=("#cache-times", "the times with and without the cache"),
+        opens=(("experiments", True),),
+        compare_temperatures=("#generate-panel .compare-temperatures", "the button “Compare”"),
+        four_temperatures=("#generate-panel [data-slot=heat-texts]", "the four temperatures"),
+        measure_precision=("#generate-panel .measure-precision", "the button “Measure this model in all three”"),
+        precisions=("#generate-panel [data-slot=bits-table]", "fp32, bf16 and int8 beside each other"),
+        precision_words=("#generate-panel [data-slot=bits-said]", "what is said of them"),
+        levels=("#generate-panel [data-slot=bits-levels]", "the weights on their levels"),
+        number_receipt=("#generate-panel [data-slot=bits-receipt]", "the receipt of one number"),
     ),
     **_places(
-        "generate",
-        fold="fold-precision",
-        measure_precision=("#measure-precision", "the button “Measure this model in all three”"),
-        precisions=("#precision-table", "fp32, bf16 and int8 beside each other"),
-        precision_words=("#precision-said", "what is said of them"),
-        levels=("#precision-levels", "the weights on their levels"),
-        number_receipt=("#precision-receipt", "the receipt of one number"),
+        "inspect",
+        "cost",
+        opens=(("kv", True),),
+        cache=("#inspect-panel [data-fold=kv]", "what the KV cache saves"),
+        cache_proof=("#inspect-panel [data-slot=kv-proof]", "the proof that both texts are the same"),
+        cache_times=("#inspect-panel [data-slot=kv-times]", "the times with and without the cache"),
     ),
     **_places("inspect", head_place=("#inspect-panel .tokens", "the prompt's tokens")),
     **_places(

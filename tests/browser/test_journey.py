@@ -94,11 +94,11 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     expect(page.locator("#status")).to_contain_text("Stopped after")
 
     page.click("#talk")
-    page.wait_for_selector("#generate-start")
-    page.fill("#generate-prompt textarea", "The keeper ")
-    page.click("#generate-start")
-    page.wait_for_function("document.querySelector('#generate-text .written').innerText.trim().length > 30")
-    words = set(re.findall(r"[a-z]+", page.inner_text("#generate-text .written").lower()))
+    page.fill("#generate-panel textarea[name=prompt]", "The keeper ")
+    page.click("#generate-panel .generate-start")
+    page.wait_for_function("document.querySelector('#generate-panel .written').innerText.startsWith('The keeper ')")
+    page.wait_for_selector("#generate-panel .generate-continue")
+    words = set(re.findall(r"[a-z]+", page.inner_text("#generate-panel .written").lower()))
     assert words & {"lamp", "lit", "night", "keeper", "old", "long", "each"}, words
 
 

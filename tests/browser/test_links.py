@@ -54,5 +54,5 @@ def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
     page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
     query = urlencode({"tab": "generate", "model": "prose", "prompt": "Mara <b>went</b> "})
     page.goto(f"{address}?{query}")
-    page.wait_for_function("document.querySelector('#generate-prompt textarea')?.value === 'Mara <b>went</b> '")
+    page.wait_for_function("document.querySelector('textarea[name=prompt]')?.value === 'Mara <b>went</b> '")
     page.wait_for_function("document.querySelector('#model input').value.startsWith('The lighthouse')")

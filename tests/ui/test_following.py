@@ -8,6 +8,7 @@ import time
 import urllib.request
 
 import pytest
+
 from playground.service.balance import BalanceJob
 from playground.service.board import Board
 from playground.service.job import Job
