@@ -34,7 +34,7 @@ from ..model import Transformer
 from ..storage import Checkpoint
 from .balance import BalanceJob, planned
 from .comparisons import ComparisonJob, ComparisonSpec
-from .data_folder import new_id
+from .data_folder import new_id, tidy_name
 from .job import Job
 from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
 from .models import Entry, Registry
@@ -82,13 +82,18 @@ class Board:
         repeats: RunCard | None = None,
         by_program: bool = False,
         share: str = "",
+        name: str = "",
     ) -> RunJob:
-        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError."""
+        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError.
+
+        Without a name it is called after its text.
+        """
+        name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
             number = self._admit(visitor, RunJob, share)
             training = spec.training.replace(max_seconds=self.limits.seconds)
-            name = f"Run {number} · {spec.source.title}"
+            name = name or f"Run {number} · {spec.source.title}"
             spec = replace(spec, training=training)
             job = RunJob(new_id(), visitor, name, spec, self.limits, self.registry, repeats)
             job.by_program, job.number, job.share = by_program, number, share

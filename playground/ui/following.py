@@ -12,16 +12,9 @@ from typing import Any
 import gradio as gr
 
 from ..service.job import Job
-from . import theme
+from .around import SEEN_ON, around
 from .followers import IDLE_TICK, Follower, Followers, tick
 from .page import QUIETLY, Page
-
-UNSAVED = (
-    "Not saved yet: {}. Training, writing and looking inside go on; take along, as a zip, what you want to keep. "
-    "Everything is saved once it can be."
-)
-SEEN_ON: dict[type[Job], str] = {}
-"""Where jobs of a kind are seen; each kind of following says so itself."""
 
 
 class Following:
@@ -170,20 +163,8 @@ class Following:
         """
         failed = self.board.failed(visitor, kind=self.kind)
         failed = failed if failed is not None and failed.id != shown.id else None
-        others = [job for job in self.board.of(visitor, kind=Job) if job.active and not isinstance(job, self.kind)]
-        parts = [self.status(failed.view())] if failed else []
-        problem = self.page.registry.data.problem if self.board.of(visitor, kind=Job) else ""
-        if problem:
-            parts.append(theme.notice(UNSAVED.format(problem), "warning"))
-        for job in others:
-            does = "waits in line" if job.state == "waiting" else "goes on"
-            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {SEEN_ON[type(job)]}."))
-        key = (
-            failed and (failed.id, failed.version),
-            problem,
-            tuple((job.id, job.name, job.state == "waiting") for job in others),
-        )
-        return key, "".join(parts)
+        key, parts = around(self.page, visitor, self.kind)
+        return (failed and (failed.id, failed.version), key), (self.status(failed.view()) if failed else "") + parts
 
     def pause(self, view: Any) -> float:
         """Seconds until the next look."""

@@ -210,6 +210,7 @@
     for (let fold = place; fold; fold = fold.parentElement) {
       const title = fold.querySelector(":scope > .label-wrap");
       if (title && !title.classList.contains("open")) title.click();
+      if (fold.localName === "details") fold.open = true;
     }
     setTimeout(() => {
       place.scrollIntoView({ block: place.clientHeight > innerHeight ? "start" : "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });

@@ -17,7 +17,14 @@ from ..chart import ASSETS, FRONT, PLOTLY_JS, served_path
 Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
-SCRIPTS = (ASSETS / "complaints.js", ASSETS / "page.js", FRONT / "page.js", FRONT / "panel.js", FRONT / "news.js")
+SCRIPTS = (
+    ASSETS / "complaints.js",
+    ASSETS / "page.js",
+    FRONT / "page.js",
+    FRONT / "panel.js",
+    FRONT / "news.js",
+    FRONT / "form.js",
+)
 
 
 def early_head(*, lasting: bool) -> Middleware:

@@ -60,8 +60,8 @@ class Compare(Following):
         chosen = {*self.fields, *(c[name] for name in (*texts.PUT_BACK, "equal", "equal_note", "sum"))}
         words = [c["sum"], c["equal_note"]]
         of_text = {c[name] for name in (*texts.SET_BY_SOURCE, *form.OF_THE_TEXT)}
-        another = c["source"].input(self.choose_source, c["source"], of_text, **QUIETLY)
-        another.then(self.outlook, asked, words, **QUIETLY)
+        for another in c["picked"](self.choose_source, c["source"], of_text, **QUIETLY):
+            another.then(self.outlook, asked, words, **QUIETLY)
         gr.on(touched, self.outlook, asked, words, **QUIETLY)
         c["train"].click(None, None, None, js=scroll_to("#moe-results"))
         c["train"].click(self.train, {*asked, *own, page.visitor, *self.axes}, followed, **QUIETLY)
