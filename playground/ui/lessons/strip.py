@@ -15,7 +15,7 @@ from ...lessons.judging import checked, holds, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
 from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
-from ...service.balance import BalanceJob
+from ...service.comparisons import ComparisonJob
 from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
 from ...service.runs import OWN_TEXT, Source
@@ -33,7 +33,7 @@ from .words import list_html, strip_html
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
 LISTENS = {
     "run": ("#status",),
-    "balance": ("#unbalanced-said", "#unbalanced-entropy"),
+    "balance": ("#moe-bar", "#moe-verdict"),
     "when": ("#status", "#samples", "#game-result"),
 }
 """Doing → what on the page tells that it may be done by now."""
@@ -75,7 +75,15 @@ class Strip:
         self.scenes = Scenes(page, self.controls)
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
-        outputs = [self.strip, self.progress, page.tabs, page.model, self.scenes.inspect, *self.controls.values()]
+        outputs = [
+            self.strip,
+            self.progress,
+            page.tabs,
+            page.model,
+            self.scenes.inspect,
+            self.scenes.moe,
+            *self.controls.values(),
+        ]
         outputs += [*self.running.linked.form_parts, *(c[name] for name in ("letters", "linked", "forget"))]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
@@ -165,7 +173,7 @@ class Strip:
     def _open(self, progress: Progress, lesson: Lesson, visitor: str) -> None:
         """Turn to a lesson: where it was left, or at its beginning. Runs that are there by then do not count."""
         if lesson.id not in progress.before:
-            runs = [job.id for kind in (RunJob, BalanceJob) for job in self.page.board.of(visitor, kind=kind)]
+            runs = [job.id for kind in (RunJob, ComparisonJob) for job in self.page.board.of(visitor, kind=kind)]
             progress.before[lesson.id] = runs[-LESSON_RUNS:]
         ticked = progress.ticked(lesson)
         progress.lesson, progress.folded = lesson.id, False
@@ -239,8 +247,11 @@ class Strip:
         out: dict[Any, Any] = {}
         if tab:
             out[page.tabs] = page.open(tab)
+        opens = dict(place.opens) if place and place.tab == tab else {}
+        if tab == "moe" and opens:
+            out[self.scenes.moe] = {"move": opens}
         move = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("inspect.")}
-        move |= dict(place.opens) if place and place.tab == tab == "inspect" else {}
+        move |= opens if tab == "inspect" else {}
         move |= {"view": view} if view else {}
         if move:
             out[self.scenes.inspect] = {"move": move if not answer.ticked(step) else {"view": view} if view else {}}
