@@ -32,7 +32,6 @@ from ..atomic_files import write_file
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
-from .balance import BalanceJob, planned
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
@@ -50,7 +49,7 @@ NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
 """So many times a job may be at work when the server ends: then it is not begun again by itself."""
-_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, BalanceJob)}
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
 
 
 class Board:
@@ -110,17 +109,6 @@ class Board:
             number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
             job = ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
-            job.number, job.share = number, share
-            self._queue(job)
-        return self._noted(job)
-
-    def balance(self, visitor: str, experts_per_token: Any, steps: Any, *, share: str = "") -> BalanceJob:
-        """Begin the three balance runs for this visitor, or put them in line. Raises LimitError or ValueError."""
-        plan = planned(experts_per_token, steps)
-        self.limits.check_training(*plan[1:])
-        with self._lock:
-            number = self._admit(visitor, BalanceJob, share)
-            job = BalanceJob(new_id(), visitor, f"Balance run {number}", plan, self.limits, self.registry)
             job.number, job.share = number, share
             self._queue(job)
         return self._noted(job)
@@ -288,7 +276,7 @@ class Board:
         self._check_room(visitor, share)
         earlier = self.of(visitor, kind=kind)
         again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
-        self._clear_away(visitor, kind)
+        self._clear_away(visitor)
         self._names[visitor, kind.kind] = number = max(self._names.pop((visitor, kind.kind), 0) + (not again), 1)
         while len(self._names) > 10_000:
             self._names.pop(next(iter(self._names)))
@@ -485,16 +473,12 @@ class Board:
             self._turns.setdefault(job.id, (row["round"], row["turn"]))
             return self._jobs.setdefault(job.id, job)
 
-    def _clear_away(self, visitor: str, kind: type[Job]) -> None:
-        """Jobs that no model keeps are of interest until the visitor's next one, and must not pile up meanwhile."""
-        failed = [job for job in self._jobs.values() if not job.has_result]
-        curves = [job for job in self._jobs.values() if not job.keeps_models and job.has_result]
-        for jobs, most in ((failed, FAILED_RUNS), (curves, self.limits.models)):
-            over = [job for job in jobs if job.settled]
-            surplus = len(over) - most
-            for i, job in enumerate(over):
-                if i < surplus or (job.visitor == visitor and (jobs is failed or isinstance(job, kind))):
-                    self._forget(job)
+    def _clear_away(self, visitor: str) -> None:
+        """Jobs that came to nothing are of interest until the visitor's next one, and must not pile up meanwhile."""
+        over = [job for job in self._jobs.values() if not job.has_result and job.settled]
+        for i, job in enumerate(over):
+            if i < len(over) - FAILED_RUNS or job.visitor == visitor:
+                self._forget(job)
 
     def _forget(self, job: Job) -> None:
         if job.settled and self._jobs.pop(job.id, None) is not None:

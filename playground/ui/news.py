@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ..service.comparisons import ComparisonJob
 from ..service.job import Job
 from ..service.run_job import RunJob
 from .followers import tick
@@ -44,6 +45,8 @@ def news(page: Page, visitor: str) -> dict[str, object]:
     pauses = [tick(job.time_left, waits=job.state == "waiting") for job in going]
     over = [job for job in page.board.of(visitor, kind=RunJob) if job.learned and job.settled]
     made = {job.id: [f"{job.evaluations} {job.used}", job.name, "train"] for job in over}
+    pairs = [job for job in page.board.of(visitor, kind=ComparisonJob) if len(job.learned) == 2 and job.settled]
+    made |= {job.model_ids["moe"]: ["over", job.name, "moe"] for job in pairs}
     return {"word": _word(news), "pause": min(pauses, default=None), "models": _word((news[1], made)), "made": made}
 
 
