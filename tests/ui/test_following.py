@@ -8,8 +8,9 @@ import time
 import urllib.request
 
 import pytest
-
 from playground.service.balance import BalanceJob
+from playground.ui.following import SEEN_ON, Following
+
 from playground.service.board import Board
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
@@ -17,7 +18,6 @@ from playground.service.models import Registry
 from playground.service.views import RunView
 from playground.ui.app import build_app, launch
 from playground.ui.followers import LONG, ordinal, tick
-from playground.ui.following import SEEN_ON, Following
 
 from .raw import RawCaller
 from .runs import known, small_limits, until
