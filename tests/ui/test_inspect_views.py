@@ -1,13 +1,17 @@
 """Inspect's steps, lens, training and cost: what they draw of every kind of model."""
 
 import dataclasses
+import html
 import json
+import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
+from playground.figures import palette
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.head_matrices import Matrix, head_matrix
@@ -22,9 +26,12 @@ from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
+from playground.ui.tabs.inspect.drawn import window, window_buttons
+from playground.ui.tabs.inspect.moments import prediction
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from playground.ui.tabs.inspect.training import muon_note, picture, weight_receipt
 from playground.ui.tabs.inspect.words import coloured
+from playground.words.numbers import percent
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
 from tests.ui.runs import ANNA, small_spec, until
@@ -121,6 +128,61 @@ def test_the_lens_draws_the_models_own_probabilities(tab):
     assert np.allclose(followed[-1, 5], chances[5, other], atol=1e-5)
 
 
+def test_a_slot_of_the_steps_depends_on_what_it_shows_and_on_nothing_else(tab):
+    def digests(**chosen) -> dict[str, str]:
+        at = {"layer": 1, "head": 2, "query": 5, "key": 3, "step": "softmax", "lens": True, **chosen}
+        return {name: slot.digest for name, slot in steps.slots(tab.at("abcabc", view="steps", **at)).items()}
+
+    at = digests()
+    changed = {name: {n for n in at if at[n] != digests(**{name: 0})[n]} for name in ("layer", "head", "query", "key")}
+    own = {"step-chart", "step-how"}
+    assert changed["key"] == changed["head"] == own and changed["layer"] == {*own, "step-heading", "step-row"}
+    assert changed["query"] - own == {"step-window", "lens-answer", "lens-window", "lens-map", "lens-norms"}
+    other = str(tab.look("abcabc").ids[0])
+    assert {n for n in at if at[n] != digests(answer=other)[n]} <= {"lens-map"}
+    assert at == digests(row=3, training="moments", matrix="k", why=True)
+
+
+def test_the_row_of_steps_has_what_the_model_has_and_a_mixture_its_experts(tab):
+    mixture = checkpoint(VARIANTS["experts"])
+    made = tab.made("abcabc", model=tab.add(mixture), view="steps", step="mlp", layer=1, head=0, query=4, key=0)
+    names = step_names(tab.at("abcabc", model="another").look, 1)
+    assert made["step-row"].count('name="step"') == len(names) and "router and experts" in made["step-row"]
+    assert "Router and experts" in made["step-heading"] and 'data-open-tab="moe"' in made["step-how"]
+    bars = made["step-chart"]["figure"]["data"][0]
+    seen = tab.at("abcabc", model="another").look.trace
+    assert np.allclose(numbers_of(bars["x"]), seen["router_probabilities", 1][0, 4], atol=1e-6)
+    filled = {i for i, color in enumerate(bars["marker"]["color"]) if color == palette.DENSE}
+    assert filled == set(seen["experts", 1][0, 4].tolist())
+    dense = tab.made("abcabc", view="steps", step="mlp", layer=1)
+    assert "outer" not in dense["step-row"] and "data-open-tab" not in dense["step-how"]
+
+
+def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
+    def held(module, **chosen) -> dict:
+        return module.within(tab.at("abcabc", layer=0, head=1, **chosen))
+
+    assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
+    odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
+    D = TINY.d_model // TINY.n_heads
+    assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
+    fine = {"training": "moments", "optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
+    assert held(training, **fine) == fine
+
+
+@pytest.mark.parametrize("most", [22, 28, 64])
+def test_earlier_and_later_lead_to_the_windows_beside(most):
+    for length in (most, most + 1, 100, 257):
+        for query in range(length):
+            part = window(length, query, most)
+            buttons = window_buttons(length, query, most)
+            goals = [json.loads(html.unescape(move))["query"] for move in re.findall(r'data-move="([^"]*)"', buttons)]
+            starts = [window(length, goal, most).start for goal in goals]
+            assert len(goals) == (part.start > 0) + (part.stop < length) and all(0 <= goal < length for goal in goals)
+            assert all((start < part.start) == (i == 0 and part.start > 0) for i, start in enumerate(starts))
+            assert part.start not in starts
+
+
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
@@ -139,6 +201,22 @@ def test_a_step_that_cannot_be_taken_is_a_sentence(tab, monkeypatch):
     assert "training-problem" in tab.made("a", view="training")
     monkeypatch.setattr(training, "MOST_PARAMETERS", 10)
     assert "10" in tab.made("abc", view="training")["training-problem"]
+
+
+def test_a_rate_is_the_runs_only_where_a_run_had_it(tab):
+    def cards(**chosen) -> str:
+        return tab.made("abcab", view="training", **chosen)["training-cards"]
+
+    assert all("of its training" in cards(optimizer=rule) for rule in ("trained", "adamw", "muon"))
+    assert "of its training" not in cards(optimizer="sgd") + cards(subject="pronoun")
+
+
+def test_a_click_in_one_of_four_pictures_chooses_its_weight(tab):
+    for name in training.PICTURES:
+        chosen = tab.shown("abcab", {"slot": f"training-{name}", "index": [2, 9]}, view="training").selection
+        assert (chosen["row"], chosen["column"]) == (2, 9)
+        with pytest.raises(ValueError, match="click again"):
+            tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
 
 
 def test_what_muon_does_is_measured_alike_on_gradient_and_step():
@@ -197,6 +275,32 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
     for nonsense in (None, "x", -5, 10**9):
         assert tab.made("abcabc", moment=nonsense, **at)["moments-pattern"]["figure"]
+
+
+def test_each_moment_has_its_own_most_probable_token():
+    def seen(logits: list[float]) -> SimpleNamespace:
+        made = {"logits": torch.tensor([[logits]])}
+        return SimpleNamespace(trace=made, tokens=["c"], token_label=lambda token: "abcdefghijkl"[token])
+
+    then, end = seen([0.0, 1.0] + [0.5] * 10), seen([9.0, 0.0] + [5.0] * 10)
+    figure, words = prediction(end, then, 0, 1, 500)
+    early, late = then.trace["logits"][0, 0].softmax(-1), end.trace["logits"][0, 0].softmax(-1)
+    assert f"“b” with {percent(float(early[1]))}" in words and f"“a” with {percent(float(late[0]))}" in words
+    assert {"a", "b"} <= set(figure["data"][0]["customdata"]), "the first is drawn, little as both moments make of it"
+    figure, words = prediction(end, end, 0, 500, 500)
+    assert "“a”" in words and len(figure["data"]) == 1
+
+
+def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
+    at = {"view": "training", "training": "moments", "query": 5, "key": 0}
+    for step, moment in ((0, 0), (9, 1), (29, 2), (1e9, 2)):
+        click = {"slot": "moments-timeline", "x": step**0.5}
+        assert tab.shown("abcabc", click, **at).selection["moment"] == moment
+    chosen = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at).selection
+    assert (chosen["query"], chosen["key"]) == (3, 1)
+    for odd in (None, "x", [1], True):
+        with pytest.raises(ValueError, match="click again"):
+            tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
 
 
 def test_where_no_moments_were_kept_there_is_one_sentence(tab):

@@ -5,7 +5,8 @@
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
-// while the field `training` is), one with `data-if="lens"` while that field is true. `data-open-tab` opens another tab.
+// while the field `training` is), one with `data-if="lens"` while that field is true, one with
+// `data-unless="problem"` while that slot is empty. `data-open-tab` opens another tab.
 // A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
@@ -192,6 +193,9 @@
       }
       for (const part of root.querySelectorAll("[data-if]")) {
         /** @type {HTMLElement} */ (part).hidden = !selection[part.getAttribute("data-if") ?? ""];
+      }
+      for (const part of root.querySelectorAll("[data-unless]")) {
+        /** @type {HTMLElement} */ (part).hidden = Boolean(place(part.getAttribute("data-unless") ?? "")?.hasChildNodes());
       }
       for (const arrow of root.querySelectorAll("[data-step]")) {
         /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));

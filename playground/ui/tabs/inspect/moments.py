@@ -27,7 +27,7 @@ CANDIDATES = 8
 HEIGHT = 340
 """Pixels of the pattern."""
 
-TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section class="unless-said">
+TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
 <div class="card stack"><h3>The same prompt at every kept moment</h3>
 <div class="line">{switch("look_at", "Heads that look at", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}

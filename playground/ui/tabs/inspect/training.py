@@ -46,9 +46,11 @@ _PICTURES = "".join(
     for name, title in PICTURES.items()
 )
 TEMPLATE = f"""<div class="line">{switch("training", "Training", SWITCH)}</div>
-<section data-for="training:step">{slot("training-edits")}{slot("training-problem")}<section class="unless-said">
+<section data-for="training:step">{slot("training-edits")}{slot("training-problem")}
+<section data-unless="training-problem">
 <div class="card"><h3>One real optimizer step on this prompt</h3>
-<p class="quiet">A copy of the model predicts each token of the prompt, then takes one step. The model itself stays.</p>
+<p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
+The model itself does not change.</p>
 <div class="line">{switch("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}</div>
 <div class="two">{_PICTURES}</div>
 <div class="two wide-left"><div class="card"><div class="line tight"><h3 class="grow">One weight by hand</h3>
