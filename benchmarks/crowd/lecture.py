@@ -59,9 +59,8 @@ async def _lecture(
         async def write(waits: list[float]) -> None:
             visitor = Visitor(client, house)
             await visitor.open()
-            visitor.set("New tokens", TOKENS)
             while time.monotonic() < until:
-                await visitor.press("generate-start")
+                await visitor.writes(new_tokens=TOKENS)
                 waits.append(visitor.first)
 
         async def learn(waits: list[float], number: int) -> None:
@@ -69,7 +68,7 @@ async def _lecture(
             visitor = Visitor(client, house)
             await visitor.open()
             while time.monotonic() < until:
-                run = await train(visitor, steps=400, until=until, source="text", text=TEXT, Seed=number)
+                run = await train(visitor, steps=400, until=until, example="text", text=TEXT, Seed=number)
                 if run.first:
                     waits.append(run.first)
                 refused += sum("try again" in said or "full" in said for said in run.told)

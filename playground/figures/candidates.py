@@ -112,62 +112,6 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
     )
 
 
-def sampling_steps(rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None, penalised: bool = False) -> Figure:
-    """The step table as bars: raw, tempered and final probability per candidate.
-
-    Args:
-        rows: mappings with `label`, `raw_probability`, `tempered_probability`, `probability`, `removed_by` (None or
-            the rule's name), as `engine.explain` gives them plus the label. Removed rows are pale and say by what.
-        chosen: index into `rows` of the drawn token.
-        penalised: whether a repetition penalty was at work, which comes with the temperature.
-    """
-    labels = [str(row["label"]) for row in rows]
-    removed = [row.get("removed_by") for row in rows]
-    stages = (
-        ("scores", "raw_probability", palette.FAINT),
-        ("+ penalty, temperature" if penalised else "+ temperature", "tempered_probability", palette.SCORES),
-        ("+ cut-offs", "probability", palette.DENSE),
-    )
-    top = max([float(row[key]) for row in rows for _, key, _ in stages] + [0.01])
-    mark = next(m for m in (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01) if m <= top + 1e-9)
-    drawn = []
-    for i, (title, key, color) in enumerate(stages):
-        colors = [palette.HIGHLIGHT if i == 2 and row == chosen else color for row in range(len(rows))]
-        bars = _bars([float(row[key]) for row in rows], title, colors, labels)
-        bars["marker"]["opacity"] = [0.35 if rule else 1.0 for rule in removed]
-        if i == 2:
-            bars["text"] = [f"✕ {escaped(rule)}" if rule else text for rule, text in zip(removed, bars["text"])]
-        drawn.append((title, bars))
-    ticks = {"tickvals": [0, mark], "ticktext": ["0", f"{100 * mark:.0f} %"]}
-    return _side_by_side(drawn, {"range": [0, 1.8 * top], **ticks}, _rows(labels, chosen))
-
-
-_CAME = {
-    "drawn": "was drawn with",
-    "chosen": "was put there by you; these rules draw it with",
-    "kept": "stood there before; these rules draw it with",
-}
-
-
-def describe_sampling_steps(
-    rows: Sequence[Mapping[str, Any]], *, chosen: int | None = None, came: str = "drawn"
-) -> str:
-    """How many candidates each rule removed and how probable the chosen one was, which came by being drawn under these
-    rules, chosen by the visitor, or kept from a press before."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        if row.get("removed_by"):
-            counts[row["removed_by"]] = counts.get(row["removed_by"], 0) + 1
-    cuts = ", ".join(f"{rule} cut off {count}" for rule, count in counts.items())
-    words = f"Of the {len(rows)} candidates shown, {cuts or 'none was cut off'}"
-    if chosen is not None:
-        row = rows[chosen]
-        words += f"; “{row['label']}” {_CAME[came]} {percent(row['probability'])}"
-        if abs(row["probability"] - row["raw_probability"]) >= 0.0005:
-            words += f" ({percent(row['raw_probability'])} from the scores alone)"
-    return words + "."
-
-
 def _side_by_side(stages: Sequence[tuple[str, dict[str, Any]]], x: dict[str, Any], rows: dict[str, Any]) -> Figure:
     """Bars of the same candidates in panels with titles, each on an axis such as `x`."""
     domains, ink = panels(max(1, len(stages))), {"color": palette.INK, "size": 12}

@@ -115,6 +115,13 @@ class Games:
         seat = self._seats.peek(visitor)
         return seat.game if seat else None
 
+    def mark(self, visitor: str, model_id: str) -> tuple[str, int] | None:
+        """Differs whenever something else is to be shown of this visitor's game with this model; None before it."""
+        seat = self._seats.peek(visitor)
+        if seat is None or seat.game is None or seat.model_id != model_id:
+            return None
+        return seat.name, len(seat.game.rounds)
+
     def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, sent: Any) -> Position:
         """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
 

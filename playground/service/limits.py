@@ -49,6 +49,8 @@ EDITS = 24
 """Changes to a model in force at once."""
 WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
+TEXTS_AT_ONCE = 4
+"""Texts of one visitor that are written at the same moment, in as many windows."""
 LANE = 4
 """Calls of the same handler at work at the same moment, where it says nothing else."""
 THREADS = 96

@@ -28,7 +28,7 @@ class Term:
     means: str
     names: list[str]
     see: dict[str, str]
-    """tab, view (or none), at (an element's id), and place, its name for the reader."""
+    """tab, view and fold (or none), at (an element's id), and place, its name for the reader."""
     formula: str = ""
 
 

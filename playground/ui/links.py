@@ -6,7 +6,6 @@ A tab takes part by sharing controls under agreed names, and by drawing itself w
     page.share("inspect.layer", layer)       # a whole number from 0, likewise .head, .query and .key
     page.share("inspect.step", steps)        # a word, likewise .subject; .edits is a list of texts
     page.share("inspect.views", views)       # gr.Tabs inside the tab, by the ids of their tabs
-    page.share("generate.rules", rules)      # `Rules`: numbers and switches, of which a link carries what was changed
     copy_link(page, "inspect")               # a button where a visitor has something to show
 
 A handler that puts a model's own prompt into the box when another model is chosen asks `linked_prompt` first.
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -25,27 +23,9 @@ from ..links import LinkError, View
 from ..links.letters import cut
 from ..service.limits import Limits
 from . import theme
-from .forms.fields import Field
+from .forms import sampling
 from .page import Page
 from .refusals import sentence
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Numbers and switches of a tab."""
-
-    fields: Mapping[str, Field]
-    components: Mapping[str, Any]
-    usual: Mapping[str, Any]
-    """What they hold at first."""
-
-    def read(self, rules: Sequence[tuple[str, float]], limits: Limits) -> dict[Any, Any]:
-        """Updates that set what a link says. Raises ValueError where it says what the controls could not."""
-        if unknown := next((name for name, _ in rules if name not in self.fields), None):
-            raise LinkError(f"there is no rule called “{cut(unknown)}” here")
-        settings = ((self.fields[name], value) for name, value in rules)
-        return {self.components[f.name]: f.read(bool(v) if f.is_switch else v, limits) for f, v in settings}
-
 
 CONTROLS = ("prompt", "layer", "head", "query", "key", "step", "subject", "edits")
 _OPENS_AS_USUAL = "The page opens as usual."
@@ -69,9 +49,6 @@ _COPY = """(...values) => {
   for (const name of ['view', 'step', 'subject', 'prompt', 'layer', 'head'])
     if (found[name] !== undefined && found[name] !== null && found[name] !== '') words.set(name, found[name]);
   if (Number.isInteger(found.query) && Number.isInteger(found.key)) words.set('cell', found.query + ',' + found.key);
-  const usual = USUAL, changed = Object.keys(usual).filter(
-    (name) => Number.isFinite(Number(found[name])) && Number(found[name]) !== usual[name]);
-  if (changed.length) words.set('rules', changed.map((name) => `${name}:${Number(found[name])}`).join(','));
   if (found.edits?.length) words.set('edits', '[' + found.edits.join(',') + ']');
   const link = location.origin + location.pathname + '?' + words;
   const say = (text) => {
@@ -118,9 +95,7 @@ def build(page: Page, note: gr.HTML) -> None:
             except ValueError as problem:
                 return {note: broken(problem)}
 
-        rules = [page.shared(f"{tab}.rules") for tab in page.tab_ids]
-        numbers = [component for each in rules if each for component in each.components.values()]
-        page.on_load(open_view, [page.visitor], [note, page.tabs, page.model, *shared.values(), *numbers])
+        page.on_load(open_view, [page.visitor], [note, page.tabs, page.model, *shared.values()])
 
     page.share("links.note", note)
     page.later(wire)
@@ -150,12 +125,20 @@ def _opened(
         component = shared.get(f"{view.tab}.{name}")
         if component is not None and value is not None:
             out[component] = _holding(component, value)
-    if view.rules and (rules := page.shared(f"{view.tab}.rules")):
-        out |= rules.read(view.rules, page.limits)
+    check_rules(view.rules, page.limits)
     views = shared.get(f"{view.tab}.views")
     if views is not None and view.view in {tab.id for tab in views.children}:  # older links may know others
         out[views] = gr.Tabs(selected=view.view)
     return out
+
+
+def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
+    """How a text is to be written, as a link says it. Raises ValueError where it says what the controls could not."""
+    for name, value in rules:
+        if name not in (*sampling.BY_NAME, "greedy"):
+            raise LinkError(f"there is no rule called “{cut(name)}” here")
+        if name != "greedy":  # as older links say it
+            sampling.BY_NAME[name].read(value, limits)
 
 
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
@@ -193,22 +176,15 @@ def copy_link(page: Page, tab: str, *, of: Mapping[str, Any] | None = None, **bu
         found = {name: page.shared(f"{tab}.{name}") for name in (*CONTROLS, "view")}
         inputs = {**(of or {"model": page.model, "run": page.shared("train.letters")}), **found}
         inputs = {name: component for name, component in inputs.items() if component is not None}
-        rules = page.shared(f"{tab}.rules")
-        inputs |= rules.components if rules else {}
-        usual = rules.usual if rules else {}
-        made.click(None, list(inputs.values()), None, js=copying(made.elem_id, list(inputs), tab, usual))
+        made.click(None, list(inputs.values()), None, js=copying(made.elem_id, list(inputs), tab))
 
     page.later(wire)
     return made
 
 
-def copying(elem_id: str, names: list[str], tab: str | None = None, usual: Mapping[str, Any] | None = None) -> str:
-    """The script that copies a link made of inputs of these names; without a tab, a link to the run there is.
-
-    Of the inputs in `usual` it carries those that are other numbers.
-    """
-    numbers = {name: float(value) for name, value in (usual or {}).items()}
-    script = _COPY.replace("NAMES", json.dumps(names)).replace("ID", elem_id).replace("USUAL", json.dumps(numbers))
+def copying(elem_id: str, names: list[str], tab: str | None = None) -> str:
+    """The script that copies a link made of inputs of these names; without a tab, a link to the run there is."""
+    script = _COPY.replace("NAMES", json.dumps(names)).replace("ID", elem_id)
     return script if tab is None else script.replace("found = {};", f"found = {{tab: {json.dumps(tab)}}};")
 
 

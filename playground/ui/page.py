@@ -6,7 +6,7 @@ A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id
 
     def build(page: Page) -> None:
         prompt = gr.Textbox(...)
-        page.share("generate.prompt", prompt)              # so that other tabs may fill it in
+        page.share("train.prompt", prompt)                 # so that other tabs may fill it in
 
         def answer(visitor, model_id, prompt):
             with in_words():                               # ValueErrors become sentences on the page
@@ -118,7 +118,7 @@ class Page:
         return picker
 
     def share(self, name: str, component: Any) -> None:
-        """Let others use this part of a tab, commonly a component, under a name such as `generate.prompt`."""
+        """Let others use this part of a tab, commonly a component, under a name such as `train.prompt`."""
         self._shared[name] = component
 
     def shared(self, name: str) -> Any:

@@ -25,7 +25,7 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -114,6 +114,7 @@ class Panels:
         self._known = known
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
+        self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
 
@@ -126,6 +127,7 @@ class Panels:
         start: Mapping[str, Any],
         of_model: str = "",
         address: str = "",
+        rules: str = "",
         follows: bool = False,
         **component: Any,
     ) -> gr.HTML:
@@ -136,11 +138,13 @@ class Panels:
             start: the selection that it opens with.
             of_model: names of the fields that each model has of its own.
             address: names of the fields that stand in the page's address while this tab is open; `cell` stands for
-                query and key.
+                query and key, `rules` for the numbers and switches of that name.
+            rules: names of these.
             follows: whether it shows jobs or models, and so asks again when there are news of them.
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
+        data |= {"rules": rules} if rules else {}
         data |= {"follows": ""} if follows else {}
         return gr.HTML(
             {},
@@ -156,17 +160,22 @@ class Panels:
         """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel."""
         self._acts[name] = handler
 
+    def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
+        """Another route that panels post to: one that streams."""
+        self._others.append(Route(path, answer, methods=["POST"]))
+
     def routes(self) -> list[Route]:
         """For the `routes` of gradio's `app_kwargs`."""
         reads = {"view": self._wish, "do": self._deed}
-        return [
+        own = [
             Route(f"/{does}/{{name}}", partial(self._answer, read), methods=["POST"]) for does, read in reads.items()
         ]
+        return own + self._others
 
     async def _answer(self, read: Callable[[str, Asked, Any], Any], request: Request) -> Response:
         try:
             body = await request.json()
-            asked = self._asked(body, request)
+            asked = self.asked(body, request)
             visitor, wish = asked.visitor, read(request.path_params["name"], asked, body)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return JSONResponse({"problem": STRANGE}, 400)
@@ -189,7 +198,7 @@ class Panels:
                 if not self._asking[visitor]:
                     del self._asking[visitor]
 
-    def _asked(self, body: Any, request: Request) -> Asked:
+    def asked(self, body: Any, request: Request) -> Asked:
         """Whose question it is, and about what. Raises ValueError, KeyError or TypeError for what no page sends."""
         check_sendable(body)
         selection, clicked = body["selection"], body.get("clicked")

@@ -9,9 +9,16 @@ from typing import Any
 import gradio as gr
 
 from ..data import LANGUAGES, visible
+from ..service.runs import OWN_TEXT
 from ..service.unseen import learned
 from ..storage import Checkpoint
 from .page import Page
+
+SEARCHED = 1_000_000
+"""Characters of a text in which the words of a prompt are looked for."""
+SHORT = 8
+"""Characters of a beginning where there are no words."""
+NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
 def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[int], list[str]]:
@@ -41,15 +48,23 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
         checkpoint = page.registry.get(model_id, visitor)
     except ValueError:
         return ["Once upon a time"]
-    found = [checkpoint.about.get("prompt")]
-    language = LANGUAGES.get(checkpoint.about.get("language") or "")
+    source = page.board.source_of(checkpoint)
+    asked = [checkpoint.about.get("prompt"), *(sample.get("prompt") for sample in checkpoint.history.samples[-1:])]
+    if source is not None and source.kind == OWN_TEXT:  # a prompt may be left over from another text
+        asked = [prompt for prompt in asked if isinstance(prompt, str) and _stands_in(source.text, prompt)]
+    found, language = asked[:1], LANGUAGES.get(checkpoint.about.get("language") or "")
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
-    found += _beginnings(learned(page.board.source_of(checkpoint), checkpoint))
-    found += [sample.get("prompt") for sample in checkpoint.history.samples[-1:]]
-    known = [s for s in found if isinstance(s, str) and s.strip() and not checkpoint.tokenizer.unknown_parts(s)]
+    found += [*_beginnings(learned(source, checkpoint)), *asked[1:]]
+    known = [s for s in found if isinstance(s, str) and s.strip() and NO_CHARACTER not in s]
+    known = [s for s in known if not checkpoint.tokenizer.unknown_parts(s)]
     return list(dict.fromkeys(known))[:4] or [_any_beginning(checkpoint)]
+
+
+def _stands_in(text: str, prompt: str) -> bool:
+    """Whether all its words do, as far as a text is looked through."""
+    return all(word in text[:SEARCHED] for word in prompt.split())
 
 
 def chips(known: list[str]) -> dict:
@@ -78,6 +93,8 @@ def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str)
 def _beginnings(text: str) -> list[str]:
     """Whole first words of a few lines or sentences of a text whose own start and end may be cut off."""
     whole = text[: max(text.rfind(" "), text.rfind("\n"), 0)]
+    if not whole.strip():  # a script without spaces
+        return [text.strip()[:SHORT]]
     starts = [s.split()[:4] for s in re.split(r"\n+|(?<=[.!?])\s+", whole)[1:]]
     starts = [words for words in starts if len(words) > 1] or [whole.split()[1:5]]
     return [" ".join(words)[:60] for words in starts[:3]]

@@ -1,124 +1,195 @@
-"""A visitor generates, opens a choice, goes on with another token, compares temperatures and measures the cache."""
+"""A visitor has a text written, opens a choice in it, goes on otherwise, stops, changes the model, and plays."""
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 
-def open_tab(page) -> None:
-    """The Generate tab, once the page knows its visitor."""
-    page.wait_for_selector("#train-button:not([disabled])")
-    page.get_by_role("tab", name="Generate").click()
-    page.wait_for_selector("#generate-start")
+@pytest.fixture
+def page(address, chromium_page):
+    chromium_page.emulate_media(reduced_motion="reduce")
+    chromium_page.goto(f"{address}?tab=generate")
+    expect(chromium_page.locator("[data-slot=choice] h2")).to_be_visible()
+    return chromium_page
 
 
 def written(page) -> str:
-    """The finished text on the screen."""
-    page.wait_for_selector("#generate-start:not([disabled])")
-    page.locator("#generate-text [data-place]").first.wait_for()
-    return page.locator("#generate-text .written").inner_text()
+    return page.locator(".written").inner_text()
 
 
-def test_from_a_prompt_to_another_story(address, chromium_page):
-    page = chromium_page
-    page.goto(address)
-    open_tab(page)
-    page.locator("#generate-prompt textarea").fill("Tom lived on a hill.")
-    page.locator("#generate-start").click()
-    token = page.locator("#generate-text [data-place='0:40']")
-    token.wait_for()
-    text = page.locator("#generate-text .written").inner_text()
-    assert text.startswith("Tom lived on a hill.") and len(text) > 100
-    expect(page.locator("#generate-status")).to_contain_text("tokens/s")
+def generate(page) -> str:
+    """Press Generate and wait until the text is there."""
+    page.locator(".generate-start").click()
+    expect(page.locator(".generate-start")).to_have_text("Generate")
+    expect(page.locator(".written .caret")).to_have_count(0)
+    return written(page)
 
-    token.click()
-    expect(page.locator("#choice-heading")).to_contain_text("Token 41")
-    page.locator("#choice-chart .main-svg").first.wait_for()
-    before = page.locator("#choice-table").inner_text()
-    assert "▸" in before
 
-    choice = page.get_by_label("Go on with another token")
-    choice.click()
-    options = page.get_by_role("option")
-    current = choice.input_value()
-    other = next(o for o in options.all() if o.inner_text().strip().lstrip("✓ ") != current)
-    other.click()
-    page.locator("#rewrite").click()
-    expect(page.locator("#generate-text .written")).not_to_have_text(text)
-    page.locator("#generate-text [data-place='0:60']").wait_for()
-    again = page.locator("#generate-text .written").inner_text()
+def length(page, tokens: int) -> None:
+    page.locator("input[name=new_tokens]").fill(str(tokens))
+    page.keyboard.press("Tab")
+
+
+def test_write_open_a_choice_and_go_on_with_another_token(page):
+    expect(page.locator(".written-state")).to_contain_text("recorded")
+    recorded = written(page)
+    page.locator("textarea[name=prompt]").fill("Tom lived on a hill.")
+    text = generate(page)
+    assert text.startswith("Tom lived on a hill.") and text != recorded
+    expect(page.locator(".written-state")).to_have_text("Stopped at 200 letters · Continue")
+    expect(page.locator(".written-by")).to_contain_text("Tiny stories: seed 1, temperature 0.8, top-p 0.95")
+
+    page.locator(".written [data-place='0:40']").click()
+    letter = page.locator(".written [data-place='0:40']").inner_text()
+    heading = page.locator("[data-slot=choice] h2")
+    expect(heading).to_contain_text(f"“{letter.strip() or '␣'}” was drawn, at" if letter != "⏎" else "was drawn")
+    page.locator(".scores summary").click()
+    assert page.locator(".scores tbody tr").count() >= 12
+
+    # another token there: what stood before it stays
+    page.locator(".alternative:not(.chosen)").first.click()
+    expect(heading).to_contain_text("is your choice")
+    expect(page.locator(".written-state")).to_contain_text("Stopped at 241 letters")
+    again = written(page)
     assert again[:55] == text[:55] and again != text
+    page.locator(".generate-continue").click()
+    expect(page.locator(".written-state")).to_contain_text("Stopped at 441 letters")
+    assert written(page).startswith(again)
 
-    page.get_by_role("button", name="What precision costs").click()
-    page.locator("#measure-precision").click()
-    expect(page.locator("#precision-table tbody tr")).to_have_count(3)
-    expect(page.locator("#precision-said")).to_contain_text("int8: 3.9 times smaller")
-
-    page.get_by_role("button", name="What the KV cache saves").click()
-    page.locator("#measure-cache").click()
-    expect(page.locator("#cache-proof")).to_contain_text(re.compile("All \\d+ tokens are identical"))
+    # a reload still has it
+    page.reload()
+    expect(page.locator(".written-state")).to_contain_text("Stopped at 441 letters")
 
     # an empty prompt is a sentence, and nothing is lost; what the model never saw is said
-    page.locator("#generate-prompt textarea").fill("")
-    page.locator("#generate-start").click()
-    expect(page.get_by_text("The prompt is empty")).to_be_visible()
-    assert page.locator("#generate-text .written").inner_text() == again
-    page.locator("#generate-prompt textarea").fill("Zoe lived in a village. €")
-    page.locator("#generate-start").click()
-    expect(page.locator("#generate-status")).to_contain_text("never saw “€”")
+    page.locator("textarea[name=prompt]").fill("")
+    before = generate(page)
+    expect(page.locator(".written-state")).to_contain_text("The prompt is empty")
+    assert before.startswith(again)
+    page.locator("textarea[name=prompt]").fill("Zoe lived in a village. €")
+    generate(page)
+    expect(page.locator(".written-said")).to_contain_text("never saw “€”")
+    assert "\N{REPLACEMENT CHARACTER}" not in page.locator("#generate-panel").inner_text()
 
 
-def test_a_text_stands_under_its_writer_and_the_next_is_another(address, chromium_page):
-    page = chromium_page
-    page.goto(address)
-    open_tab(page)
-    page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("40")
-    page.keyboard.press("Tab")
-    by = page.locator("#generate-text .written-by")
-    texts = []
-    for seed in (0, 1, 1):
-        page.locator("#generate-start").click()
-        expect(by).to_have_text(f"Written by Tiny stories: seed {seed}, temperature 0.8, top-p 0.95.")
-        page.wait_for_selector("#generate-stop[disabled]")
-        texts.append(written(page))
-        page.locator("#same-again input").set_checked(seed == 1)
+def test_the_next_text_is_another_unless_the_seed_is_kept_and_a_seed_being_typed_stays(page):
+    length(page, 40)
+    page.locator("[data-fold=advanced] > summary").click()
+    seed = page.locator("input[name=seed]")
+    texts = [generate(page)]
+    expect(seed).to_have_value("1")
+    texts.append(generate(page))
+    page.locator("input[name=same_again]").check()
+    texts.append(generate(page))
     assert texts[0] != texts[1] == texts[2]
+    expect(seed).to_have_value("2")
+    page.locator("input[name=same_again]").uncheck()
+    length(page, 4000)
+    page.locator(".generate-start").click()
+    seed.press_sequentially("77", delay=150)
+    page.wait_for_timeout(300)
+    assert seed.input_value().endswith("77") and page.locator(".generate-start").inner_text() == "Stop"
+    page.locator(".generate-start").click()
 
-    # arrows go from token to token, and the tab key meets the text once
-    assert page.locator("#generate-text [data-place][tabindex='0']").count() == 1
-    page.locator("#generate-text [data-place='0:0']").focus()
-    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "Enter"):
-        page.keyboard.press(key)
-    expect(page.locator("#choice-heading")).to_contain_text("Token 11")
 
-    page.get_by_role("button", name="What temperature does").click()
-    page.locator("#compare-temperatures").click()
-    expect(page.locator(".by-temperature > div")).to_have_count(4)
+def test_stop_is_deaf_to_a_double_click_and_keeps_what_is_written(page, served):
+    shared, _ = served
+    length(page, 4000)
+    page.locator(".generate-start").dblclick()
+    expect(page.locator(".written-state")).to_contain_text("of 4,000")
+    expect(page.locator(".generate-start")).to_have_text("Stop")
+    page.wait_for_timeout(700)
+    page.locator(".generate-start").click()
+    expect(page.locator(".generate-start")).to_have_text("Generate")
+    expect(page.locator(".written-state")).to_have_text(re.compile(r"Stopped at [\d,]+ letters · Continue"))
+    expect(page.locator(".written [data-place='0:5']")).to_be_visible()
+    page.wait_for_timeout(500)
+    assert len(shared.shared("generate.writing")) == 0, "the server writes on for nobody"
 
-    # another model: whose text it is, is said, and what is offered is that model's own
+
+def test_another_model_brings_its_text_and_its_prompts_but_a_typed_prompt_stays(page):
+    first = generate(page)
     page.locator("#model input").click()
     page.get_by_role("option", name="The lighthouse").click()
-    expect(by).to_contain_text("Written by Tiny stories")
-    expect(by).to_contain_text("Another model is chosen by now")
-    expect(page.locator("#generate-prompt textarea")).to_have_value("Mara ")
-    expect(page.locator(".by-temperature > div")).to_have_count(0)
-    expect(page.locator("#precision-table tbody tr")).to_have_count(0)
-    page.locator("#generate-start").click()
-    expect(by).to_have_text(re.compile("Written by The lighthouse: seed 1, temperature 0.8, top-p 0.95.$"))
+    expect(page.locator("textarea[name=prompt]")).to_have_value("Mara ")
+    expect(page.locator(".written-by")).to_contain_text("The lighthouse: seed 0")
+    expect(page.locator(".written-state")).to_contain_text("recorded")
+    page.locator("textarea[name=prompt]").fill("The sea ")
+    generate(page)
+    expect(page.locator(".written-by")).to_contain_text("The lighthouse: seed 1")
+    page.locator("#model input").click()
+    page.get_by_role("option", name="Tiny stories").click()
+    expect(page.locator(".written-by")).to_contain_text("Tiny stories")
+    assert written(page) == first and page.locator("textarea[name=prompt]").input_value() == "The sea "
 
 
-def test_stop_is_there_from_the_first_moment(address, chromium_page):
+def test_arrows_go_from_token_to_token_and_experiments_are_measured_where_they_stand(page):
+    assert page.locator(".written [data-place][tabindex='0']").count() == 1
+    page.locator(".written [data-place='0:0']").focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    expect(page.locator(".written [data-place='0:10']")).to_have_class("open")
+    page.locator("[data-fold=experiments] > summary").click()
+    page.locator(".compare-temperatures").click()
+    expect(page.locator(".by-temperature > div")).to_have_count(4)
+    page.locator(".measure-precision").click()
+    expect(page.locator("[data-slot=bits-table] tbody tr")).to_have_count(3)
+    expect(page.locator("[data-slot=bits-said]")).to_contain_text("int8: 3.9 times smaller")
+
+
+def test_an_older_link_opens_with_its_prompt_and_rules(address, chromium_page):
     page = chromium_page
-    page.goto(address)
-    open_tab(page)
-    page.get_by_role("spinbutton", name=re.compile("New tokens")).fill("4096")
+    page.goto(f"{address}?tab=generate&model=stories&prompt=Zoe+lived&rules=temperature:0.3,new_tokens:30,seed:7")
+    expect(page.locator("[data-slot=choice] h2")).to_be_visible()
+    assert page.locator("textarea[name=prompt]").input_value() == "Zoe lived"
+    text = generate(page)
+    expect(page.locator(".written-by")).to_contain_text("seed 7, temperature 0.3")
+    assert text.startswith("Zoe lived")
+    page.locator("input[name=new_tokens]").fill("31")
     page.keyboard.press("Tab")
-    said = page.locator("#generate-status")
-    for wait in (0, 3000):
-        page.locator("#generate-start").click()
-        expect(page.locator("#generate-start")).to_be_disabled()
-        page.wait_for_timeout(wait)
-        page.locator("#generate-stop").click()
-        expect(said).to_contain_text("Stopped")
-        expect(page.locator("#generate-start")).to_be_enabled()
-        expect(page.locator("#generate-stop")).to_be_disabled()
+    page.wait_for_url(re.compile("rules=temperature%3A0.3%2Cnew_tokens%3A31%2Cseed%3A7"))
+
+
+def test_ten_bets_and_a_word_explained(page):
+    page.locator("[data-fold=game] > summary").click()
+    text, state = page.locator(".bet-text"), page.locator(".bet-state")
+    expect(state).to_contain_text("Bet 1 of 40")
+    for bet in range(10):
+        before = text.inner_text()
+        if bet == 5:
+            page.get_by_label("100 chips").check()
+        if bet < 5:  # a key and Enter are a whole bet
+            page.get_by_label("Or type it").press("e")
+            expect(page.locator(".bet-token[aria-pressed=true]")).to_have_text("e")
+            page.keyboard.press("Enter")
+        else:
+            page.locator(".bet-token", has_text=re.compile("^a$")).click()
+            page.get_by_label("Or type it").fill("␣")
+            page.keyboard.press("Enter")
+            expect(state).to_contain_text("20 of 99 chips placed")
+            page.locator(".bet-button").click()
+        expect(text).not_to_have_text(before, use_inner_text=True)
+    expect(page.locator("[data-slot=game-summary]")).to_contain_text(
+        re.compile(r"after 10 bets: you [\d.]+, the model [\d.]+")
+    )
+    expect(page.locator("[data-slot=game-result]")).to_contain_text("came")
+    page.locator("[data-slot=game-chart] .main-svg").first.wait_for()
+
+    page.wait_for_function("CSS.highlights.get('glossary')?.size > 3")
+    page.get_by_label("Or type it").press("?")  # typed, it is a character of the text
+    expect(page.locator("#glossary")).to_have_count(0)
+    page.locator(".bet-button").press("?")
+    page.get_by_label("Find a term").fill("logit lens")
+    page.locator(".glossary-terms").last.get_by_role("button", name="logit lens").press("Enter")
+    expect(page.locator("#glossary")).to_contain_text("as if it were the last one")
+    page.locator("#glossary a").click()
+    page.locator(".glossary-there").wait_for()
+    expect(page.locator("#tab-inspect-button")).to_have_attribute("aria-selected", "true")
+
+
+def test_a_phone_shows_the_button_and_the_text_without_scrolling(address, phone_page):
+    page = phone_page
+    page.goto(f"{address}?tab=generate")
+    expect(page.locator("[data-slot=choice] h2")).to_be_visible()
+    assert page.locator(".generate-start").bounding_box()["y"] < 300
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

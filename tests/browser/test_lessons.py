@@ -78,24 +78,24 @@ def do(page, step: Step) -> None:
     elif "balance" in done:
         page.click("#unbalanced-start")
     elif "control" in done:
-        page.click(
-            {"inspect.edits": "#edit-apply", "generate.greedy": "#sampling-preset label:has-text('Greedy')"}[
-                done["control"]
-            ]
-        )
+        if done["control"] == "generate.greedy":
+            page.locator("#generate-panel input[name=temperature]").press("Home")
+        else:
+            page.click("#edit-apply")
     elif "when" in done:
         for _ in range(int(done["when"].split()[-1])):
             if page.locator(".lesson-told").count():
                 break
-            before = page.inner_text("#game-result")
-            page.locator("#game-board .bet-tokens button").first.click()
-            page.click("#game-board .bet-button")
-            page.wait_for_function("was => document.querySelector('#game-result').innerText !== was", arg=before)
+            result = "#generate-panel [data-slot=game-result]"
+            before = page.inner_text(result)
+            page.locator("#generate-panel .bet-tokens button").first.click()
+            page.click("#generate-panel .bet-button")
+            page.wait_for_function(f"was => document.querySelector('{result}').innerText !== was", arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#replay-slider input[type=range]").press("ArrowLeft")
     else:
         if step.point == "prompt":
-            page.fill("#generate-prompt textarea", "the moon is")
+            page.fill("#generate-panel textarea[name=prompt]", "the moon is")
         for _ in range(done.get("times", 1)):
             press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done))
 

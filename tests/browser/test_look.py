@@ -65,8 +65,8 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     unfold(page)
     look(dark=True)
     tab(page, "Generate")
-    page.locator("#generate-start").click()
-    expect(page.locator("#generate-text [data-place]").first).to_be_visible()
+    page.locator(".generate-start").click()
+    expect(page.locator("#generate-panel [data-place]").first).to_be_visible()
     unfold(page)
     look.found += broken_rules(page)
     tab(page, "Inspect QKV")
@@ -108,7 +108,7 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     for _ in range(12):
         page.keyboard.press("Tab")
         stops.append(page.evaluate("document.activeElement.closest('fieldset')?.id ?? document.activeElement.id"))
-    assert stops.count("source") == 1 and stops.count("size") == 1, stops
+    assert stops.count("learn") == 1 and stops.count("size") == 1, stops
     expect(page.locator("[role=option]:visible")).to_have_count(0)  # the list that was left
 
     page.locator("#size input:checked").focus()

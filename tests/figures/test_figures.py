@@ -41,11 +41,6 @@ COMPONENTS = {
     "feed-forward": 131072,
     "norms": 640,
 }
-ROWS = [
-    {"label": "a", "raw_probability": 0.5, "tempered_probability": 0.7, "probability": 0.9, "removed_by": None},
-    {"label": "b", "raw_probability": 0.3, "tempered_probability": 0.2, "probability": 0.1, "removed_by": None},
-    {"label": "c", "raw_probability": 0.2, "tempered_probability": 0.1, "probability": 0.0, "removed_by": "top-k"},
-]
 RECORDS = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
 PATTERN = np.tril(RNG.random((6, 6)))
 PATTERN /= PATTERN.sum(axis=1, keepdims=True)
@@ -75,7 +70,6 @@ FIGURES = {
     "similarity": embeddings.similarity_map(np.eye(6), TOKENS),
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
-    "sampling steps": candidates.sampling_steps(ROWS, chosen=0),
     "token times": kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1, 2], [1.0, 2.0]),
     "cache growth": kv_cache.cache_growth([1, 2], [4096, 8192]),
     "projections": kv_cache.projection_bars(24, 54),
@@ -319,15 +313,6 @@ def test_candidates_keep_their_rows_and_probabilities():
     assert words == "Most probable now: “a” with 60.0 %, up from 10.0 %; before, “b” was ahead of it."
     third = candidates.describe_next_tokens(["a", "b", "c", "d"], [0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.3, 0.1])
     assert third.endswith("before, “b” and 1 other shown here were ahead of it.")
-    steps = candidates.sampling_steps(ROWS, chosen=0)["data"]
-    for trace, key in zip(steps, ("raw_probability", "tempered_probability", "probability")):
-        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), [row[key] for row in ROWS])
-    assert "✕ top-k" in steps[2]["text"]
-    titles = [[note["text"] for note in figure["layout"]["annotations"]] for figure in (
-        candidates.sampling_steps(ROWS, penalised=True), candidates.sampling_steps(ROWS)
-    )]  # fmt: skip
-    assert "+ penalty, temperature" in titles[0] and "+ temperature" in titles[1]
-    assert "top-k cut off 1" in candidates.describe_sampling_steps(ROWS, chosen=0)
 
 
 def test_cache_pictures_show_what_was_measured():

@@ -5,7 +5,7 @@ import torch
 
 from playground.inspection.sizes import COMPARED, activations, compute
 from playground.model import ModelConfig, Transformer, trace
-from playground.ui.tabs.inspect.sizes import memory
+from playground.ui.tabs.inspect.cost import memory
 from tests.model.configs import TINY, VARIANTS
 
 

@@ -1,277 +1,414 @@
-"""The Generate tab's own logic: escaping, what a page may send back, and choices that can be opened again."""
+"""The Generate panel: texts that stream and end, tokens that can be opened again, and what a browser may send back."""
 
+import asyncio
 import dataclasses
 import json
-from types import SimpleNamespace
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.testclient import TestClient
 
+from playground.data import build_tokenizer
 from playground.data.tokenizers import CharTokenizer
-from playground.engine import SAMPLING_PRESETS, SamplingConfig, count_projections, generate
+from playground.engine import SamplingConfig, generate, writers_with
 from playground.engine.request import default_slide
 from playground.engine.sampling import probabilities
 from playground.model import Transformer
-from playground.service.limits import LOCAL, PAGES, PUBLIC
-from playground.service.models import Registry
-from playground.storage import Checkpoint
+from playground.service.board import Board
+from playground.service.limits import LOCAL, PUBLIC, TEXTS_AT_ONCE
+from playground.service.models import SHIPPED_FOLDER, Registry
+from playground.storage import Checkpoint, load
 from playground.training import History
-from playground.ui.forms import sampling
 from playground.ui.forms.fields import whole
-from playground.ui.tabs.generate.cache_panel import arithmetic
-from playground.ui.tabs.generate.choice import _markdown, branch, label_of, opened, rows_of, scores_of
-from playground.ui.tabs.generate.presses import Presses
-from playground.ui.tabs.generate.temperatures import heated
-from playground.ui.tabs.generate.tokens import OVERLAP, growing
-from playground.ui.tabs.generate.writing import _next_seed, _no_mask, _write, slides
-from playground.ui.tabs.generate.written import Written
+from playground.ui.page import Page
+from playground.ui.panel import Asked, Shown
+from playground.ui.tabs import generate as tab
+from playground.ui.tabs.generate import writing
+from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
+from playground.ui.tabs.generate.game import Game
+from playground.ui.tabs.generate.kept import NO_CHARACTER, Beginning, by, readable
+from playground.ui.tabs.generate.selection import Selection
+from playground.ui.tabs.generate.writing import NO_MASK, Writing, slides
 from tests.model.configs import TINY
+from tests.ui.test_clicks import NONSENSE
 
 TOKENIZER = CharTokenizer("<b>&\n\"'xy")
 CONFIG = TINY.replace(vocab_size=TOKENIZER.vocab_size)
-CHECKPOINT = Checkpoint(Transformer(CONFIG, seed=1), TOKENIZER, History())
-PROMPT = TOKENIZER.encode("xy<b>")
+CHECKPOINT = Checkpoint(Transformer(CONFIG, seed=1), TOKENIZER, History(), "Stories <b>")
+PROMPT = "xy<b>"
+RULES = {"temperature": 1.3, "top_k": 5, "top_p": 1, "seed": 2}
 
 
-def written(n: int = 25, sampling: SamplingConfig | None = None) -> Written:
-    sampling = sampling or SamplingConfig(temperature=1.3, top_k=5, seed=2)
-    steps = list(generate(CHECKPOINT.model, PROMPT, n, sampling))
-    tokens, chances = [s.tokens[0] for s in steps], [s.model_probability[0] for s in steps]
-    return Written("some-model", "Stories <b>", PROMPT, [tokens], [chances], sampling, 0)
+class Generating:
+    """The panel with one model of a visitor's own, asked as a browser asks it."""
+
+    def __init__(self, checkpoint: Checkpoint = CHECKPOINT, limits=LOCAL):
+        registry = Registry(limits)
+        self.visitor = registry.data.new_visitor()
+        self.model_id = registry.add(self.visitor, checkpoint)
+        self.checkpoint = registry.get(self.model_id, self.visitor)
+        self.page = Page(limits, registry, Board(registry, limits), None, None, None)
+        self.game, self.writing = Game(self.page), Writing(self.page)
+
+    def asked(self, **selection: Any) -> Asked:
+        return Asked(self.visitor, {"model": self.model_id, "prompt": PROMPT, **RULES, **selection})
+
+    def lines(self, after: Any = None, stopped: threading.Event | None = None, **selection: Any) -> Iterator[dict]:
+        return writing.written(self.page, self.asked(**selection), after, stopped or threading.Event())
+
+    def text(self, after: Any = None, **selection: Any) -> "Text":
+        return Text(list(self.lines(after, **selection)), after)
+
+    def shown(self, **selection: Any) -> Shown:
+        return tab.show(self.page, self.game, self.asked(**selection))
+
+    def made(self, name: str, **selection: Any) -> Any:
+        return self.shown(**selection).slots[name].make()
+
+    def client(self) -> TestClient:
+        return TestClient(Starlette(routes=self.page.panels.routes()))
 
 
-def streamed(n: int, press, n_samples: int = 1, stops: list[str] | None = None) -> tuple[Written, list]:
-    """What `_write` fills in, and all that it would show."""
-    empty: tuple[list, list] = [[] for _ in range(n_samples)], [[] for _ in range(n_samples)]
-    text = Written("some-model", "Stories <b>", PROMPT, *empty, SamplingConfig(seed=2), 0)
-    return text, list(_write(CHECKPOINT, text, "a-page-of-mine.1", n, stops or [], press))
+class Text:
+    """A text as the browser has it after these lines."""
+
+    def __init__(self, lines: list[dict], after: Any = None):
+        json.dumps(lines)
+        self.head, self.end = lines[0]["head"], lines[-1].get("end")
+        new = [line["new"] for line in lines if "new" in line]
+        kept = list(after["tokens"]) if after else []
+        samples = len(new[0])
+        self.ids = [kept + [token[0] for part in new for token in part[i]] for i in range(samples)]
+        self.pieces = [self.head["kept"] + [token[1] for part in new for token in part[i]] for i in range(samples)]
+        self.chances = [[token[2] for part in new for token in part[i]] for i in range(samples)]
+
+    def up_to(self, index: int, *, sample: int = 0, **more: Any) -> dict[str, Any]:
+        """What a browser sends to have a token opened."""
+        part = self.head["part"]
+        return {
+            "prompt": self.head["prompt"], "tokens": self.ids[sample][: index + 1], "start": part["start"],
+            "rules": part["rules"], "precision": part["precision"], "step": self.head["step"], "chosen": False, **more,
+        }  # fmt: skip
 
 
-def drawn(messages: list[dict]) -> list[str]:
-    """The samples as a browser has them after these messages, some of which it may have missed."""
-    texts: list[str] = []
-    for message in messages:
-        if "samples" in message:
-            return ["".join(pieces) for pieces in message["samples"]]
-        texts = texts or [""] * len(message["growing"])
-        for i, part in enumerate(message["growing"]):
-            assert part["from"] <= len(texts[i]), "a gap"
-            texts[i] = texts[i][: part["from"]] + part["text"]
-    return texts
+@pytest.fixture(scope="module")
+def panel() -> Generating:
+    return Generating()
 
 
-def test_what_grows_is_sent_once_and_comes_through_whole():
-    texts = ["".join(chr(97 + i % 26) for i in range(n)) for n in (10, 800, 2500, 2600)]
-    sent = [0, *map(len, texts)]
-    messages = [growing("p", {}, [text], [n], "") for text, n in zip(texts, sent)]
-    assert drawn(messages) == [texts[-1]]
-    assert len(messages[-1]["growing"][0]["text"]) <= OVERLAP + 100, "the whole text is not sent again"
-    assert drawn([messages[0], messages[2]]) == [texts[2]], "a message that was missed is made up for"
+def beginning(text: Text, index: int, **more: Any) -> Beginning:
+    return Beginning.read(text.up_to(index, **more), LOCAL, CHECKPOINT)
 
 
-def test_a_text_is_streamed_with_its_writer_and_ends_token_by_token():
-    press = Presses().begin("a-page-of-mine.1")
-    text, shown = streamed(40, press, n_samples=2)
-    messages = [message for message, _ in shown]
-    assert all(m["by"].startswith("Written by Stories <b>: seed 2") and m["model"] == "some-model" for m in messages)
-    assert drawn(messages) == [TOKENIZER.decode(sample) for sample in text.samples]
-    assert messages[-1]["chances"] == text.probabilities and [len(s) for s in messages[-1]["samples"]] == [40, 40]
-    assert shown[-1][1][0].startswith("80 tokens in") and all(words is None for _, words in shown[:-1])
-    json.dumps(messages)
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_is_streamed_with_its_writer_and_is_what_the_engine_writes(panel):
+    text = panel.text(new_tokens=40, samples=2)
+    rules = SamplingConfig(temperature=1.3, top_k=5, seed=2)
+    steps = list(generate(CHECKPOINT.model, TOKENIZER.encode(PROMPT), 40, rules, n_samples=2))
+    assert text.ids == [[step.tokens[i] for step in steps] for i in (0, 1)]
+    assert text.chances[0] == [float(f"{step.model_probability[0]:.5g}") for step in steps]
+    assert ["".join(p) for p in text.pieces] == [readable(TOKENIZER.decode(ids)) for ids in text.ids]
+    assert text.head["by"].startswith("Stories <b>: seed 2, temperature 1.3, top-k 5")
+    assert text.head["model"] == panel.model_id and text.head["given"] == PROMPT
+    assert text.end["cut"] and text.end["details"].startswith("80 letters in")
+    full = sum(step.rebuilt for step in steps)
+    assert slides(CONFIG.context_length, full) in text.end["details"]
 
 
 def test_a_text_says_by_which_rules_it_was_written():
-    def by(**rules) -> str:
-        return Written("m", "Stories", [1], [[1]], [[0.5]], SamplingConfig(seed=12345678, **rules), 3).by
+    def said(**rules) -> str:
+        return by("Stories", SamplingConfig(seed=12345678, **rules), "fp32", 0)
 
-    assert by() == "Written by Stories: seed 12345678, temperature 1."
-    assert by(greedy=True, repetition_penalty=1.3) == "Written by Stories, greedily, repetition penalty 1.3."
-    assert by(temperature=0.3, top_k=5, min_p=0.02, repetition_penalty=1.2) == (
-        "Written by Stories: seed 12345678, temperature 0.3, top-k 5, min-p 0.02, repetition penalty 1.2."
+    assert said() == "Stories: seed 12345678, temperature 1"
+    assert said(greedy=True, repetition_penalty=1.3) == "Stories, greedily, repetition penalty 1.3"
+    assert said(temperature=0.3, top_k=5, min_p=0.02, repetition_penalty=1.2) == (
+        "Stories: seed 12345678, temperature 0.3, top-k 5, min-p 0.02, repetition penalty 1.2"
     )
+    assert by("Stories", SamplingConfig(greedy=True), "int8", 6) == "Stories in int8, greedily, from token 7 on"
 
 
-def test_a_token_that_was_kept_is_not_said_to_be_drawn_by_the_rules_of_later_ones():
-    text = written(8, SamplingConfig(seed=3))
-    text.sampling, text.starts = SamplingConfig(greedy=True), [0, 6]
-    text.samples[0][5] = next(t for t in range(CONFIG.vocab_size) if t != rows_of(CHECKPOINT, text, 0, 5)[0].token)
-    kept, chosen, drawn = (opened(CHECKPOINT, text, 0, i) for i in (2, 5, 7))
-    assert "was put there by you; these rules draw it with 0.0 %" in chosen[2]["summary"]
-    assert "stood there before; these rules draw it with" in kept[2]["summary"] and "kept from before" in kept[1]
-    assert "was drawn with" in drawn[2]["summary"] and "how it was chosen" in drawn[1]
-    assert text.by == "Written by Stories <b>, greedily, from token 7 on."
-    assert Written.from_dict(text.to_dict(), LOCAL) == text
-    for wrong in ([], [-1], [-1, 0], [6], [0, 9], [0, 6, 2], [0, 2, 2]):
-        with pytest.raises(ValueError, match="damaged"):
-            Written.from_dict(text.to_dict() | {"starts": wrong}, LOCAL)
+def test_stop_texts_end_a_sample_and_tokens_that_they_spared_are_not_counted(panel):
+    text = panel.text(new_tokens=40, samples=2, stop="b")
+    assert len({len(ids) for ids in text.ids}) == 2 and not text.end["cut"]
+    assert text.end["details"].startswith(f"{sum(map(len, text.ids))} letters in")
+    assert Selection(stop="a\\nb\n\nc").stops() == ["a\nb", "c"]
 
 
-def test_tokens_that_a_stop_spared_are_not_counted():
-    text, shown = streamed(40, Presses().begin("a-page-of-mine.1"), n_samples=2, stops=["x", "y", "b", "&"])
-    assert len({len(sample) for sample in text.samples}) == 2
-    assert shown[-1][1][0].startswith(f"{sum(map(len, text.samples))} tokens in")
+def test_stop_ends_a_text_at_its_next_token(panel):
+    stopped = threading.Event()
+    lines = panel.lines(stopped=stopped, new_tokens=4000)
+    next(lines), next(lines)
+    assert writers_with(panel.checkpoint.model) == 1
+    stopped.set()
+    assert next(lines, None) is None and writers_with(panel.checkpoint.model) == 0
 
 
-def test_temperatures_are_compared_where_the_forms_own_is_0():
-    hot = heated(SamplingConfig(temperature=0.0, seed=7), 2.0)
-    assert (hot.temperature, hot.greedy, hot.seed) == (2.0, False, 7)
+@pytest.mark.parametrize("hang_up_after", [1, 3])
+def test_whoever_hangs_up_ends_the_request_in_the_engine(panel, hang_up_after):
+    body = json.dumps({"visitor": panel.visitor, "selection": panel.asked(new_tokens=4000).selection}).encode()
+
+    async def hang_up() -> int:
+        gone, sent = asyncio.Event(), []
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> dict:
+            if messages:
+                return messages.pop()
+            await gone.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message: dict) -> None:
+            sent.append(message)
+            if len(sent) > hang_up_after:
+                gone.set()
+
+        scope = {"type": "http", "method": "POST", "path": "/write", "headers": [], "asgi": {"spec_version": "2.3"}}
+        response = await panel.writing.answer(Request(scope, receive))
+        await asyncio.wait_for(response(scope, receive, send), 20)
+        for _ in range(200):
+            if not len(panel.writing) and not writers_with(panel.checkpoint.model):
+                break
+            await asyncio.sleep(0.02)
+        return len(panel.writing) + writers_with(panel.checkpoint.model)
+
+    assert asyncio.run(hang_up()) == 0
 
 
-def test_stop_ends_a_text_at_its_next_token():
-    presses = Presses()
-    press = presses.begin("a-page-of-mine.1")
-    text = Written("some-model", "Stories", PROMPT, [[]], [[]], SamplingConfig(), 0)
-    shown = _write(CHECKPOINT, text, "a-page-of-mine.1", 4000, [], press)
-    next(shown)
-    presses.stop("a-page-of-mine.1")
-    _, words = next(shown)
-    assert len(text.samples[0]) == 2 and "Stopped; what was written is kept." in words
-    assert next(shown, None) is None
+def test_the_route_answers_line_by_line_and_refuses_in_words(panel):
+    client = panel.client()
+
+    def write(after: Any = None, **selection: Any) -> Any:
+        return client.post("/write", json={"visitor": panel.visitor, "selection": panel.asked(**selection).selection,
+                                           "after": after})  # fmt: skip
+
+    def last(answer: Any) -> dict:
+        return json.loads(answer.text.strip().split("\n")[-1])
+
+    assert Text([json.loads(line) for line in write(new_tokens=5).text.strip().split("\n")]).end
+    for selection, words in (
+        ({"prompt": ""}, "The prompt is empty"), ({"prompt": "x" * 30_000}, "at most 20,000"),
+        ({"new_tokens": 10**6}, "new tokens at once are too many"), ({"new_tokens": 0}, "Length must be a whole"),
+        ({"samples": 99}, "samples at once are too many"), ({"samples": 1.5}, "Samples must be a whole number"),
+        ({"temperature": 9}, "Temperature must be from 0 to 3"), ({"precision": "int1"}, "Precision must be one of"),
+        ({"model": "gone"}, "model"),
+    ):  # fmt: skip
+        assert words in last(write(**selection))["problem"], selection
+    assert "cannot be read. Press Generate again." in last(write(after={"prompt": [1]}))["problem"]
+    for body in (b"", b"[]", b'{"visitor": "x", "selection": {}}', json.dumps({"visitor": panel.visitor}).encode()):
+        assert client.post("/write", content=body).status_code == 400
+    panel.writing._texts[panel.visitor] = TEXTS_AT_ONCE
+    assert write().status_code == 429
+    del panel.writing._texts[panel.visitor]
 
 
-def test_stop_holds_for_a_press_whose_turn_has_not_come():
-    presses = Presses()
-    presses.stop("a-page-of-mine.1")
-    first, second = presses.begin("a-page-of-mine.1"), presses.begin("another-page.1")
-    assert first.stopped and not first.overtaken and not second.stopped
-    again = presses.begin("a-page-of-mine.2")
-    assert not again.stopped and first.overtaken, "the next press is a new one"
-    presses.stop("a-page-of-mine.1")
-    assert not again.stopped, "a Stop that was meant for the one before"
-    late = presses.begin("a-page-of-mine.1")
-    assert late.overtaken, "its turn came after that of a newer press"
+def test_no_text_holds_a_sign_of_broken_characters():
+    tokenizer = build_tokenizer("bpe", "né à Zürich, où il fait très beau « déjà »\n" * 20, vocab_size=300)
+    model = Transformer(TINY.replace(vocab_size=tokenizer.vocab_size), seed=3)
+    panel = Generating(Checkpoint(model, tokenizer, History(), "bytes"))
+    text = panel.text(prompt="né", temperature=2, top_k=0, new_tokens=200)
+    assert "\N{REPLACEMENT CHARACTER}" not in json.dumps(text.end, ensure_ascii=False) + "".join(text.pieces[0])
+    assert NO_CHARACTER in "".join(text.pieces[0]) and writing.ODD in text.end["said"]
+    assert "" in text.pieces[0], "bytes that another token may complete are held back"
+    decoded = tokenizer.decode(text.head["prompt"] + text.ids[0]).replace("\N{REPLACEMENT CHARACTER}", NO_CHARACTER)
+    assert text.head["given"] + "".join(text.pieces[0]) == decoded
+    some = next(t for t in range(tokenizer.vocab_size) if tokenizer.token_bytes(t) == b"\xc3")
+    assert label_of(tokenizer, some) == "C3"
 
 
-def test_presses_are_few_and_nonsense_stops_nobody():
-    presses = Presses()
-    for nonsense in (None, "", "x", 3, [], {}, "a-page-of-mine", "a-page-of-mine.", "<b>" * 9 + ".1", "p" * 99 + ".1"):
-        presses.stop(nonsense)
-        assert not presses.begin(nonsense).stopped
-    for i in range(PAGES + 50):
-        presses.begin(f"some-page-{i}.1")
-    assert len(presses._pages) == PAGES
+def test_a_number_that_is_none_is_a_sentence():
+    for value in (None, True, "3", [], 1.5, float("nan"), float("inf"), 10**400):
+        with pytest.raises(ValueError, match="whole number"):
+            whole("token", value)
 
 
-def test_a_press_takes_the_next_seed_unless_another_was_asked_for():
-    kept = written().to_dict()
-    assert _next_seed(2, kept) == 3 and _next_seed(7, kept) == 7
-    for nothing in (None, [], {}, {"sampling": []}, {"sampling": {"seed": None}}):
-        assert _next_seed(2, nothing) == 2
+def test_a_model_without_a_mask_is_announced_on_the_panel_and_after_its_text():
+    peeking = dataclasses.replace(CHECKPOINT, model=Transformer(CONFIG.replace(causal=False)))
+    panel = Generating(peeking)
+    assert "without a mask" in panel.made("notes") and NO_MASK in panel.text(new_tokens=3).end["said"]
+    assert Generating().made("notes") == ""
 
 
-@pytest.mark.parametrize("value", [None, True, "3", [], 1.5, float("nan"), float("inf"), 10**400])
-def test_a_number_that_is_none_is_a_sentence(value):
-    with pytest.raises(ValueError, match="whole number"):
-        whole("token", value)
+# ---- choices ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_opened_choice_is_the_one_that_was_made():
-    text = written()
-    ids = list(PROMPT)
-    for index, step in enumerate(generate(CHECKPOINT.model, PROMPT, 25, text.sampling)):
-        logits, before = scores_of(CHECKPOINT.model, text, 0, index)
+def test_an_opened_choice_is_the_one_that_was_made(panel):
+    text, rules = panel.text(new_tokens=25), SamplingConfig(temperature=1.3, top_k=5, seed=2)
+    ids = TOKENIZER.encode(PROMPT)
+    for index, step in enumerate(generate(CHECKPOINT.model, ids, 25, rules)):
+        here = beginning(text, index)
+        logits, before = scores_of(CHECKPOINT.model, here)
         assert before.tolist() == ids
         assert torch.allclose(logits, step.logits[0], atol=1e-4)
-        rows = {row.token: row for row in rows_of(CHECKPOINT, text, 0, index)}
-        drawn_with = probabilities(step.logits, before[None], text.sampling)[0, step.tokens[0]].item()
+        rows = {row.token: row for row in rows_of(CHECKPOINT, here)}
+        drawn_with = probabilities(step.logits, before[None], rules)[0, step.tokens[0]].item()
         assert rows[step.tokens[0]].probability == pytest.approx(drawn_with, abs=1e-4)
-        ids.append(step.tokens[0])
+        ids = [*ids, step.tokens[0]]
 
 
-def test_choices_beyond_the_context_are_opened_with_the_window_that_they_were_made_from():
-    text, _ = streamed(30, Presses().begin("a-page-of-mine.1"))
+def test_choices_beyond_the_context_are_opened_with_the_window_that_they_were_made_from(panel):
+    text, parts, chances = panel.text(new_tokens=30), [], []
+    parts, chances = [0], list(text.chances[0])
     for index in (22, 33, 28):  # no whole slides apart; the last one drops what the second press wrote
-        prompt, tokens, chances = branch(CHECKPOINT, text, 0, index, "3")
-        starts = text.starts_up_to(len(tokens))
-        text = Written("m", "Stories", prompt, [tokens], [chances], text.sampling, 0, "fp32", starts)
-        list(_write(CHECKPOINT, text, "a-page-of-mine.1", 20, [], Presses().begin("a-page-of-mine.1")))
-    assert text.starts == [0, 23, 29] and Written.from_dict(text.to_dict(), LOCAL) == text
-    for index, token in enumerate(text.samples[0]):
-        logits, _ = scores_of(CHECKPOINT.model, text, 0, index)
-        assert logits.softmax(0)[token].item() == pytest.approx(text.probabilities[0][index], rel=1e-3)
+        kept = [*text.ids[0][:index], 3]
+        start = max(p for p in parts if p <= index)
+        logits, _ = scores_of(CHECKPOINT.model, Beginning(text.head["prompt"], kept, start))
+        chances = [*chances[:index], logits.softmax(0)[3].item()]
+        after = {"prompt": text.head["prompt"], "tokens": kept, "start": len(kept), "chosen": True, "step": 0}
+        text, parts = panel.text(after, new_tokens=20), [*(p for p in parts if p <= index), len(kept)]
+        chances += text.chances[0]
+        assert text.head["part"]["start"] == len(kept) and text.ids[0][: len(kept)] == kept
+    assert parts == [0, 23, 29]
+    for index, token in enumerate(text.ids[0]):
+        here = Beginning(text.head["prompt"], text.ids[0][: index + 1], max(p for p in parts if p <= index))
+        logits, _ = scores_of(CHECKPOINT.model, here)
+        assert logits.softmax(0)[token].item() == pytest.approx(chances[index], rel=1e-3)
+
+
+def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
+    text = panel.text(new_tokens=10)
+    said = opened(CHECKPOINT, text.up_to(3), LOCAL)
+    rows = rows_of(CHECKPOINT, beginning(text, 3))
+    drawn = next(row for row in rows if row.token == text.ids[0][3])
+    heading = re.search("<h2>(.*?)</h2>", said)[1]
+    assert f"was drawn, at {100 * drawn.probability:.1f} %" in heading
+    assert f"The model gave it {100 * drawn.raw_probability:.1f} %." in said
+    widths = [float(width) for width in re.findall(r"width:([\d.]+)%", said)]
+    assert sum(widths) == pytest.approx(100, abs=0.1), "bars on a scale of 0 to 100 %, the others included"
+    offered = [json.loads(each.replace("&quot;", '"')) for each in re.findall('data-instead="(.*?)"', said)]
+    chances = {row.token: row.raw_probability for row in rows}
+    assert drawn.token in [each["id"] for each in offered]
+    assert all(each["chance"] == pytest.approx(chances[each["id"]], rel=1e-4) for each in offered)
+    assert "✕ top-k" in said and said.count("<tr>") == 1 + len(rows)
+    chosen = opened(CHECKPOINT, text.up_to(3, chosen=True), LOCAL)
+    assert "is your choice; these rules draw it at" in chosen and "was drawn" not in chosen
+
+
+def test_an_opened_choice_names_its_tokens_harmlessly(panel):
+    said = opened(CHECKPOINT, panel.text(new_tokens=10).up_to(3), LOCAL)
+    assert "<b>&" not in said and "&lt;" in said and "<b><bdi><" not in said
+    assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎" and label_of(TOKENIZER, 10**6) == "#1000000"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None, [], {}, {"prompt": []}, {"prompt": ["x"]}, {"prompt": [float("inf")]}, {"prompt": [True]},
+        {"tokens": [999]}, {"tokens": [-1]}, {"tokens": [1] * 10**5}, {"tokens": 7}, {"rules": {"temperature": -1}},
+        {"rules": {"os": "system"}}, {"rules": []}, {"start": -1}, {"start": 99}, {"start": "x"}, {"step": 7},
+        {"step": None}, {"precision": "int1"}, {"precision": []}, {"prompt": [1] * 10**5},
+    ],
+)  # fmt: skip
+def test_what_no_page_sends_back_is_refused_in_a_sentence(panel, wrong):
+    sent = panel.text(new_tokens=5).up_to(3)
+    with pytest.raises(ValueError, match="Press Generate again"):
+        Beginning.read({**sent, **wrong} if isinstance(wrong, dict) and wrong else wrong, PUBLIC, CHECKPOINT)
+
+
+def test_going_on_keeps_what_was_there(panel):
+    first = panel.text(new_tokens=10)
+    after = first.up_to(9, start=10)
+    more = panel.text(after, new_tokens=5, seed=3)
+    assert more.ids[0][:10] == first.ids[0] and more.head["kept"] == first.pieces[0] and len(more.ids[0]) == 15
+    assert more.head["whole"] == 15 and more.head["part"]["chosen"] is False
+
+
+# ---- the panel -------------------------------------------------------------------------------------------------------
+
+
+def test_the_panel_opens_with_a_text_that_is_written_once(panel):
+    first = panel.made("text", prompt=None)
+    text = Text(first["lines"])
+    assert not first["recorded"] and len(text.ids[0]) == 200 and text.head["part"]["rules"]["seed"] == 0
+    assert panel.made("text", prompt="xy", seed=9)["lines"][1:] == first["lines"][1:]
+    shipped = Generating(load(SHIPPED_FOLDER / "stories"))
+    assert shipped.made("text", model="shipped-stories")["recorded"]
+    assert panel.shown().slots["text"].slow
+
+
+def test_a_model_brings_its_own_prompt_where_none_was_typed(panel):
+    chosen = panel.shown(prompt=None).selection
+    assert chosen["prompt"] and not chosen["typed"]
+    assert panel.shown(prompt="yx", typed=True).selection["prompt"] == "yx"
+    assert Generating(load(SHIPPED_FOLDER / "stories")).made("ideas", prompt=None).count('class="chip"') == tab.IDEAS
+
+
+def test_fields_that_make_no_sense_are_as_at_first_and_older_links_mean_what_they_did():
+    odd = {"temperature": [], "prompt": 7, "stop": {}, "choice": "x", "game": {}, "unheard of": 1, "top_k": "many"}
+    assert Selection.read(odd) == Selection()
+    assert Selection.read({"greedy": 1, "temperature": 0.8}).greedy
+    assert not Selection.read({"greedy": 0, "temperature": 0.8}).greedy
+    assert Selection(temperature=0).sampling(LOCAL).greedy
+    assert Selection.first(PUBLIC).new_tokens == min(200, PUBLIC.new_tokens)
+
+
+def test_what_is_changed_under_advanced_is_counted_and_can_be_reset(panel):
+    said = panel.made("advanced-said", top_k=5, top_p=0.95, seed=7)
+    assert said.startswith("Advanced · 1 changed") and "{&quot;top_k&quot;: 0" in said
+    assert panel.made("advanced-said", top_k=0, top_p=0.95, seed=7) == "Advanced"
+
+
+def test_temperatures_are_compared_on_the_prompt_of_the_press(panel):
+    pressed = panel.shown(heat="now", temperature=0, seed=7).selection
+    assert pressed["heat"] == [PROMPT, 7, 1.0]
+    later = panel.shown(prompt="yy", heat=pressed["heat"], temperature=0)
+    assert later.slots["heat-texts"].slow and later.slots["heat-texts"].depends_on[2] == pressed["heat"]
+    texts = later.slots["heat-texts"].make()
+    assert [float(t) for t in re.findall(r"<strong>([\d.]+)</strong>", texts)] == [0.1, 0.5, 1, 2]
+    assert later.slots["heat-chart"].make()["figure"]["data"]
+    assert "heat-chart" not in panel.shown().slots
+    for odd in (7, ["x"], [1, 2, 3], ["xy", "a", 1], ["xy", -1, 1], "then"):
+        with pytest.raises(ValueError):
+            panel.shown(heat=odd).slots["heat-texts"].make()
+
+
+def test_a_press_measures_all_precisions_once(panel):
+    assert "bits-table" not in panel.shown().slots
+    shipped = {"model": "shipped-sentences", "bits": True}
+    slots = panel.shown(**shipped).slots
+    assert slots["bits-table"].slow
+    assert re.findall(r"<td>(fp32|bf16|int8)</td>", slots["bits-table"].make()) == ["fp32", "bf16", "int8"]
+    assert not panel.shown(**shipped).slots["bits-table"].slow
+    with pytest.raises(ValueError, match="nothing can be measured"):
+        panel.made("bits-said", bits=True)
+    assert panel.made("bits-levels", bits=True) is None, "which is said once"
+
+
+def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
+    chosen = {"model": "shipped-stories", "game": True}
+    slots = panel.shown(**chosen).slots
+    assert slots["game-board"].slow and "game-board" not in panel.shown().slots
+    board = slots["game-board"].make()
+    again = panel.shown(**chosen).slots["game-board"]
+    assert not again.slow and again.make() == board and board["round"] == 0
+    bet = {"game": board["game"], "round": 0, "choice": board["candidates"][0][0]}
+    panel.game.bet(panel.asked(**chosen, bet=bet))
+    after = panel.shown(**chosen).slots
+    assert after["game-board"].digest != again.digest and after["game-board"].make()["round"] == 1
+    assert "bits" in after["game-result"].make()
+    too_many = {"game": bet["game"], "round": 1, "chips": [[1, 10**9]]}
+    client, position = panel.client(), panel.shown(**chosen).slots["game-board"].make()
+    for odd in [*NONSENSE, {"game": "", "round": 0, "choice": 1}, too_many, bet]:
+        body = json.dumps({"visitor": panel.visitor, "selection": panel.asked(**chosen, bet=odd).selection})
+        answer = client.post("/do/bet", content=body)
+        assert answer.status_code in (200, 400) and not answer.json().keys() - {"problem"}, odd
+        assert panel.shown(**chosen).slots["game-board"].make() == position, odd
+    panel.page.panels._acts["another-text"](panel.asked(**chosen))
+    assert panel.shown(**chosen).slots["game-board"].make()["game"] != board["game"]
+    with pytest.raises(ValueError, match="nothing fair to bet on"):
+        panel.made("game-note", game=True)
 
 
 def test_a_full_context_is_told_with_what_fell_out():
-    text, shown = streamed(30, Presses().begin("a-page-of-mine.1"))
-    steps = list(generate(CHECKPOINT.model, PROMPT, 30, text.sampling))
-    assert slides(CONFIG.context_length, sum(step.rebuilt for step in steps)) in shown[-1][1]
+    n = default_slide(128)
     assert slides(128, 1) == (
-        "The context of 128 tokens was full once: its oldest 32 tokens fell out and the cache was rebuilt."
+        f"The context of 128 tokens was full once: its oldest {n} tokens fell out and the cache was rebuilt."
     )
     assert "full 1,200 times: each time its oldest token fell out and the cache" in slides(3, 1200)
-
-
-def test_branching_keeps_what_came_before():
-    text = written()
-    prompt, tokens, chances = branch(CHECKPOINT, text, 0, 10, "3")
-    assert prompt == PROMPT and tokens == [*text.samples[0][:10], 3]
-    assert chances[:10] == text.probabilities[0][:10]
-    logits, _ = scores_of(CHECKPOINT.model, text, 0, 10)
-    assert chances[10] == pytest.approx(logits.softmax(0)[3].item())
-    for sample, number, token in ((0, 98, "3"), (1, 0, "3"), (0, 10, "99"), (0, 10, None), (-1, 0, "3")):
-        with pytest.raises(ValueError, match=r"choose|Choose"):
-            branch(CHECKPOINT, text, sample, number, token)
-
-
-def test_an_opened_choice_names_its_token_harmlessly():
-    heading = opened(CHECKPOINT, written(), 0, 3)[1]
-    assert "<b>" not in heading and heading.startswith("**Token 4:")
-    assert _markdown("*<x>_`") == "\\*&lt;x&gt;\\_\\`"
-    assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎"
-
-
-def test_a_record_survives_the_page_and_nonsense_does_not():
-    text = written()
-    again = Written.from_dict(text.to_dict(), LOCAL, CHECKPOINT)
-    assert again == text
-    good = text.to_dict()
-    for bad in (
-        None,
-        [],
-        {},
-        good | {"prompt": []},
-        good | {"prompt": ["x"]},
-        good | {"samples": [[999]], "probabilities": [[0.5]]},
-        good | {"samples": [[1, 2]], "probabilities": [[0.5]]},
-        good | {"samples": [[1] * 10**5], "probabilities": [[0.5] * 10**5]},
-        good | {"sampling": {"temperature": -1}},
-        good | {"probabilities": [[float("nan")] * 25]},
-        good | {"prompt": [float("inf")]},
-        good | {"step": 7},  # it has other weights by now
-        good | {"sampling": {"os": "system"}},
-        good | {"precision": "int1"},
-    ):
-        with pytest.raises(ValueError, match="press Generate"):
-            Written.from_dict(bad, PUBLIC, CHECKPOINT)
-
-
-def test_a_model_without_a_mask_is_announced(tmp_path):
-    registry = Registry(LOCAL, shipped=tmp_path)
-    page = SimpleNamespace(registry=registry)
-    peeking = dataclasses.replace(CHECKPOINT, model=Transformer(CONFIG.replace(causal=False)))
-    assert "without a mask" in _no_mask(page, registry.add("anna", peeking), "anna")
-    assert _no_mask(page, registry.add("anna", CHECKPOINT), "anna") == "" == _no_mask(page, "gone", "anna")
-
-
-def test_the_arithmetic_is_right():
-    text = arithmetic()
-    for number in ("54 | 24", "381,750 | 1,515", "99.6 % saved", "1 GiB"):
-        assert number in text
-    assert "with the cache, three vectors fewer" in text
-    room, T = CONFIG.context_length - len(PROMPT), CONFIG.context_length
-    cached, plain = (list(generate(CHECKPOINT.model, PROMPT, room + 4, use_cache=use)) for use in (True, False))
-    counted = plain[room - 1].projections, cached[room - 1].projections + 3
-    assert counted == count_projections(len(PROMPT), room)
-    assert cached[room + 1].rebuilt and not cached[room].rebuilt
-    three_quarters = T + 1 - default_slide(T)  # the token that no longer fitted is among them
-    assert cached[room + 1].projections - cached[room].projections == 3 * three_quarters
-    assert cached[room + 2].projections - cached[room + 1].projections == 3
-    assert plain[room + 2].projections - plain[room + 1].projections == 3 * (three_quarters + 1)
-
-
-def test_a_preset_is_the_forms_only_while_its_numbers_are():
-    for name in SAMPLING_PRESETS:
-        values = sampling.preset_values(name)
-        assert sampling.preset_of(values | {"temperature": float(values["temperature"]), "seed": 7}) == name
-        assert sampling.preset_of(values | {"temperature": 1.5}) is None
-    assert sampling.preset_of(dict.fromkeys(values, "x")) is None

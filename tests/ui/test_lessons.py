@@ -17,26 +17,28 @@ from playground.lessons.vocabulary import PLACES, SETS, WATCHED
 from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
+from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
 
 from .runs import ANNA, BERT, known, until
 
 BRINGS = {
     "ladder": "#rungs summary",
-    "written text": "#generate-start",
-    "cache proof": "#measure-cache",
-    "four temperatures": "#compare-temperatures",
-    "precisions": "#measure-precision",
+    "written text": "#generate-panel .generate-start",
+    "four temperatures": "#generate-panel .compare-temperatures",
+    "precisions": "#generate-panel .measure-precision",
     "followed token": "#routing-text [data-token='5']",
 }
 """What to press so that a place changes; a place itself where it is not listed."""
+SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
+"""What the panels select."""
 WALKED_IN_A_BROWSER = ("first-model", "next-letter", "who-looks-at-whom", "do-experts-help")
 """Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
 DRAWN_IN_THE_BROWSER = ("ladder", "followed token")
 """Places that change without an answer of the server's, or within a larger part of one: walked in a browser."""
 
 
-BY_PANELS = {*DRAWN_IN_THE_BROWSER, *(name for name, place in PLACES.items() if "[data-slot=" in place.selector)}
+BY_PANELS = {*DRAWN_IN_THE_BROWSER, *(name for name, place in PLACES.items() if "-panel " in place.selector)}
 
 
 def waited_for(lesson: Lesson) -> set[str]:
@@ -106,7 +108,7 @@ def test_every_place_and_control_is_on_the_page(app, page):
     controls = page.shared("lessons.strip").controls
     for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")
-        assert name in controls or tab == "train" or (tab == "inspect" and field in Selection.model_fields), name
+        assert name in controls or tab == "train" or hasattr(SELECTIONS[tab](), field), name
 
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)

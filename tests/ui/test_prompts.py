@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from playground.data import build_tokenizer
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
 from playground.service.models import Registry
@@ -72,3 +73,21 @@ def test_another_tabs_prompt_is_taken_along_only_where_the_model_knows_it(tmp_pa
     for asked in ("", "  ", None, "Mia lived by the sea."):
         assert beginning(page, model_id, ANNA, asked) == "Our pumps"
     assert beginning(page, "gone", ANNA, "Each pump").strip()
+
+
+def test_a_prompt_that_is_left_over_from_another_text_is_not_offered(tmp_path):
+    page, model_id = page_with(tmp_path, load_bytes(SALES), text=SALES, prompt="Mia lived by the sea.", sampled="�����")
+    found = suggestions(page, model_id, ANNA)
+    assert found[0] == "Order two pumps today" and all(word in SALES for each in found for word in each.split())
+    page, model_id = page_with(tmp_path, load_bytes(SALES), text=SALES, prompt="two pumps Monday")
+    assert suggestions(page, model_id, ANNA)[0] == "two pumps Monday"
+
+
+def test_a_script_without_spaces_has_a_beginning_of_its_own(tmp_path):
+    text = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
+    page, model_id = page_with(tmp_path, load_bytes(text), text=text, prompt="Mia lived")
+    assert suggestions(page, model_id, ANNA) == [text[:8]]
+
+
+def load_bytes(text: str):
+    return build_tokenizer("bpe", text, vocab_size=300)

@@ -5,13 +5,11 @@ from dataclasses import replace
 
 from playground.data import Baselines, corpus_from_language
 from playground.data.judging import LearnedText
-from playground.engine import SamplingConfig
 from playground.model import ModelConfig
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView, sample_temperature
 from playground.training import Evaluated, History, SkillMeasured, Stepped
-from playground.ui.tabs.generate.tokens import finished
-from playground.ui.tabs.generate.written import Written
+from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, watch
 from playground.words.baselines import each_baseline
 
@@ -142,11 +140,10 @@ def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
-    written = Written("a", "a", [1], [[1, 2, 3]], [[0.5, 0.5, 0.5]], SamplingConfig(), 0)
     found = [Verdict("", ((1, 3, "why"),))]
-    assert finished("", {}, written, [["a", "bc", "d"]], found)["faults"] == [[(1, 1, "why")]]
-    assert finished("", {}, written, [["ab", "c", "d"]], found)["faults"] == [[(0, 1, "why")]]
-    assert finished("", {}, written, [["ab", "c", "d"]], [None])["faults"] == [[]]
+    assert [faults(each, ["a", "bc", "d"]) for each in found] == [[(1, 1, "why")]]
+    assert [faults(each, ["ab", "c", "d"]) for each in found] == [[(0, 1, "why")]]
+    assert faults(None, ["ab", "c", "d"]) == []
 
 
 def test_a_speed_is_of_the_last_steps_and_a_time_of_all():

@@ -4,7 +4,7 @@
   "use strict";
   const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
     "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
-    ".written-desk,.sample,.chips,.chip,.bet,.badge,.stat-value,#glossary,[hidden]";
+    ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,#glossary,[hidden]";
   const BOXES = ".block,.column,.row,.form,.tabitem,details";
   const PANELS = ".tabitem,#page-head";
   let terms = [], named = new Map(), names = null, box = null, back = null;
@@ -198,17 +198,18 @@
     return null;
   }
 
-  async function go({ tab, view, at }, address) {
+  async function go({ tab, view, at, fold }, address) {
     back = null;
     box.hidePopover();
     const button = await until(() => document.getElementById(`tab-${tab}-button`));
     if (!button) return location.assign(address); // on a phone it may hide behind a menu
     if (button.getAttribute("aria-selected") !== "true") button.click();
     if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
-    const place = await until(() => document.getElementById(at));
+    const place = await until(() => fold ? document.querySelector(`#${at} [data-fold="${fold}"]`) : document.getElementById(at));
     if (!place) return;
-    for (let fold = place; fold; fold = fold.parentElement) {
-      const title = fold.querySelector(":scope > .label-wrap");
+    if (fold) place.open = true;
+    for (let each = place; each; each = each.parentElement) {
+      const title = each.querySelector(":scope > .label-wrap");
       if (title && !title.classList.contains("open")) title.click();
       if (fold.localName === "details") fold.open = true;
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...engine import SAMPLING_PRESETS, SamplingConfig
 from ...service.limits import Limits
-from .fields import Field, same, whole
+from .fields import Field, whole
 
 FIELDS: tuple[Field, ...] = (
     Field("temperature", "Temperature", "Below 1 safer, above 1 more even; 0 is greedy.", least=0.0, most=3, step=0.05),
@@ -19,40 +19,19 @@ FIELDS: tuple[Field, ...] = (
           most=2, step=0.05),
     Field("samples", "Samples", "Several continuations of the same prompt at once.", least=1, most="samples", step=1),
     Field("seed", "Seed", "Moves on with every text, unless it is kept.", least=0, most=2**53),
-    Field("greedy", "Greedy", "Always the likeliest token; of the rules only the penalty counts."),
 )  # fmt: skip
 BY_NAME = {field.name: field for field in FIELDS}
+RULES = tuple(name for name in SamplingConfig.__dataclass_fields__ if name in BY_NAME)
+"""What of a SamplingConfig a form sets."""
 _NAMES = tuple(SamplingConfig.__dataclass_fields__)
-
-WHY = {
-    "neutral": "the model's own distribution, nothing changed",
-    "careful": "low temperature: the likeliest continuations",
-    "balanced": "a little cooler, the long tail cut off",
-    "creative": "full temperature, only the absurd cut off",
-    "wild": "temperature 2: nearly everything is possible",
-    "greedy": "always the likeliest token",
-}
 FIRST_PRESET = "balanced"
-
-
-def preset_values(name: str) -> dict[str, Any]:
-    """What the form holds with this preset, all that one says but the seed."""
-    values = SAMPLING_PRESETS[name].to_dict()
-    del values["seed"]
-    return values | {"top_k": values["top_k"] or 0}
-
-
-def preset_of(values: Mapping[str, Any]) -> str | None:
-    """The preset whose numbers these are; None where they are nobody's."""
-    for name in SAMPLING_PRESETS:
-        if all(same(values.get(field), value) for field, value in preset_values(name).items()):
-            return name
-    return None
 
 
 def first_values(limits: Limits) -> dict[str, Any]:
     """What the form opens with."""
-    return preset_values(FIRST_PRESET) | {"new_tokens": min(200, limits.new_tokens), "samples": 1, "seed": 0}
+    rules = SAMPLING_PRESETS[FIRST_PRESET].to_dict()
+    values = {name: rules[name] for name in RULES} | {"top_k": rules["top_k"] or 0}
+    return values | {"new_tokens": min(200, limits.new_tokens), "samples": 1, "seed": 0}
 
 
 def sampling(values: Mapping[str, Any], **changes: Any) -> SamplingConfig:

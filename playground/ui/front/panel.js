@@ -9,7 +9,10 @@
 // A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
-// with `data-unfold` opens an accordion of the page.
+// with `data-unfold` opens an accordion of the page. An <output data-of="field"> says what a field holds.
+//
+// A place with `data-own` is drawn by a script of its own: it hears `shown` with the slot's content. Such a script begins at
+// the event `playground-panel`, whose detail is the panel's form, and has what it needs of the panel in its `panel`.
 
 (() => {
   "use strict";
@@ -32,7 +35,7 @@
     const inAddress = (root.dataset.address ?? "").split(" ").filter(Boolean);
 
     /** @type {Record<string, any>} */
-    let selection = { ...start, ...fromAddress() };
+    let selection = { ...start, ...fromAddress(), ...(props.value?.move ?? {}) };
     /** @type {Record<string, any>} */
     const atHome = {};
     /** @type {Record<string, string>} slot → digest of what it shows */
@@ -131,6 +134,7 @@
       const at = place(slot);
       if (!at) return;
       at.removeAttribute("aria-busy");
+      if (at.hasAttribute("data-own")) return void at.dispatchEvent(new CustomEvent("shown", { detail: content }));
       if (at.querySelector(":scope > .chart-box")) return chartOf(slot, at)(content);
       const open = new Set([...at.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
       const focused = at.contains(document.activeElement) ? markOf(document.activeElement) : null;
@@ -179,6 +183,7 @@
         else if (input.type === "checkbox") input.checked = Boolean(value);
         else if (input !== document.activeElement && input.value !== String(value)) input.value = String(value);
       }
+      for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
       for (const part of root.querySelectorAll("[data-for]")) {
         /** @type {HTMLElement} */ (part).hidden = !isSelected(part.getAttribute("data-for") ?? "");
       }
@@ -222,7 +227,7 @@
      * @param {HTMLInputElement} field */
     const changeOf = (field) => ({
       ...Object.fromEntries((field.dataset.resets ?? "").split(" ").filter(Boolean).map((each) => [each, null])),
-      ...(field.type === "text" ? { typed: true } : {}),
+      ...(field.name === "prompt" ? { typed: true } : {}),
       [field.name]: valueOf(field),
     });
     /** @param {HTMLInputElement} field */
@@ -288,6 +293,9 @@
     let typing = 0;
     root.addEventListener("input", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
+      if (field.type === "range") {
+        for (const output of root.querySelectorAll(`output[data-of="${field.name}"]`)) output.textContent = field.value;
+      }
       if (!field.name || (field.type !== "text" && field.tagName !== "TEXTAREA")) return;
       clearTimeout(typing);
       typing = setTimeout(() => move(changeOf(field)), TYPING);
@@ -346,16 +354,26 @@
         const text = said.get(each);
         if (text === null) continue;
         if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
+        else if (each === "rules") Object.assign(found, Object.fromEntries(text.split(",").map((rule) => {
+          const [name, value] = rule.split(":");
+          return [name, Number(value)];
+        })));
         else if (typeof start[each] === "object" && start[each]) {
           try {
             found[each] = JSON.parse(text);
           } catch { /* somebody's own spelling; the panel opens as usual */ }
-        } else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
+        } else if (each === "prompt") Object.assign(found, { prompt: text, typed: true });
+        else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
       }
       return found;
     }
 
+    /** Numbers and switches that are not as usual, in one word: `temperature:0.3,top_k:5`. */
+    const rules = () => (root.dataset.rules ?? "").split(" ").filter((each) => each && selection[each] !== start[each])
+      .map((each) => `${each}:${Number(selection[each])}`).join(",");
+
     address.shown[tab] = () => Object.fromEntries(inAddress.flatMap((each) => {
+      if (each === "rules") return rules() ? [[each, rules()]] : [];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
       if (value === undefined || value === null || usual) return [];
@@ -396,6 +414,8 @@
     new IntersectionObserver((seen) => {
       if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
     }).observe(root);
+    Object.assign(root, { panel: { move, take, selection: () => ({ ...selection, model: known.model }) } });
+    document.dispatchEvent(new CustomEvent("playground-panel", { detail: root }));
     fill();
     follow(null, false);
   }

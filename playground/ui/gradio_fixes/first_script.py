@@ -18,12 +18,8 @@ Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
-    ASSETS / "complaints.js",
-    ASSETS / "page.js",
-    FRONT / "page.js",
-    FRONT / "panel.js",
-    FRONT / "news.js",
-    FRONT / "form.js",
+    *(ASSETS / name for name in ("complaints.js", "page.js")),
+    *(FRONT / name for name in ("page.js", "writing.js", "game.js", "panel.js", "news.js", "form.js")),
 )
 
 

@@ -20,6 +20,7 @@ from ...service.views import PairView, RunView
 from ...storage import Checkpoint
 from ...training import History
 from ..page import Page
+from ..tabs import generate
 from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
@@ -35,13 +36,15 @@ class Scenes:
 
     def __init__(self, page: Page, controls: Mapping[str, Any]):
         self.page, self.controls = page, controls
-        self.looks, self.inspect = page.shared("inspect.looks"), page.shared("inspect")
+        self.looks, self.inspect, self.generate = map(page.shared, ("inspect.looks", "inspect", "generate"))
         self.pair_of, self.moe = page.shared("moe.pair"), page.shared("moe")
-        self.inputs = {page.visitor, page.model, self.inspect, self.moe, *controls.values()}
+        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe, *controls.values()}
 
     def value(self, name: str, values: dict) -> Any:
-        """What stands in a control, or what Inspect's panel has selected."""
+        """What stands in a control, or what a panel has selected."""
         tab, _, field = name.partition(".")
+        if tab == "generate":
+            return getattr(generate.selected(values[self.generate]), field, None)
         if tab != "inspect":
             return values.get(self.controls.get(name))
         return getattr(self.selected(values), field, None)
@@ -113,7 +116,7 @@ class Scenes:
                 raise NotYet("Press “Measure this model in all three” first.")
             return found[0]
 
-        greedy = value("generate.greedy") or not value("generate.temperature")
+        writes = generate.selected(values[self.generate])
         place = tuple(number or 0 for number in (seen_at.layer, seen_at.head, seen_at.query, seen_at.key))
         return Scene(
             run=run,
@@ -130,8 +133,8 @@ class Scenes:
             balance=balance,
             game=game,
             precision=precision,
-            generate_prompt=str(value("generate.prompt") or "")[: page.limits.prompt],
-            dice="none" if greedy else "kept" if value("generate.same_again") else "thrown",
+            generate_prompt=(writes.prompt or "")[: page.limits.prompt],
+            dice="none" if writes.greedy else "kept" if writes.same_again else "thrown",
             lesson_prompt=lesson.prompt,
         )
 

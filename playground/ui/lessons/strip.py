@@ -34,7 +34,7 @@ STORAGE_KEY = SECRET = "transformer-playground-lessons"
 LISTENS = {
     "run": ("#status",),
     "balance": ("#moe-bar", "#moe-verdict"),
-    "when": ("#status", "#samples", "#game-result"),
+    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
 }
 """Doing → what on the page tells that it may be done by now."""
 
@@ -73,17 +73,10 @@ class Strip:
         self.settings = self.running.settings
         self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
         self.scenes = Scenes(page, self.controls)
+        self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
-        outputs = [
-            self.strip,
-            self.progress,
-            page.tabs,
-            page.model,
-            self.scenes.inspect,
-            self.scenes.moe,
-            *self.controls.values(),
-        ]
+        outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
         outputs += [*self.running.linked.form_parts, *(c[name] for name in ("letters", "linked", "forget"))]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
@@ -247,14 +240,13 @@ class Strip:
         out: dict[Any, Any] = {}
         if tab:
             out[page.tabs] = page.open(tab)
-        opens = dict(place.opens) if place and place.tab == tab else {}
-        if tab == "moe" and opens:
-            out[self.scenes.moe] = {"move": opens}
-        move = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("inspect.")}
-        move |= opens if tab == "inspect" else {}
-        move |= {"view": view} if view else {}
-        if move:
-            out[self.scenes.inspect] = {"move": move if not answer.ticked(step) else {"view": view} if view else {}}
+        for name, panel in self.panels.items():
+            where = {"view": view} if view and name == "inspect" else {}
+            where |= dict(place.opens) if place and place.tab == tab == name else {}
+            move = {key.partition(".")[2]: value for key, value in sets.items() if key.startswith(f"{name}.")}
+            move |= {"typed": True} if "prompt" in move else {}
+            if where | move:
+                out[panel] = {"move": where if answer.ticked(step) else move | where}
         visitor = values[page.visitor]
         sets.pop("model", None)
         model = self.scenes.model_of(step, lesson, progress, visitor)
@@ -269,8 +261,7 @@ class Strip:
             out |= self.settings.load(self.form_of(trained, lesson)) | self.running.linked.forget()
             out.pop(self.settings.c["text_fits"], None)
         for name, value in sets.items():
-            # another model brings a prompt of its own
-            if not name.startswith(("train.", "inspect.")) and not (another and name.endswith(".prompt")):
+            if not name.startswith(("train.", *(f"{panel}." for panel in self.panels))):
                 out[self.controls[name]] = value
         return out
 

@@ -1,27 +1,149 @@
-"""The Generate tab: talk to a model, open every choice, see what the KV cache saves and what precision costs."""
+"""The Generate tab: one panel. A model writes; every choice of its text can be opened and made otherwise.
+
+selection.py   what is selected; writing.py: POST /write, the text as it grows; recorded.py: the text it opens with
+kept.py        a text that the browser sends back; choice.py: one of its tokens, opened
+game.py        guess the next letter; temperatures.py, precision.py: the experiments
+"""
 
 from __future__ import annotations
 
-import gradio as gr
+import html
+import json
+from typing import Any
 
+from ....engine import PRECISIONS
+from ....storage import Checkpoint
+from ... import theme
 from ...page import Page
-from . import cache_panel, game, precision, temperatures, writing
+from ...panel import Asked, Shown, Slot, slot
+from ...panel import choice as drop_down
+from ...prompts import suggestions
+from ...quoted import model_facts
+from . import game, precision, temperatures
+from .choice import opened
+from .recorded import recorded
+from .selection import Selection
+from .writing import Writing, no_mask
 
 TITLE = "Generate"
+RULES = "temperature new_tokens top_k top_p min_p repetition_penalty samples seed"
+"""What of the selection a link carries as `rules`."""
+IDEAS = 3
+"""Beginnings that are offered."""
+
+
+def _number(name: str, label: str, **more: str) -> str:
+    bounds = "".join(f' {key}="{value}"' for key, value in more.items())
+    return f'<label class="field-label">{label}<input type="number" name="{name}" inputmode="decimal"{bounds}></label>'
+
+
+_ADVANCED = "".join(
+    [
+        _number("top_k", "Top-k", min="0", title="Keep the k likeliest; 0 keeps all."),
+        _number("top_p", "Top-p", min="0.01", max="1", step="0.01", title="Keep the likeliest that hold this share."),
+        _number("min_p", "Min-p", min="0", max="1", step="0.01", title="Drop tokens below this share of the best."),
+        _number(
+            "repetition_penalty", "Repetition penalty", min="0.5", max="2", step="0.05",
+            title="Above 1, tokens that occurred get less likely.",
+        ),
+        _number("samples", "Samples", min="1", title="Several texts at once."),
+        _number("seed", "Seed", min="0"),
+        '<label class="check"><input type="checkbox" name="same_again">Repeat exactly (keep the seed)</label>',
+        drop_down("precision", "Precision", {name: name for name in PRECISIONS}, PRECISIONS[0]),
+        '<label class="field-label" title="One text per line">Stop at'
+        '<textarea name="stop" rows="1" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>',
+        '<button type="button" class="ghost" data-copy-link>Copy link</button>',
+    ]
+)  # fmt: skip
+
+TEMPLATE = f"""<div class="card generate-ask">
+<div class="line"><label class="grow"><span class="sr-only">Prompt</span><textarea name="prompt" rows="1" dir="auto"
+autocomplete="off" spellcheck="false" placeholder="The model continues this text"></textarea></label>
+<button type="button" class="primary generate-start">Generate</button></div>
+<div class="line tight"><span class="quiet">Try one</span>{slot("ideas", class_="chips", data_arrows="")}
+<span class="grow"></span><label class="field-label temperature" title="Temperature">Safe<input type="range"
+name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from safe to wild">Wild
+<output data-of="temperature"></output></label>{_number("new_tokens", "Length", min="1")}</div>
+<details data-fold="advanced"><summary>{slot("advanced-said", tag="span")}</summary>
+<div class="line advanced">{_ADVANCED}</div></details>
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
+<div class="two wide-left"><div class="card">
+<div class="written" data-slot="text" data-own dir="auto"></div>
+<div class="line tight"><p class="written-state" role="status"></p><span class="grow"></span>
+<p class="written-by quiet"></p></div>
+<p class="written-said quiet"></p><p class="quiet">Darker = more surprising. Tap any of it to see the alternatives.</p>
+<details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
+<div class="card choice-card">{slot("choice", class_="stack")}</div></div>
+<details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
+<details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
+<div class="stack">{temperatures.TEMPLATE}{precision.TEMPLATE}</div></details>"""
 
 
 def build(page: Page) -> None:
-    """Lay out the tab: writing above, a game and three experiments below it."""
-    desk = writing.build(page)
-    with gr.Accordion(game.TITLE, open=False, elem_id="game") as fold:
-        game.build(page, fold)
-    with gr.Accordion(
-        "What temperature does: the same prompt at 0.1, 0.5, 1 and 2", open=False, elem_id="fold-temperatures"
-    ):
-        temperatures.build(page, desk)
-    with gr.Accordion("What the KV cache saves: the same text with and without it", open=False, elem_id="fold-cache"):
-        cache_panel.build(page, desk)
-    with gr.Accordion(
-        "What precision costs: the same model in fp32, bf16 and int8", open=False, elem_id="fold-precision"
-    ):
-        precision.build(page)
+    """The panel, in the layout."""
+    played = game.Game(page)
+    panel = page.panels.add(
+        "generate",
+        lambda asked: show(page, played, asked),
+        TEMPLATE,
+        start=Selection.first(page.limits).to_dict(),
+        of_model="choice heat bits",
+        address="prompt rules",
+        rules=RULES,
+        elem_id="generate-panel",
+    )
+    page.share("generate", panel)
+    page.share("generate.writing", Writing(page))
+
+
+def show(page: Page, played: game.Game, asked: Asked) -> Shown:
+    """The view: what the panel shows for a selection. Raises ValueError where there is no such model."""
+    chosen = Selection.read(asked.selection)
+    checkpoint = page.registry.get(chosen.model, asked.visitor)
+    ideas = suggestions(page, chosen.model, asked.visitor)
+    if chosen.prompt is None:
+        chosen = chosen.moved(prompt=ideas[0], typed=False)
+    chosen = temperatures.snapshot(chosen, page)
+    step = checkpoint.history.last_step
+    changed = chosen.changed(page.limits)
+    slots = {
+        "ideas": Slot(ideas, lambda: "".join(_idea(text) for text in ideas[:IDEAS])),
+        "notes": Slot(
+            checkpoint.config.causal, lambda: "".join(theme.notice(each, "warning") for each in _warnings(checkpoint))
+        ),
+        "advanced-said": Slot(changed, lambda: _advanced(page, changed)),
+        "text": Slot((chosen.model, step), lambda: recorded(page, asked.visitor, chosen.model, checkpoint), slow=True),
+        **played.slots(asked, checkpoint, chosen),
+        **temperatures.slots(page, checkpoint, chosen),
+        **precision.slots(page, checkpoint, chosen),
+    }
+    if chosen.choice is not None:
+        slots["choice"] = Slot(
+            (chosen.model, step, chosen.choice), lambda: opened(checkpoint, chosen.choice, page.limits)
+        )
+    facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
+    return Shown(chosen.to_dict(), slots, facts)
+
+
+def _warnings(checkpoint: Checkpoint) -> list[str]:
+    return [said for said in (no_mask(checkpoint),) if said]
+
+
+def _advanced(page: Page, changed: list[str]) -> str:
+    """The fold's title: how much is not as at first, and the way back."""
+    if not changed:
+        return "Advanced"
+    first = Selection.first(page.limits).to_dict()
+    back = html.escape(json.dumps({name: first[name] for name in changed}), quote=True)
+    return f'Advanced · {len(changed)} changed · <button type="button" class="link" data-move="{back}">Reset</button>'
+
+
+def _idea(text: str) -> str:
+    shown = html.escape(text.replace("\n", " ⏎ "))
+    move = html.escape(json.dumps({"prompt": text, "typed": False}, ensure_ascii=False), quote=True)
+    return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'
+
+
+def selected(value: Any) -> Selection:
+    """What the panel shows, from its component's value."""
+    return Selection.read(value if isinstance(value, dict) else {})

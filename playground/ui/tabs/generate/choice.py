@@ -1,125 +1,108 @@
-"""A choice, opened again: the scores a token was chosen from, rule by rule, and going on with another one."""
+"""A choice, opened again: what a token was drawn from, how its score became a probability, and other ways to go on."""
 
 from __future__ import annotations
 
 import html
+import json
 from typing import Any
 
-import gradio as gr
 import torch
 
 from ....data import Tokenizer, visible
-from ....engine import explain
+from ....data.byte_pairs import ByteTokenizer
+from ....engine import ExplainedToken, explain
 from ....engine.inference_model import inference_model
 from ....engine.request import default_slide, window_start
-from ....figures.candidates import describe_sampling_steps, sampling_steps
 from ....model import Transformer
+from ....service.limits import Limits
 from ....storage import Checkpoint
 from ....words.numbers import percent
-from ...chart import show
-from ...quoted import quoted
-from .written import Written
+from ... import theme
+from .kept import NO_CHARACTER, Beginning, readable
 
-TABLE_ROWS = 12
-HOW = {"drawn": "how it was chosen", "chosen": "your choice", "kept": "kept from before"}
+TABLE_ROWS, BARS = 12, 6
+BEFORE = 24
+"""Characters that are shown before the token."""
+HOW = {"drawn": "was drawn, at", "chosen": "is your choice; these rules draw it at"}
+_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "then", "cut by", "drawn at")
 
 
-def opened(checkpoint: Checkpoint, written: Written, sample: int, index: int) -> tuple:
-    """The opened choice: heading, chart, table, the list of alternatives, and the two numbers."""
-    sample, index = _place(written, sample, index)
-    rows = rows_of(checkpoint, written, sample, index)
-    chosen_token = written.samples[sample][index]
-    chosen = next(i for i, row in enumerate(rows) if row.token == chosen_token)
-    labels = [label_of(checkpoint.tokenizer, row.token) for row in rows]
-    drawn = [
-        {
-            "label": label,
-            "raw_probability": row.raw_probability,
-            "tempered_probability": row.tempered_probability,
-            "probability": row.probability,
-            "removed_by": row.removed_by,
-        }
-        for label, row in zip(labels, rows)
-    ]
-    table = [
-        [
-            ("▸ " if i == chosen else "") + label,
-            f"{row.logit:.2f}",
-            percent(row.raw_probability),
-            f"{row.score:.2f}",
-            percent(row.tempered_probability),
-            row.removed_by or "",
-            percent(row.probability),
-        ]
-        for i, (label, row) in enumerate(zip(labels, rows))
-    ]
-    came = "drawn" if index >= written.kept else "chosen" if index == written.kept - 1 else "kept"
-    heading = f"**Token {index + 1:,}: “{_markdown(labels[chosen])}”** – {HOW[came]}"
-    about = {"model": written.name, "prompt": checkpoint.tokenizer.decode(written.prompt), "token": index + 1}
-    about |= {"seed": str(written.sampling.seed)}
-    picture = sampling_steps(drawn, chosen=chosen, penalised=written.sampling.repetition_penalty != 1)
-    words = describe_sampling_steps(drawn, chosen=chosen, came=came)
+def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
+    """The open token as HTML. Raises ValueError for what no page sends."""
+    text = Beginning.read(sent, limits, checkpoint)
+    if not text.tokens:
+        raise ValueError("There is no token to open. Tap one in the text")
+    rows, token = rows_of(checkpoint, text), text.tokens[-1]
+    chosen = next(row for row in rows if row.token == token)
+    shown = rows[:BARS] if chosen in rows[:BARS] else [*rows[: BARS - 1], chosen]
+    tokenizer = checkpoint.tokenizer
+    label = html.escape(label_of(tokenizer, token))
+    heading = f"<h2>“<bdi>{label}</bdi>” {HOW['chosen' if text.chosen else 'drawn']} {percent(chosen.probability)}</h2>"
+    was = percent(chosen.raw_probability)
+    raw = f"The model gave it {was}." if was != percent(chosen.probability) else ""
+    before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")
+    others = max(0.0, 1 - sum(row.probability for row in shown))
+    bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
+    rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
+    table = theme.table(_HEAD, [_row(tokenizer, row, chosen=row is chosen) for row in rows], save="choice")
     return (
-        gr.Column(visible=True),
-        heading,
-        quoted(show(picture, words), **about),
-        table,
-        gr.Dropdown(
-            choices=[(f"{label} ({percent(row.raw_probability)})", str(row.token)) for label, row in zip(labels, rows)],
-            value=str(rows[chosen].token),
-        ),
-        gr.Number(index + 1, maximum=len(written.samples[sample])),
-        gr.Number(sample + 1, visible=len(written.samples) > 1, maximum=len(written.samples)),
+        f'{heading}<p class="num">{raw} <span class="quiet">After <samp><bdi>… {html.escape(before)}</bdi></samp>'
+        "</span></p>"
+        f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue from there.</p>'
+        f'<details class="scores"><summary>How the score became a probability</summary>{table}</details>'
     )
 
 
-def branch(
-    checkpoint: Checkpoint, written: Written, sample: int, index: int, token: Any
-) -> tuple[list[int], list[int], list[float]]:
-    """Prompt, kept tokens with the new one at their end, and the model's probabilities of them."""
-    sample, index = _place(written, sample, index)
-    try:
-        token = int(token)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError("Choose the token to go on with first: in the list, or by clicking its bar") from None
-    if token not in range(checkpoint.config.vocab_size):
-        raise ValueError("The model does not know that token: choose one from the list")
-    logits, _ = scores_of(checkpoint.model, written, sample, index)
-    probability = logits.softmax(0)[token].item()
-    return (
-        written.prompt,
-        [*written.samples[sample][:index], token],
-        [*written.probabilities[sample][:index], probability],
-    )
-
-
-def rows_of(checkpoint: Checkpoint, written: Written, sample: int, index: int):
-    sample, index = _place(written, sample, index)
-    logits, ids = scores_of(checkpoint.model, written, sample, index)
-    return explain(logits, ids, written.sampling, rows=TABLE_ROWS, always=(written.samples[sample][index],))
+def rows_of(checkpoint: Checkpoint, text: Beginning) -> list[ExplainedToken]:
+    """The candidates for the last token of a text, the likeliest first, it itself among them."""
+    logits, ids = scores_of(checkpoint.model, text)
+    size = checkpoint.tokenizer.vocab_size
+    found = explain(logits, ids, text.rules, rows=TABLE_ROWS, always=(text.tokens[-1],))
+    return [row for row in found if row.token < size or row.token == text.tokens[-1]]
 
 
 @torch.inference_mode()
-def scores_of(model: Transformer, written: Written, sample: int, index: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scores (V,) that token `index` was chosen from, computed again, and the ids (T,) before it."""
-    ids, T = torch.tensor(written.prompt + written.samples[sample][:index]), model.config.context_length
-    prompt = len(written.prompt) + max(start for start in written.starts if start <= index)
-    window = ids[window_start(prompt, len(ids), T, default_slide(T)) :]
-    return inference_model(model, written.precision).prefill(window[None])[0].float(), ids
-
-
-def _place(written: Written, sample: int, index: int) -> tuple[int, int]:
-    if not 0 <= sample < len(written.samples):
-        raise ValueError(f"There are {len(written.samples)} samples: choose one of them")
-    if not 0 <= index < len(written.samples[sample]):
-        raise ValueError(f"The text has {len(written.samples[sample]):,} new tokens: choose one of them")
-    return sample, index
+def scores_of(model: Transformer, text: Beginning) -> tuple[torch.Tensor, torch.Tensor]:
+    """The scores (V,) that its last token was chosen from, computed again, and the ids (T,) before it."""
+    ids, T = torch.tensor([*text.prompt, *text.tokens[:-1]]), model.config.context_length
+    window = ids[window_start(len(text.prompt) + text.start, len(ids), T, default_slide(T)) :]
+    return inference_model(model, text.precision).prefill(window[None])[0].float(), ids
 
 
 def label_of(tokenizer: Tokenizer, token: int) -> str:
-    return visible(tokenizer.token_text(token))
+    """A token as it is named; one that is no whole character by its bytes."""
+    if token >= tokenizer.vocab_size:
+        return f"#{token}"
+    text = tokenizer.token_text(token)
+    if "\N{REPLACEMENT CHARACTER}" not in text:
+        return visible(text)
+    return tokenizer.token_bytes(token).hex(" ").upper() if isinstance(tokenizer, ByteTokenizer) else NO_CHARACTER
 
 
-def _markdown(text: str) -> str:
-    """A token's text where Markdown is read: nothing in it may mean anything."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|~$" else html.escape(c) for c in text)
+def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> str:
+    label, value = html.escape(label_of(tokenizer, row.token)), percent(row.probability)
+    said = f"✕ {row.removed_by}" if row.removed_by else value
+    more = html.escape(json.dumps({"id": row.token, "chance": float(f"{row.raw_probability:.5g}")}), quote=True)
+    return (
+        f'<button type="button" class="alternative{" chosen" * chosen}" data-instead="{more}" '
+        f'tabindex="{0 if chosen else -1}" aria-label="Continue with {label}, {html.escape(said)}">'
+        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{html.escape(said)}</span></button>"
+    )
+
+
+def _track(share: float) -> str:
+    """A bar on a scale from 0 to 100 %."""
+    return f'<span class="track"><i style="width:{100 * share:.2f}%"></i></span>'
+
+
+def _row(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> list[Any]:
+    label = label_of(tokenizer, row.token)
+    numbers = (
+        theme.Cell(f"{row.logit:.2f}", row.logit),
+        theme.Cell(percent(row.raw_probability), row.raw_probability),
+        theme.Cell(f"{row.score:.2f}", row.score),
+        theme.Cell(percent(row.tempered_probability), row.tempered_probability),
+        row.removed_by or "",
+        theme.Cell(percent(row.probability), row.probability),
+    )
+    return [theme.Cell(label, kind="chosen" if chosen else ""), *numbers]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import gradio as gr
-
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
 from ....inspection.game import CHIPS, SPREAD, Bet
@@ -16,30 +14,25 @@ from ....storage import Checkpoint
 from ....words.game import ENOUGH, PLAYERS, game_summary
 from ....words.numbers import percent
 from ... import theme
-from ...chart import ASSETS, Chart, show
-from ...page import QUIETLY, Page
-from ...quoted import model_facts, quoted
-from ...refusals import sentence
-from .writing import NO_MASK
+from ...chart import chart_place, show
+from ...page import Page
+from ...panel import Asked, Slot, slot
+from .selection import Selection
+from .writing import no_mask
 
-TITLE = "Guess the next letter: you, your model, and what is possible"
+TITLE = "Play: guess the next letter"
 
-_RULES = f"""
-A bet gives every token a probability. When the token has come, it costs **−log₂** of what it had been given, in *bits*:
-nothing for a certainty, 1 bit for a half, 2 for a quarter. Nobody does better on this score than by betting what they
-believe.
+_RULES = f"""<p>A bet gives every token a probability. When the token has come, it costs <b>−log₂</b> of what it was
+given, in <i>bits</i>: nothing for a certainty, 1 bit for a half, 2 for a quarter. Betting what you believe is best.</p>
+<ul><li><b>One choice</b> counts as much as your choices have come true so far: a half at first, after r right ones of n
+(r + ½) / (n + 1). The other tokens share the rest evenly.</li>
+<li><b>{CHIPS} chips</b>: those on a token are its per cent. Those that you keep, and always {SPREAD}, lie evenly on all
+tokens, so that nothing can cost infinitely much. Placing none is a bet, too: no idea.</li></ul>
+<p>You and the model read the same text, the model no more than its last tokens, as many as its context holds. The
+<i>bigram</i> knows only how often each token came after the last one. The <i>floor</i>, on a language of ours, is what
+those bets cost that know its grammar and read what the model reads.</p>"""
 
-- **One choice** counts as much as your choices have come true so far: a half at first, after r right ones of n
-  (r + ½) / (n + 1). The other tokens share the rest evenly.
-- **{CHIPS} chips**: those on a token are its per cent. Those that you keep, and always {SPREAD}, lie evenly on all
-  tokens, so that nothing can cost infinitely much. Placing none is a bet, too: no idea.
-
-You and the model read the same text, the model no more than its last tokens, as many as its context holds. The
-*bigram* knows only what came how often after the last token. The *floor*, on a language of ours, is what those bets
-cost that know its grammar and read what the model reads.
-"""
-
-_TEMPLATE = """<div class="bet"><p class="bet-text" aria-live="polite"></p><div class="bet-desk" hidden>
+_BOARD = """<div class="bet"><p class="bet-text" aria-live="polite"></p><div class="bet-desk" hidden>
 <fieldset class="bet-how"><legend>How to bet</legend>
 <label><input type="radio" name="bet-how" value="choice" checked> One choice</label>
 <label><input type="radio" name="bet-how" value="chips"> CHIPS chips</label></fieldset>
@@ -50,79 +43,78 @@ maxlength="LONGEST" aria-describedby="bet-state"></label>
 <div class="bet-go"><button type="button" class="bet-button">Bet</button>
 <p id="bet-state" class="bet-state quiet-line"></p></div></div></div>"""
 
+TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
+<div data-slot="game-board" data-own>{_BOARD.replace("CHIPS", str(CHIPS)).replace("LONGEST", str(TYPED))}</div>
+<button type="button" class="ghost" data-do="another-text">Another text</button></div>
+<div class="card">{slot("game-result")}{chart_place("game-chart", height=240, save_name="bits")}{slot("game-summary")}
+</div></div><details><summary>How bets are scored</summary>{_RULES}</details>"""
 
-def build(page: Page, fold: gr.Accordion) -> None:
-    """The board with its bets, what each has cost, the curve; nothing is worked out before the fold is opened."""
-    games = Games()
-    page.share("generate.games", games)
-    template = _TEMPLATE.replace("CHIPS", str(CHIPS)).replace("LONGEST", str(TYPED))
-    script = (ASSETS / "game.js").read_text(encoding="utf-8")
-    with gr.Row(equal_height=False):
-        with gr.Column(scale=3, min_width=300):
-            note = gr.HTML(padding=False, elem_id="game-note")
-            board = gr.HTML(
-                None, html_template=template, js_on_load=script, apply_default_css=False, elem_id="game-board"
-            )
-            with gr.Row():
-                another = gr.Button("Another text", size="sm", scale=0, min_width=120, elem_id="game-another")
-        with gr.Column(scale=2, min_width=300):
-            result = gr.HTML(padding=False, elem_id="game-result")
-            chart = Chart(height=240, save_name="bits", elem_id="game-chart")
-            summary = gr.HTML(padding=False, elem_id="game-summary")
-    with gr.Accordion("How bets are scored", open=False):
-        gr.Markdown(_RULES)
-    opened = gr.Textbox("", visible=False)
-    outputs = [note, board, result, chart, summary]
 
-    def seen(visitor: str, model_id: str, act: str, sent: Any = None) -> dict:
-        try:
-            checkpoint = page.registry.get(model_id, visitor)
-            about = page.known(visitor), model_id, checkpoint, page.board.source_of(checkpoint)
-            position = games.bet(*about, sent) if act == "bet" else games.open(*about, anew=act == "another")
-        except ValueError as problem:
-            said = sentence(str(problem))
-            if act == "bet":  # the board, and what lies on it, stay
-                return {board: {"refused": said, "bet": sent.get("sent") if isinstance(sent, dict) else None}}
-            return {note: theme.notice(said, "error"), board: None, result: "", chart: None, summary: ""}
-        known = model_facts(page.registry, visitor, model_id)
-        return quoted(_shown(position, checkpoint), **known)
+class Game:
+    """The games of this page."""
 
-    def _shown(position: Position, checkpoint: Checkpoint) -> dict:
-        game, tokenizer = position.game, checkpoint.tokenizer
-        bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
-        kind = "moe" if checkpoint.config.n_experts else "dense"
-        notes = [theme.quiet(f"What comes next in a text that is new to the model: {position.words}.")]
-        notes += [theme.notice(said, "warning") for said in (position.warning, _mask(checkpoint)) if said]
-        return {
-            note: "".join(notes),
-            board: board_value(position),
-            result: result_table(position, tokenizer),
-            chart: show(bits_curve(bits, kind=kind), describe_bits(bits)) if bits else None,
-            summary: _summary(position),
+    def __init__(self, page: Page):
+        self._page, self.games = page, Games()
+        page.share("generate.games", self.games)
+        page.panels.act("bet", self.bet)
+        page.panels.act("another-text", lambda asked: self._position(asked, anew=True) and None)
+
+    def bet(self, asked: Asked) -> dict[str, Any]:
+        """Settle a bet. Raises ValueError where it is none."""
+        chosen = Selection.read(asked.selection)
+        checkpoint = self._page.registry.get(chosen.model, asked.visitor)
+        source = self._page.board.source_of(checkpoint)
+        self.games.bet(asked.visitor, chosen.model, checkpoint, source, asked.selection.get("bet"))
+        return {}
+
+    def _position(self, asked: Asked, *, anew: bool = False) -> Position:
+        chosen = Selection.read(asked.selection)
+        checkpoint = self._page.registry.get(chosen.model, asked.visitor)
+        source = self._page.board.source_of(checkpoint)
+        return self.games.open(asked.visitor, chosen.model, checkpoint, source, anew=anew)
+
+    def slots(self, asked: Asked, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
+        """The game, where its fold is open; its first text is looked for when the rest of the panel is there."""
+        if not chosen.game:
+            return {}
+        mark = self.games.mark(asked.visitor, chosen.model)
+
+        def made(show: Any) -> Any:
+            return lambda: show(self._position(asked))
+
+        def none_without(show: Any, nothing: Any) -> Any:
+            """Why there is no game is said once."""
+
+            def make() -> Any:
+                try:
+                    position = self._position(asked)
+                except ValueError:
+                    return nothing
+                return show(position)
+
+            return make
+
+        makes = {
+            "game-note": made(lambda position: _note(position, checkpoint)),
+            "game-board": none_without(board_value, None),
+            "game-result": none_without(lambda position: result_table(position, checkpoint.tokenizer), ""),
+            "game-chart": none_without(lambda position: _curve(position, checkpoint), None),
+            "game-summary": none_without(_summary, ""),
         }
+        return {name: Slot((chosen.model, mark), make, slow=mark is None) for name, make in makes.items()}
 
-    def begin(visitor, model_id):
-        # a fold that was opened before the page knew its visitor is filled by `follow`
-        return seen(visitor, model_id, "open") if visitor else gr.skip()
 
-    def begin_again(visitor, model_id):
-        return seen(visitor, model_id, "another")
+def _note(position: Position, checkpoint: Checkpoint) -> str:
+    notes = [theme.quiet(f"What comes next in a text that is new to the model: {position.words}.")]
+    notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
+    return "".join(notes)
 
-    def settle(visitor, model_id, event: gr.EventData):
-        return seen(visitor, model_id, "bet", event._data)
 
-    def follow(visitor, model_id, is_open):
-        return seen(visitor, model_id, "open") if is_open else gr.skip()
-
-    asked = [page.visitor, page.model]
-    # first, so that whoever asks next whether it is open is told so
-    fold.expand(None, None, opened, js="() => 'open'", api_visibility="private")
-    fold.expand(begin, asked, outputs, **QUIETLY)
-    fold.collapse(None, None, opened, js="() => ''", api_visibility="private")
-    another.click(begin_again, asked, outputs, **QUIETLY)
-    board.bet(settle, asked, outputs, **QUIETLY)
-    page.on_load(follow, [*asked, opened], outputs)
-    page.model.change(follow, [*asked, opened], outputs, **QUIETLY)
+def _curve(position: Position, checkpoint: Checkpoint) -> dict[str, Any] | None:
+    game = position.game
+    bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
+    kind = "moe" if checkpoint.config.n_experts else "dense"
+    return show(bits_curve(bits, kind=kind), describe_bits(bits)) if bits else None
 
 
 def board_value(position: Position) -> dict[str, Any]:
@@ -145,7 +137,7 @@ def result_table(position: Position, tokenizer: Tokenizer) -> str:
     """What came last, and what it has cost whom; folded below, what every bet has."""
     game = position.game
     if not game.rounds:
-        return theme.quiet("What comes, and what it costs you and the others, is told here after your first bet.")
+        return theme.quiet("After your first bet: what came, and what it cost you and the others.")
     latest, rows = game.rounds[-1], []
     for player, name in PLAYERS.items():
         if player not in latest.bets:
@@ -188,10 +180,6 @@ def _summary(position: Position) -> str:
         return theme.quiet(f"{left} more bet{'s' if left > 1 else ''} until a first comparison.")
     ended = "The text has ended: Another text goes on. " if game.over else ""
     return f'<p class="game-words" role="status">{html.escape(ended + said)}</p>'
-
-
-def _mask(checkpoint: Checkpoint) -> str:
-    return "" if checkpoint.config.causal else NO_MASK
 
 
 def _label(tokenizer: Tokenizer, token: int) -> str:

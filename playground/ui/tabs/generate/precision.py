@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
-import gradio as gr
 import numpy as np
 
 from ....figures.precision import level_counts
 from ....inspection.precision import InPrecision, PrecisionCost
 from ....service.precision import measured, seen
+from ....storage import Checkpoint
 from ....words.numbers import bytes_text, signed
 from ....words.precision import above_fp32, describe_level_counts, precision_summary
 from ....words.verdict import loss_in_words
 from ... import theme
-from ...chart import Chart, show
-from ...page import UNSEEN, Page
-from ...quoted import model_facts, quoted
-from ...refusals import sentence
+from ...chart import chart_place, show
+from ...page import Page
+from ...panel import Slot, move_button, slot
+from .selection import Selection
 
-WHY = """
-A weight is held as 32 bits (**fp32**), rounded to 16 (**bf16**: the same range, 8 binary digits in place of 24), or
-rounded to a whole number from −127 to 127 with one scale for its whole row (**int8**). A token's way through a large
-model takes as long as reading the weights from memory, so fewer bytes mean more tokens a second; small matrices stay in
-the processor's caches, and are rounded but multiplied in fp32. The model itself is left as it is.
-"""
+TEMPLATE = f"""<div class="card"><h3>Precision</h3>
+<p class="quiet">Weights in 32 bits (fp32), rounded to 16 (bf16), or to one of 255 levels per row (int8).</p>
+{move_button("Measure this model in all three", {"bits": True}, kind="ghost measure-precision")}
+<div data-if="bits">{slot("bits-said")}{slot("bits-table")}{chart_place("bits-levels", height=260, save_name="levels")}
+{slot("bits-receipt")}</div></div>"""
 _HEAD = (
     "",
     "weights",
@@ -35,42 +34,44 @@ _HEAD = (
     "scores off by at most",
     "greedy text parts at",
 )
-_WAITING = "() => ['<p class=\"quiet-line\" role=\"status\">Waiting for its turn …</p>', '', null, '']"
 
 
-def build(page: Page) -> None:
-    """A button; then a sentence, a table, the histogram and the receipt."""
-    gr.Markdown(WHY)
-    start = gr.Button("Measure this model in all three", elem_id="measure-precision")
-    said = gr.HTML(padding=False, elem_id="precision-said")
-    table = gr.HTML(padding=False, elem_id="precision-table")
-    levels = Chart(height=260, save_name="levels", elem_id="precision-levels")
-    receipt = gr.HTML(padding=False, elem_id="precision-receipt")
-    shown = [said, table, levels, receipt]
+def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
+    """A sentence, a table, the histogram and the receipt, where they were asked for."""
+    if not chosen.bits:
+        return {}
 
-    def measure(visitor: Any, model_id: Any) -> Iterator[tuple]:
-        try:
-            checkpoint = page.registry.get(model_id, visitor)
-            if seen(checkpoint) is None:
-                yield theme.quiet("Measuring: three times the same text, then a text from each …"), "", None, ""
-            cost, words = measured(page.board.source_of(checkpoint), checkpoint, page.limits.new_tokens)
-        except ValueError as problem:
-            yield theme.notice(sentence(str(problem)), "error"), "", None, ""
-            return
-        matrix = cost.matrix
+    def found() -> tuple[PrecisionCost, str]:
+        return measured(page.board.source_of(checkpoint), checkpoint, page.limits.new_tokens)
+
+    def table() -> str:
+        cost, words = found()
+        return _table(cost, words, checkpoint.tokenizer.decode(list(cost.prompt)).replace("\n", " ⏎ "))
+
+    def levels() -> dict[str, Any] | None:
+        matrix = found()[0].matrix
         about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
-        answer = (
-            theme.notice(precision_summary(cost)),
-            _table(cost, words, checkpoint.tokenizer.decode(list(cost.prompt)).replace("\n", " ⏎ ")),
-            show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:]),
-            _receipt(cost),
-        )
-        yield quoted(answer, **model_facts(page.registry, visitor, model_id))
+        return show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:])
 
-    start.click(None, None, shown, js=_WAITING, api_visibility="private")
-    start.click(measure, [page.visitor, page.model], shown, **UNSEEN)
-    # what was measured with another model does not stay under this one's name
-    page.model.change(None, None, shown, js="() => ['', '', null, '']", api_visibility="private")
+    def or_nothing(make: Callable[[], Any]) -> Callable[[], Any]:
+        """What cannot be measured is said once."""
+
+        def made() -> Any:
+            try:
+                return make()
+            except ValueError:
+                return None
+
+        return made
+
+    makes = {
+        "bits-said": lambda: theme.notice(precision_summary(found()[0])),
+        "bits-table": or_nothing(table),
+        "bits-levels": or_nothing(levels),
+        "bits-receipt": or_nothing(lambda: _receipt(found()[0])),
+    }
+    about, slow = (chosen.model, checkpoint.history.last_step), seen(checkpoint) is None
+    return {name: Slot(about, make, slow=slow) for name, make in makes.items()}
 
 
 def _table(cost: PrecisionCost, words: str, prompt: str) -> str:

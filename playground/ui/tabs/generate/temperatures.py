@@ -3,72 +3,103 @@
 from __future__ import annotations
 
 import html
+import math
+from dataclasses import dataclass
 from typing import Any
 
-import gradio as gr
 import torch
 
-from ....data import visible
 from ....engine import SamplingConfig, stream
 from ....engine.sampling import probabilities
 from ....figures.candidates import describe_temperatures, temperature_comparison
-from ...chart import Chart, show
+from ....kept import Kept
+from ....storage import Checkpoint
+from ...chart import chart_place, show
 from ...page import Page
+from ...panel import Slot, move_button, slot
 from ...prompts import read_prompt
-from ...quoted import model_facts, quoted
-from ...refusals import in_words
-from .writing import Desk
+from .choice import label_of
+from .kept import readable
+from .selection import Selection
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)
-TOKENS = 80
-CANDIDATES = 8
+TOKENS, CANDIDATES = 80, 8
+NOW = "now"
+
+TEMPLATE = f"""<div class="card"><h3>Temperatures</h3>
+<p class="quiet">Scores ÷ temperature, then softmax. The order never changes; the lead of the likeliest does.</p>
+{move_button(f"Compare {', '.join(f'{t:g}' for t in TEMPERATURES)}", {"heat": NOW}, kind="ghost compare-temperatures")}
+<div data-if="heat">{chart_place("heat-chart", height=300, save_name="temperatures")}{slot("heat-texts")}</div></div>"""
+
+_compared = Kept(entries=64, megabytes=8)
 
 
-def build(page: Page, desk: Desk) -> None:
-    """A button, the next token's chances at each temperature, and a text for each."""
-    gr.Markdown(
-        "Scores are divided by the temperature before they become probabilities (softmax(z / T)). "
-        "The order of the candidates never changes; how much the likeliest stands out does."
-    )
-    start = gr.Button("Compare temperatures", elem_id="compare-temperatures")
-    chart = Chart(height=300, save_name="temperatures", elem_id="temperature-chart")
-    texts = gr.HTML(elem_id="temperature-texts")
+@dataclass(frozen=True)
+class Heated:
+    """What was compared."""
 
-    def compare(values: dict) -> tuple[Any, str]:
-        with in_words():
-            checkpoint = page.registry.get(values[page.model], values[page.visitor])
-            ids, _ = read_prompt(page, checkpoint, values[desk.prompt])
-            sampling = desk.controls.sampling(values, top_k=None, top_p=1.0, min_p=0.0, greedy=False)
-            length = min(TOKENS, page.limits.new_tokens)
-            tokenizer, chances, cards = checkpoint.tokenizer, {}, []
-            likeliest: list[int] = []
-            for temperature in TEMPERATURES:
-                chosen = heated(sampling, temperature)
-                steps = list(stream(checkpoint.model, tokenizer, ids, length, chosen, shared=True))
-                first = probabilities(steps[0].step.logits, torch.tensor([ids]), chosen)[0]
-                likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
-                chances[temperature] = [first[t].item() for t in likeliest]
-                entropy = torch.special.entr(first).sum().item()
-                cards.append(_card(temperature, entropy, "".join(token.text for _, (token,) in steps)))
-            labels = [visible(tokenizer.token_text(t)) for t in likeliest]
-            figure = temperature_comparison(labels, chances)
-            known = model_facts(page.registry, values[page.visitor], values[page.model])
-            picture = quoted(show(figure, describe_temperatures(labels, chances)), **known, prompt=values[desk.prompt])
-            return picture, f'<div class="by-temperature">{"".join(cards)}</div>'
-
-    inputs = {page.visitor, page.model, desk.prompt, *desk.controls.inputs}
-    start.click(compare, inputs, [chart, texts], concurrency_limit=2, api_visibility="private")
-    # what another model wrote does not stay under this one's name
-    page.model.change(None, None, [chart, texts], js="() => [null, '']", api_visibility="private")
+    labels: list[str]
+    chances: dict[float, list[float]]
+    """Of the labels' tokens, by temperature."""
+    texts: list[tuple[float, float, str]]
+    """(temperature, entropy of the first choice, text)."""
 
 
-def heated(rules: SamplingConfig, temperature: float) -> SamplingConfig:
-    """The same rules at another temperature, also where 0 had made them greedy."""
-    return rules.replace(temperature=temperature, greedy=False)
+def snapshot(chosen: Selection, page: Page) -> Selection:
+    """With the prompt and the seed of this moment, where the button was pressed. Raises ValueError."""
+    if chosen.heat != NOW:
+        return chosen
+    rules = chosen.sampling(page.limits)
+    return chosen.moved(heat=[chosen.prompt or "", rules.seed, rules.repetition_penalty])
+
+
+def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
+    """The picture and the texts, where they were asked for."""
+    if not chosen.heat:
+        return {}
+    about = (chosen.model, checkpoint.history.last_step, chosen.heat)
+
+    def picture() -> dict[str, Any] | None:
+        found = compared(page, checkpoint, chosen.heat)
+        words = describe_temperatures(found.labels, found.chances)
+        return show(temperature_comparison(found.labels, found.chances), words, prompt=chosen.heat[0])
+
+    def texts() -> str:
+        cards = "".join(_card(*each) for each in compared(page, checkpoint, chosen.heat).texts)
+        return f'<div class="by-temperature">{cards}</div>'
+
+    return {"heat-chart": Slot(about, picture, slow=True), "heat-texts": Slot(about, texts, slow=True)}
+
+
+def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
+    """The first choice and a text at each temperature. Raises ValueError for what no page sends."""
+    try:
+        prompt, seed, penalty = asked
+        rules = SamplingConfig(seed=int(seed), repetition_penalty=float(penalty))
+        ids, _ = read_prompt(page, checkpoint, prompt)
+    except (TypeError, AttributeError, OverflowError):
+        raise ValueError("These settings cannot be read. Press “Compare” again") from None
+    length = min(TOKENS, page.limits.new_tokens)
+
+    def write() -> Heated:
+        tokenizer, chances, texts = checkpoint.tokenizer, {}, []
+        likeliest: list[int] = []
+        for temperature in TEMPERATURES:
+            hot = rules.replace(temperature=temperature)
+            steps = list(stream(checkpoint.model, tokenizer, ids, length, hot, shared=True))
+            first = probabilities(steps[0].step.logits, torch.tensor([ids]), hot)[0]
+            likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
+            chances[temperature] = [first[t].item() for t in likeliest]
+            entropy = torch.special.entr(first).sum().item()
+            texts.append((temperature, entropy, readable("".join(token.text for _, (token,) in steps))))
+        return Heated([label_of(tokenizer, t) for t in likeliest], chances, texts)
+
+    key = (tuple(ids), rules.seed, rules.repetition_penalty, checkpoint.history.last_step)
+    return _compared.get(key, write, owner=checkpoint.model)
 
 
 def _card(temperature: float, entropy: float, text: str) -> str:
     return (
-        f"<div><strong>T = {temperature:g}</strong> <small>first choice: {entropy:.2f} nats of entropy, "
-        f"like {pow(2.718281828, entropy):.1f} equal candidates</small><p>{html.escape(text)}</p></div>"
+        f"<div><strong>{temperature:g}</strong> <small>first choice: {entropy:.2f} nats of entropy, "
+        f'like {math.exp(entropy):.1f} equal candidates</small><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
     )

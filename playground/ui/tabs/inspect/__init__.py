@@ -6,7 +6,7 @@ steps.py       step by step from tokens to probabilities, with pictures.py; lens
 heads.py       one head, all heads, a second one beside it; receipt.py: why a weight is what it is
 edits.py       edits of the forward pass and their effect; roles.py: what heads do, tested.py tests them on many texts
 training.py    one optimizer step; moments.py: the same prompt through training
-cost.py        parameters, memory, operations
+cost.py        parameters, memory, operations; kv_cache.py: what the KV cache saves
 
 A view is a module with `TEMPLATE` (fixed HTML), `slots(at)` and `clicked(at, click)`, which returns the fields of the
 selection that a click in one of its charts changes.
@@ -23,21 +23,22 @@ from ... import theme
 from ...page import Page
 from ...panel import Asked, Shown, Slot, choice, slot, switch
 from ...quoted import model_facts
-from . import cost, edits, heads, receipt, roles, steps, strip, training
+from . import cost, edits, heads, kv_cache, receipt, roles, steps, strip, training
 from .beginnings import prompts
 from .looks import Looks
 from .selection import MODEL, VIEWS, At, Selection, parsed, within
 
 TITLE = "Inspect QKV"
 SUBJECTS = {MODEL: "Chosen model", **{name: example.title for name, example in EXAMPLES.items()}}
-MODULES = {"steps": (steps,), "heads": (heads, roles, edits), "training": (training,), "cost": (cost,)}
+MODULES = {"steps": (steps,), "heads": (heads, roles, edits), "training": (training,), "cost": (cost, kv_cache)}
 """The modules that draw each view."""
 ADDRESS = "view step subject prompt layer head cell edits strip training"
 """What of the selection stands in the page's address."""
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<input type="text" name="prompt" data-resets="query key" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type a prompt"></label>
+<input type="text" name="prompt" data-resets="query key" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Type a prompt"></label>
 {slot("next", class_="next")}</div>
 <div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>

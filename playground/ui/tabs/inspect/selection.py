@@ -52,6 +52,8 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     change: bool = False
     worth: bool = False
     lens: bool = False
+    kv: bool = False
+    """Whether the measurement of the KV cache is open."""
     with_model: str = ""
     with_layer: int | None = None
     with_head: int | None = None

@@ -20,7 +20,7 @@ from ...forms import texts
 from ...links import query_of
 from ...page import QUIETLY, UNSEEN, Page
 from ...panel import Asked
-from ...refusals import sentence
+from ...refusals import in_words, sentence
 from .linked import LinkedRuns, run_letters
 from .settings import Settings
 
@@ -71,8 +71,9 @@ class Running:
     def train(self, values: dict, request: gr.Request) -> dict:
         """Press Train: check, and begin or stand in line. What is wrong is said under its field."""
         c, page = self.c, self.page
-        try:
+        with in_words():
             visitor = page.known(values[page.visitor])
+        try:
             if _pressed_twice(self.board, visitor):
                 return {c["begun"]: ""}
             named = self.settings.suited(self.settings.named(values))

@@ -1,0 +1,93 @@
+"""What a browser sends back of a text that it keeps: token ids and rules, which anybody may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....data import Tokenizer
+from ....engine import PRECISIONS, SamplingConfig, Spelling
+from ....service.limits import Limits
+from ....storage import Checkpoint
+
+PRESSES = 4
+"""A text may be so many times as long as one press writes."""
+NO_CHARACTER = "⍰"
+"""Stands for a token, or bytes, that make no character."""
+_DAMAGED = "This text cannot be read. Press Generate again"
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A text up to one of its tokens."""
+
+    prompt: list[int]
+    tokens: list[int]
+    """What was written after it, the last one included."""
+    start: int = 0
+    """Tokens that stood there when the last one was written: those of the presses before."""
+    chosen: bool = False
+    """Whether the visitor put the last one there."""
+    rules: SamplingConfig = field(default_factory=SamplingConfig)
+    """By which the last one was drawn."""
+    precision: str = PRECISIONS[0]
+
+    @classmethod
+    def read(cls, sent: Any, limits: Limits, checkpoint: Checkpoint) -> Beginning:
+        """From what a browser sent. Raises ValueError."""
+        try:
+            ids = [[_id(token) for token in sent[name]] for name in ("prompt", "tokens")]
+            step, start = int(sent["step"]), int(sent.get("start", 0))
+            text = cls(
+                *ids, start, bool(sent.get("chosen")), _rules(sent.get("rules", {})), sent.get("precision", "fp32")
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            raise ValueError(_DAMAGED) from None
+        if step != (now := checkpoint.history.last_step):
+            raise ValueError(
+                f"The model has learned since: this was written after {step:,} steps, now it is at {now:,}. "
+                "Press Generate again"
+            )
+        known = range(checkpoint.config.vocab_size)
+        fits = 0 < len(text.prompt) <= limits.prompt and len(text.tokens) <= PRESSES * limits.new_tokens
+        fits = fits and 0 <= start <= len(text.tokens) and text.precision in PRECISIONS
+        if not fits or any(token not in known for token in (*text.prompt, *text.tokens)):
+            raise ValueError(_DAMAGED)
+        return text
+
+
+def _id(token: Any) -> int:
+    if isinstance(token, bool) or not isinstance(token, int):
+        raise TypeError
+    return token
+
+
+def _rules(sent: Mapping[str, Any]) -> SamplingConfig:
+    return SamplingConfig(**sent)
+
+
+def pieces(tokenizer: Tokenizer, prompt: list[int], tokens: list[int]) -> list[str]:
+    """The text of every token; a last character that is not whole yet is left out."""
+    spelling = Spelling(tokenizer, prompt)
+    return [readable(spelling.add(token)) for token in tokens]
+
+
+def readable(text: str) -> str:
+    """The text with a sign for what is no character."""
+    return text.replace("\N{REPLACEMENT CHARACTER}", NO_CHARACTER)
+
+
+def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
+    """Who wrote a text, and how."""
+    name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
+    since = f", from token {start + 1:,} on" if start else ""
+    if rules.greedy or not rules.temperature:
+        penalty = "" if rules.repetition_penalty == 1 else f", repetition penalty {rules.repetition_penalty:g}"
+        return f"{name}, greedily{penalty}{since}"
+    neutral = SamplingConfig(seed=rules.seed, temperature=rules.temperature)
+    names = {field: field.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for field in vars(rules)}
+    said = ["seed", "temperature", *(each for each in names if getattr(rules, each) != getattr(neutral, each))]
+    values = ((names[each], getattr(rules, each)) for each in dict.fromkeys(said))
+    shown = ", ".join(f"{each} {value if isinstance(value, int) else f'{value:g}'}" for each, value in values)
+    return f"{name}: {shown}{since}"

@@ -1,0 +1,105 @@
+"""What the Generate panel selects: the prompt, how to write, and which token of the text is open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ....engine import PRECISIONS, SamplingConfig
+from ....service.limits import Limits
+from ...forms import sampling as form
+from ...forms.fields import whole
+
+STOPS = 8
+"""Texts to stop at."""
+
+
+class Selection(BaseModel, frozen=True, extra="ignore"):
+    """All that the browser keeps of this tab, but for the texts. Numbers are checked where they are used."""
+
+    model: str = ""
+    prompt: str | None = None
+    """None stands for the model's own suggestion."""
+    typed: bool = False
+    """Whether the visitor chose the prompt: then it stays when another model is chosen."""
+    temperature: float = 0.8
+    new_tokens: float = 200
+    top_k: float = 0
+    top_p: float = 0.95
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    samples: float = 1
+    seed: float = 0
+    same_again: bool = False
+    precision: str = PRECISIONS[0]
+    stop: str = ""
+    advanced: bool = False
+    choice: dict[str, Any] | None = None
+    """The open token: all that its choice hung on (`choice.Choice`)."""
+    game: bool = False
+    experiments: bool = False
+    heat: Any = None
+    """What the temperatures are compared on; "now" stands for the prompt and the seed of this moment."""
+    bits: bool = False
+    """Whether the precisions were asked for."""
+
+    @classmethod
+    def first(cls, limits: Limits) -> Selection:
+        """As the panel opens."""
+        return cls(**form.first_values(limits))
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Selection:
+        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        if sent.get("greedy") in (True, 1):  # as older links say it
+            sent = {**sent, "temperature": 0.0}
+        try:
+            return cls.model_validate(sent)
+        except ValidationError as problem:
+            wrong = {error["loc"][0] for error in problem.errors()}
+            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the browser keeps it."""
+        return self.model_dump(mode="json")
+
+    def moved(self, **changes: Any) -> Selection:
+        """The same with some fields changed."""
+        return self.model_copy(update=changes)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether it always takes the likeliest token."""
+        return not self.temperature
+
+    def sampling(self, limits: Limits, **changes: Any) -> SamplingConfig:
+        """The rules of writing. Raises ValueError where a number makes no sense."""
+        values = {name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES}
+        return form.sampling({**values, **changes})
+
+    def amount(self, limits: Limits) -> tuple[int, int]:
+        """(new tokens, samples). Raises ValueError."""
+        amount = whole("Length", self.new_tokens, 1), whole("Samples", self.samples, 1)
+        limits.check_generation(*amount)
+        return amount
+
+    def way(self) -> str:
+        """The precision. Raises ValueError where there is no such one."""
+        if self.precision not in PRECISIONS:
+            raise ValueError(f"Precision must be one of {', '.join(PRECISIONS)}, not “{self.precision[:30]}”")
+        return self.precision
+
+    def stops(self) -> list[str]:
+        """The texts to stop at, one per line; \\n in one stands for a line break."""
+        return [line.replace("\\n", "\n") for line in self.stop.split("\n") if line][:STOPS]
+
+    def changed(self, limits: Limits) -> list[str]:
+        """The fields under Advanced that are not as at first."""
+        first = Selection.first(limits)
+        return [name for name in ADVANCED if getattr(self, name) != getattr(first, name)]
+
+
+ADVANCED = ("top_k", "top_p", "min_p", "repetition_penalty", "samples", "same_again", "precision", "stop")
+"""The fields under Advanced, but for the seed, which moves on by itself."""

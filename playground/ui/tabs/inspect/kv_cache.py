@@ -1,0 +1,166 @@
+"""What the KV cache saves: the same tokens with and without it, what that costs, and why queries are not kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ....engine import SamplingConfig, count_projections, generate
+from ....figures.kv_cache import (
+    cache_growth,
+    describe_cache_growth,
+    describe_projections,
+    describe_token_times,
+    projection_bars,
+    token_times,
+)
+from ....kept import Kept
+from ....model import PRESETS, ModelConfig
+from ... import theme
+from ...chart import chart_place, show
+from ...panel import Slot, slot
+from .selection import At
+
+TOKENS = 120
+RULES = SamplingConfig(temperature=0.8, top_p=0.95)
+
+WHY = """<details><summary>Why keys and values are kept and queries are not</summary>
+<p>A new token asks one question, its query <b class="q">Q</b>. Every earlier token answers with its key
+<b class="k">K</b> and, where it is attended to, its value <b class="v">V</b>. With a causal mask these answers never
+change, so they can be kept. A query is used once, by its own token.</p>
+<p>When the context is full, its oldest quarter falls out and the cache is rebuilt from the rest: deeper keys and values
+were computed while the oldest tokens could still be seen.</p></details>"""
+
+_measured = Kept(entries=32, megabytes=8)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The same text written twice, in turn, so that a busy machine slows both."""
+
+    lengths: list[int]
+    """Tokens after each step, prompt included."""
+    cached_ms: list[float]
+    plain_ms: list[float]
+    nbytes: list[int]
+    same: bool
+    """Whether all tokens are identical."""
+    largest: float
+    """Difference of two scores."""
+    projections: tuple[int, int]
+    held: int
+    """Tokens in the cache at the end."""
+
+
+def measured(at: At) -> Measured:
+    """Kept as long as the model is here. Raises ValueError for a model that no cache can help."""
+    look, config = at.look, at.look.config
+    if not config.causal:
+        raise ValueError("This model sees the future, so a new token changes every earlier key. No cache can help")
+    length = min(TOKENS, at.page.limits.new_tokens)
+
+    def measure() -> Measured:
+        lengths, cached_ms, plain_ms, nbytes, same, largest = [], [], [], [], True, 0.0
+        both = (generate(look.model, list(look.ids), length, RULES, use_cache=use) for use in (True, False))
+        for cached, plain in zip(*both):
+            same = same and cached.tokens == plain.tokens
+            largest = max(largest, (cached.logits - plain.logits).abs().max().item())
+            lengths.append(cached.length)
+            cached_ms.append(1000 * cached.seconds)
+            plain_ms.append(1000 * plain.seconds)
+            nbytes.append(config.cache_bytes(cached.cache_length))
+        counts = (cached.projections, plain.projections)
+        return Measured(lengths, cached_ms, plain_ms, nbytes, same, largest, counts, cached.cache_length)
+
+    return _measured.get((look.ids, at.weights, length), measure, owner=look.model)
+
+
+def arithmetic() -> str:
+    """Worked counts that hold for every model; each is computed here."""
+    small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"]
+    saved = 100 * (1 - long[1] / long[0])
+    gib = llama.cache_bytes(2048, bytes_per_number=2) / 2**30
+    rows = [
+        ("3 tokens after a prompt of 5", f"{small[0]:,}", f"{small[1]:,}"),
+        ("500 tokens after a prompt of 5", f"{long[0]:,}", f"{long[1]:,} ({saved:.1f} % saved)"),
+    ]
+    counted = theme.table(("Q, K and V vectors per layer", "without the cache", "with it"), rows)
+    return (
+        f"<details><summary>Counted by hand</summary>{counted}"
+        "<p>Counted as textbooks do, with the last new token read as well. The measurement ends when that token is "
+        "chosen: with the cache, three vectors fewer. Both need a context with room for the whole text.</p>"
+        "<p>The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
+        f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB).</p>"
+        "</details>"
+    )
+
+
+TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache saves</summary>
+<div class="stack">{slot("kv-proof")}
+<div class="two"><div class="card">{chart_place("kv-times", height=280, save_name="ms-per-token")}</div>
+<div class="card">{chart_place("kv-projections", height=112, save_name="projections")}
+{chart_place("kv-growth", height=220, save_name="cache-size")}</div></div>{WHY}{arithmetic()}</div></details>"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """The proof and three pictures, where the fold is open."""
+    if not at.chosen.kv:
+        return {}
+    context = at.look.config.context_length
+
+    def times(found: Measured) -> dict[str, Any] | None:
+        lengths, cached, plain = (
+            found.lengths[1:],
+            found.cached_ms[1:],
+            found.plain_ms[1:],
+        )  # the first reads the prompt
+        figure = token_times(lengths, cached, without_cache=plain, context=context)
+        return show(figure, describe_token_times(lengths, cached, plain, context))
+
+    def growth(found: Measured) -> dict[str, Any] | None:
+        read = [n - 1 for n in found.lengths]  # the newest token was chosen, not read
+        return show(cache_growth(read, found.nbytes), describe_cache_growth(read, found.nbytes, found.held))
+
+    def projections(found: Measured) -> dict[str, Any] | None:
+        return show(projection_bars(*found.projections), describe_projections(*found.projections))
+
+    def or_nothing(picture: Any) -> Any:
+        """Why nothing can be measured is said once."""
+
+        def make() -> Any:
+            try:
+                return picture(measured(at))
+            except ValueError:
+                return None
+
+        return make
+
+    makes = {
+        "kv-proof": lambda: proof(at.look.config, measured(at)),
+        "kv-times": or_nothing(times),
+        "kv-projections": or_nothing(projections),
+        "kv-growth": or_nothing(growth),
+    }
+    return {name: Slot(at.about, make, slow=True) for name, make in makes.items()}
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """Nothing here answers a click."""
+    return None
+
+
+def proof(config: ModelConfig, found: Measured) -> str:
+    """Whether both texts are the same, and what the cache holds."""
+    length = len(found.lengths)
+    shape = f"({config.n_layers} layers, 2, {config.kv_heads} heads, {found.held} tokens, {config.d_head})"
+    holds = (
+        f"The cache now holds K and V of shape {shape}: {config.cache_bytes(found.held):,} bytes as float32, "
+        f"{config.cache_bytes(1):,} for each token."
+    )
+    if found.same:
+        said = (
+            f"All {length} tokens are identical; the largest difference between any two scores is {found.largest:.1e}."
+        )
+    else:
+        said = f"The tokens differ (largest difference between two scores {found.largest:.1e}): report this bug."
+    return theme.notice(f"{said} {holds}", "good" if found.same else "error")

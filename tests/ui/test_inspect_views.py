@@ -1,0 +1,230 @@
+"""Inspect's steps, lens, training and cost: what they draw of every kind of model."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer
+from playground.figures.replay import step_at
+from playground.figures.wire import numbers_of
+from playground.inspection.head_matrices import Matrix, head_matrix
+from playground.inspection.optimizer_step import optimizer_step
+from playground.inspection.replay import replay
+from playground.inspection.walk import step_names
+from playground.model import PRESETS, Transformer, trace
+from playground.service.board import Board
+from playground.service.limits import LOCAL, PUBLIC
+from playground.service.models import Registry
+from playground.storage import Checkpoint
+from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.training import History, TrainConfig
+from playground.ui.tabs.inspect import steps, training
+from playground.ui.tabs.inspect.pictures import HEIGHT
+from playground.ui.tabs.inspect.training import muon_note, picture, weight_receipt
+from playground.ui.tabs.inspect.words import coloured
+from tests.model.configs import TINY, VARIANTS
+from tests.ui.inspecting import Inspecting, drawn
+from tests.ui.runs import ANNA, small_spec, until
+
+LETTERS = CharTokenizer("ab<>&cde\n ")
+EVERY = (
+    {"view": "steps", "lens": True},
+    {"view": "training"},
+    {"view": "training", "training": "moments"},
+    {"view": "cost"},
+)
+
+
+def checkpoint(config=TINY, seed=1, **more) -> Checkpoint:
+    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory) -> Inspecting:
+    """A run of which three moments were kept."""
+    folder, last = tmp_path_factory.mktemp("run"), checkpoint(seed=3)
+    for step, seed in ((0, 1), (10, 2), (30, 3)):
+        keep_snapshot(folder, step, checkpoint(seed=seed).model.state_dict())
+    about = {"training": TrainConfig(optimizer="adamw").to_dict(), "language": "copy", "recorded": True}
+    snapshots = find_snapshots(folder, last.config)
+    return Inspecting(Checkpoint(last.model, LETTERS, History(), "watched", about, snapshots), LOCAL)
+
+
+def figures(made: dict) -> dict[str, dict]:
+    return {name: content["figure"] for name, content in made.items() if isinstance(content, dict)}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(tab, name):
+    import plotly.graph_objects as go
+
+    other = tab.add(checkpoint(VARIANTS[name]))
+    for view in EVERY:
+        made = tab.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view)
+        for figure in figures(made).values():
+            layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
+            go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
+    seen = tab.at("abcabc", model=other).look
+    for step in step_names(seen, 1):
+        made = tab.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)
+        assert made["step-chart"]["figure"]["layout"]["height"] == HEIGHT, step
+
+
+@pytest.mark.parametrize("view", EVERY)
+def test_one_token_an_example_and_escaped_texts(tab, view):
+    tab.made("a", **view)
+    tab.made("", subject="pronoun", **view)
+    for content in tab.made("<b>&<b>", **view).values():
+        assert "<b>&<" not in json.dumps(content) and "“<b" not in json.dumps(content)
+
+
+def test_what_a_step_draws_is_what_it_computed(tab):
+    seen = tab.look("abcabcab")
+    at = {"layer": 1, "head": 2, "query": 6, "key": 3}
+    cells = drawn(tab.made("abcabcab", view="steps", step="softmax", **at)["step-chart"])
+    assert np.allclose(np.nan_to_num(cells), seen.trace["pattern", 1][0, 2], atol=1e-6) and np.isnan(cells[0, 1])
+
+
+def test_a_click_in_a_steps_picture_chooses_what_it_draws(tab):
+    def click(step: str, **click) -> dict:
+        at = {"layer": 1, "head": 0, "query": 5, "key": 0}
+        return tab.shown("abcabc", {"slot": "step-chart", **click}, view="steps", step=step, **at).selection
+
+    chosen = click("softmax", index=[4, 2])
+    assert (chosen["query"], chosen["key"]) == (4, 2)
+    assert click("embed", index=[3, 7])["query"] == 3 and click("output", index=[2, 0])["head"] == 2
+    assert click("add", index=[0, 4])["query"] == 4 and click("mlp", index=[0, 1])["query"] == 5
+    for odd in (None, [99, 0], "x", [0.5, 0]):
+        with pytest.raises(ValueError, match="click again"):
+            click("softmax", index=odd)
+
+
+def test_a_step_that_a_layer_lacks_gives_way_to_the_next_one(tab):
+    names = step_names(tab.look("abc"), 0)
+    assert steps.nearest("arrive", names) == "norm" and steps.nearest("rotate", names) in names
+    assert steps.nearest("nonsense", names) == names[0] and steps.nearest("predict", names) == names[-1]
+    assert coloured("{q:Q} · {k:K}ᵀ <i>{x}") == '<span class="q">Q</span> · <span class="k">K</span>ᵀ &lt;i&gt;{x}'
+
+
+def test_the_lens_draws_the_models_own_probabilities(tab):
+    seen = tab.look("abcabcab")
+    logits = seen.model(torch.tensor([seen.ids])).logits[0].detach().double().numpy()
+    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    at = {"view": "steps", "lens": True, "query": 5}
+    assert np.allclose(drawn(tab.made("abcabcab", **at)["lens-map"])[-1], chances.max(1), atol=1e-5)
+    other = int(np.argsort(logits[5])[-3])
+    followed = drawn(tab.made("abcabcab", answer=str(other), **at)["lens-map"])
+    assert np.allclose(followed[-1, 5], chances[5, other], atol=1e-5)
+
+
+# ---- one optimizer step ----------------------------------------------------------------------------------------------
+
+
+def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
+    for which in ("q", "head.weight"):
+        made = tab.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
+        receipt = made["training-weight"]
+        difference = receipt.rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
+        assert abs(float(difference)) < 1e-7
+    before, after, step = (drawn(made[f"training-{part}"]) for part in ("before", "after", "step"))
+    assert np.allclose(after - before, step, atol=1e-6) and np.abs(step).max() > 0
+    assert "head.weight" in made["training-table"]
+
+
+def test_a_step_that_cannot_be_taken_is_a_sentence(tab, monkeypatch):
+    assert "training-problem" in tab.made("a", view="training")
+    monkeypatch.setattr(training, "MOST_PARAMETERS", 10)
+    assert "10" in tab.made("abc", view="training")["training-problem"]
+
+
+def test_what_muon_does_is_measured_alike_on_gradient_and_step():
+    gradient = torch.diag(torch.tensor([8.0, 4.0, 2.0, 1.0, 0.0, 0.0]))
+    moved = torch.diag(torch.tensor([0.06, 0.05, 0.04, 0.03, 0.0, 0.0]))
+    report = optimizer_step(checkpoint(seed=1).model, [1, 2, 3], rule="muon")
+    name, weights = "blocks.0.attention.out.weight", torch.ones(6, 6)
+    after = weights * (1 - report.learning_rates["muon"] * report.config.weight_decay) - moved
+    made = {"before": {name: weights}, "gradients": {name: gradient}, "after": {name: after}}
+    note = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 0)
+    assert all(number in note for number in ("4 directions", "4.0 times", "8.0 times", "1.5 times", "2.0 times"))
+    other = torch.diag(torch.tensor([3.0, 3.0, 3.0, 0.0, 0.0, 0.0]))  # another expert, above it
+    experts = {"before": (weights, weights), "gradients": (other, gradient), "after": (weights - moved, after)}
+    made = {kind: {name: torch.stack(both)} for kind, both in experts.items()}
+    assert "4.0 times" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 7)
+    assert "3 directions" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 5)
+
+
+def test_a_gradient_that_is_rounding_is_told_from_one_that_is_small():
+    """With one token to look at, every weight is 1 whatever queries and keys say."""
+    model = checkpoint(seed=1).model
+    report = optimizer_step(model, [1, 2], rule="muon")
+    q, v = (head_matrix(model.config, kind, 1, 2) for kind in "qv")
+    assert training.rounding_beside(q, report) > 0 and training.rounding_beside(v, report) == 0
+    noise = dataclasses.replace(report, gradients={q.name: 1e-10 + 0 * report.gradients[q.name]})
+    assert training.rounding_beside(q, noise) > 0
+    assert training.rounding_beside(q, optimizer_step(model, [1, 2, 3, 1], rule="muon")) == 0
+    assert weight_receipt(q, optimizer_step(model, [1, 2], rule="adamw"), 0, 0)
+
+
+def test_before_and_after_are_drawn_on_the_scale_of_the_largest_weight():
+    weights, step = torch.full((80, 4), 0.01), torch.zeros(80, 4)
+    weights[70, 0], step[0, 0] = 2.0, 0.02  # twice what it moves, beside a hundredth of the scale
+    report = optimizer_step(checkpoint(seed=1).model, [1, 2, 3], rule="sgd")
+    made = {"before": {"W": weights}, "after": {"W": weights + step}, "gradients": {"W": 0 * step}}
+    report = dataclasses.replace(report, **made)
+    scales = [picture(Matrix("W", "W"), report, name, 0, 0)[0]["data"][0]["zmax"] for name in ("before", "after")]
+    assert scales == [2.0, 2.0], "the largest weight lies outside what is drawn"
+
+
+# ---- through training ------------------------------------------------------------------------------------------------
+
+
+def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
+    at = {"view": "training", "training": "moments", "layer": 1, "head": 2, "query": 5, "key": 1}
+    made = tab.made("abcabc", moment=0, **at)
+    then = checkpoint(seed=1).model
+    then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
+    seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
+    assert np.allclose(np.nan_to_num(drawn(made["moments-pattern"])), seen["pattern", 1][0, 2].numpy(), atol=1e-5)
+    lines = made["moments-timeline"]["figure"]["data"]
+    mine = next(line for line in lines if line["name"] in ("L1 H2", "1.2"))
+    assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
+    # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
+    expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
+    assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
+    for nonsense in (None, "x", -5, 10**9):
+        assert tab.made("abcabc", moment=nonsense, **at)["moments-pattern"]["figure"]
+
+
+def test_where_no_moments_were_kept_there_is_one_sentence(tab):
+    at = {"view": "training", "training": "moments"}
+    assert not figures(tab.made("abc", model=tab.add(checkpoint(TINY)), **at))
+    assert not figures(tab.made("", subject="pronoun", **at))
+
+
+def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(tmp_path):
+    registry = Registry(LOCAL, shipped=tmp_path)
+    jobs = Board(registry, LOCAL)
+    job = jobs.start(ANNA, small_spec(steps=20))
+    until(lambda: job.settled)
+    made = registry.get(job.id, ANNA)
+    assert made.snapshots.steps[0] == 0 and made.snapshots.steps[-1] == 20 and len(made.snapshots.steps) > 10
+    found = replay(made, made.tokenizer.encode("the cat sat"))
+    assert found.losses[-1] < found.losses[0]
+    ids = torch.tensor([made.tokenizer.encode("the cat sat")])
+    assert torch.allclose(made.snapshots.model(20)(ids).logits, made.model(ids).logits, atol=0.05)
+    assert jobs.source_of(made) is job.spec.source and jobs.source_of(checkpoint()) is None
+    keep_snapshot(job.folder, 25, made.model.state_dict())  # as if a longer run had been interrupted
+    jobs.resume(ANNA, job.id, more_steps=10)
+    until(lambda: job.settled)
+    steps_kept = registry.get(job.id, ANNA).snapshots.steps
+    assert steps_kept[-1] == 30 and set(made.snapshots.steps) <= set(steps_kept)
+
+
+def test_fewer_moments_are_kept_of_larger_models():
+    assert PUBLIC.snapshots(PRESETS["small"]) == 40
+    assert 4 <= PUBLIC.snapshots(PRESETS["medium"]) < 20
+    assert PUBLIC.snapshots(PRESETS["gpt2-small"]) == 0

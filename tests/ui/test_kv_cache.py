@@ -1,0 +1,62 @@
+"""Inspect's measurement of the KV cache: the same tokens with and without it, and counts to check by hand."""
+
+import re
+
+import pytest
+
+from playground.data.tokenizers import CharTokenizer
+from playground.engine import count_projections, generate
+from playground.engine.request import default_slide
+from playground.model import Transformer
+from playground.storage import Checkpoint
+from playground.training import History
+from playground.ui.tabs.inspect.kv_cache import RULES, TOKENS, arithmetic, measured, slots
+from tests.model.configs import TINY
+from tests.ui.inspecting import Inspecting
+
+LETTERS = CharTokenizer("ab<>&cde\n ")
+CONFIG = TINY.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+
+
+def tab(**changes) -> Inspecting:
+    return Inspecting(Checkpoint(Transformer(CONFIG.replace(**changes), seed=1), LETTERS, History(), "tried"))
+
+
+def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
+    inspecting = tab()
+    at = inspecting.at("abcab", view="cost", kv=True)
+    found = measured(at)
+    steps = list(generate(at.look.model, list(at.look.ids), TOKENS, RULES))
+    assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
+    assert found.projections[0] == steps[-1].projections < found.projections[1]
+    assert found.held == steps[-1].cache_length and found.nbytes[-1] == CONFIG.cache_bytes(found.held)
+    made = {name: slot.make() for name, slot in slots(at).items()}
+    assert f"All {TOKENS} tokens are identical" in made["kv-proof"]
+    assert f"{CONFIG.cache_bytes(found.held):,} bytes" in made["kv-proof"]
+    assert all(made[name]["figure"]["data"] for name in ("kv-times", "kv-projections", "kv-growth"))
+    assert all(slot.slow for slot in slots(at).values())
+    assert not slots(inspecting.at("abcab", view="cost"))
+
+
+def test_a_model_that_sees_the_future_has_no_cache():
+    at = tab(causal=False).at("abcab", view="cost", kv=True)
+    with pytest.raises(ValueError, match="No cache can help"):
+        slots(at)["kv-proof"].make()
+    assert slots(at)["kv-times"].make() is None, "which is said once"
+
+
+def test_the_arithmetic_is_right():
+    text = re.sub("<[^>]+>", "|", arithmetic())
+    for number in ("54", "24", "381,750", "1,515 (99.6 % saved)"):
+        assert f"|{number}|" in text
+    assert "1 GiB" in text and "with the cache, three vectors fewer" in text
+    model, prompt = Transformer(CONFIG, seed=1), LETTERS.encode("abca")
+    room, T = CONFIG.context_length - len(prompt), CONFIG.context_length
+    cached, plain = (list(generate(model, prompt, room + 4, use_cache=use)) for use in (True, False))
+    counted = plain[room - 1].projections, cached[room - 1].projections + 3
+    assert counted == count_projections(len(prompt), room)
+    assert cached[room + 1].rebuilt and not cached[room].rebuilt
+    three_quarters = T + 1 - default_slide(T)  # the token that no longer fitted is among them
+    assert cached[room + 1].projections - cached[room].projections == 3 * three_quarters
+    assert cached[room + 2].projections - cached[room + 1].projections == 3
+    assert plain[room + 2].projections - plain[room + 1].projections == 3 * (three_quarters + 1)
