@@ -119,7 +119,7 @@ def difference_lines(
     # what the first fifth of the steps brings is far larger than what is left of it
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     seen = [abs(float(x)) for x in late.ravel() if math.isfinite(x)] + ([abs(ended[0]) + ended[1]] if ended else [])
-    reach = 1.25 * max(*seen, 1e-3)
+    reach = 1.25 * max([*seen, 1e-3])
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
@@ -143,7 +143,7 @@ def describe_differences(steps: Sequence[int], mean: np.ndarray, margin: np.ndar
     if not len(steps):
         return "The difference appears with the first evaluation of both."
     around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
-    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats. Below zero MoE is better."
+    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats."
 
 
 def describe_pair(curves: Sequence[Curve], alike: bool = True) -> str:

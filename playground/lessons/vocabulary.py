@@ -156,7 +156,7 @@ PLACES: dict[str, Place] = {
         opens=(("routing", True),),
         routes=("#routing-text", "where each token went"),
         followed_token=("#routing-followed", "the token that is followed"),
-        loads=("#moe-routing [data-slot=load-over-training]", "the load while the mixture trained"),
+        loads=("#moe-panel [data-slot=load-over-training]", "the load while the mixture trained"),
     ),
     **_places(
         "moe",

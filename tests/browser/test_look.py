@@ -77,8 +77,10 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
         look((390,), rules=view == "Change it")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
-    unfold(page)
-    page.wait_for_selector("#experts-sources [data-state=drawn]")
+    for name in ("routing", "experts", "breaking", "figures"):
+        page.locator(f"#moe-{name} > summary").click()
+    page.wait_for_selector("#moe-panel [data-slot=sources] [data-state=drawn]")
+    page.wait_for_selector("#both-texts .sample")
     look(dark=True)
     assert not look.found, "\n".join(dict.fromkeys(look.found))
 
@@ -120,6 +122,7 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     assert page.evaluate(outline) == "2px", "where the keys are is seen"
 
     tab(page, "Dense vs MoE")
+    page.locator("#moe-routing > summary").click()
     tokens = page.locator("#routing-text [data-token]")
     expect(tokens.first).to_be_visible()
     assert page.locator("#routing-text [data-token][tabindex='0']").count() == 1 < tokens.count()

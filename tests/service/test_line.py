@@ -208,14 +208,13 @@ def test_going_on_waits_in_line_too_and_leaving_it_keeps_what_was_learned(tmp_pa
     assert mine.state == "finished" and board.counts()["working"] == 0
 
 
-def test_runs_comparisons_and_balance_runs_stand_in_one_line(tmp_path):
+def test_runs_and_comparisons_stand_in_one_line(tmp_path):
     board = house(tmp_path, jobs=1)
     board.start(ANNA, small_spec(steps=10_000))
-    compared = board.compare(BERT, spec())
-    balanced = board.balance(CARLA, 1, 10)
-    assert [compared.view().place, balanced.view().place] == [1, 2]
+    compared, another = board.compare(BERT, spec()), board.compare(CARLA, spec())
+    assert [compared.view().place, another.view().place] == [1, 2]
     assert board.active(BERT, kind=ComparisonJob) is compared
-    assert all(board.find(ANNA, job.id, kind=Job) is None for job in (compared, balanced))
+    assert all(board.find(ANNA, job.id, kind=Job) is None for job in (compared, another))
     for visitor, kind in ((CARLA, Job), (BERT, Job), (ANNA, Job)):
         assert board.stop(visitor, kind=kind) is not None
     until(lambda: over(board, ANNA, BERT, CARLA))

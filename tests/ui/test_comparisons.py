@@ -3,55 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from html import unescape
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from playground.data import Baselines
 from playground.figures.wire import numbers_of
-from playground.links import letters, text_hash
 from playground.model import Transformer
-from playground.service.runs import OWN_TEXT, Source
+from playground.service.runs import Source
 from playground.service.unseen import unseen
 from playground.service.views import RunView, pair_of
 from playground.storage import Checkpoint
 from playground.training import History
+from playground.training.verdict import student_t
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
-from playground.ui.tabs.moe import pair_picture
-from playground.ui.tabs.moe.compare import sum_text
-from playground.ui.tabs.moe.linked import pair_letters
-from playground.ui.tabs.moe.sidebyside import both_texts, divergence
+from playground.ui.tabs.moe import verdict
+from playground.ui.tabs.moe.both import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
-from playground.ui.tabs.train import verdict
-from tests.service.test_comparisons import TRAINING, house, spec, whole
+from playground.ui.tabs.train import verdict as run_verdict
+from tests.service.test_comparisons import house, whole
 
-from .runs import ANNA, small_limits, until
+from .runs import ANNA, small_limits
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A whole comparison: the jobs, the job, its view."""
     return whole(tmp_path_factory)
-
-
-def test_stopping_one_lets_the_other_finish(tmp_path):
-    jobs = house(tmp_path)
-    job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=150)))
-    until(lambda: job.state == "training")
-    job.stop_side("moe")
-    until(lambda: job.settled)
-    view = job.view()
-    assert view.sides["dense"].histories[0].last_step == 150 > view.sides["moe"].histories[0].last_step
-    assert view.withheld.startswith("Stopped: MoE after step ") and "both are kept" in view.withheld
-    assert len(job.learned) == 2 and view.verdict is None
-    assert "as far as they came" in pair_table(view)
-    assert pair_picture.is_over(view.sides["moe"], 3) and not pair_picture.is_over(view.sides["dense"], 3)
 
 
 def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished):
@@ -62,29 +45,26 @@ def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished
     }
     more = dataclasses.replace(view, sides=sides, seeds=3, state="training")
     assert "mean of 2 seeds" in pair_table(more) and "mean of 3" not in pair_table(more)
-    assert pair_picture.differences(more) == pair_picture.differences(view)
+    assert verdict.differences(more) == verdict.differences(view)
 
 
-def test_a_text_that_is_too_short_fails_with_a_sentence(tmp_path):
-    jobs = house(tmp_path)
-    job = jobs.compare(ANNA, spec(source=Source("text", text="far too short")))
-    until(lambda: job.settled)
-    assert job.view().state == "failed" and "tokens" in job.view().message
-    assert "notice-error" in pair_picture.status(job.view())
-
-
-def test_every_axis_puts_the_points_where_they_belong(finished):
+def test_the_difference_along_training_is_that_of_the_losses(finished):
     view = finished[2]
-    last = {}
-    for _, x in pair_picture.X_CHOICES:
-        figure, _ = pair_picture.curves(view, x)
-        names = [trace["name"] for trace in figure["data"] if trace["showlegend"]]
-        assert sorted(names) == ["Dense", "MoE"] and len(figure["data"]) == 4  # two seeds each
-        last[x] = max(pair_picture._along(view.sides["moe"], view.sides["moe"].histories[0], x))
-    moe = view.sides["moe"]
-    assert last["step"] == 12 and last["tokens"] == 12 * 4 * 16
-    assert last["flops"] == last["tokens"] * moe.config.flops_per_token(training=True)
-    assert last["seconds"] == moe.histories[0].evaluations["seconds"][-1]
+    losses = {
+        side: [dict(zip(h.evaluations["step"], h.evaluations["val_loss"])) for h in view.sides[side].histories]
+        for side in ("dense", "moe")
+    }
+    steps = sorted(losses["dense"][0])
+    rows = np.array([[m[s] - d[s] for s in steps] for d, m in zip(losses["dense"], losses["moe"])])
+    figure, words = verdict.curve(view, "difference")
+    drawn = {trace["name"]: numbers_of(trace["y"]) for trace in figure["data"]}
+    assert drawn["mean"] == pytest.approx(rows.mean(axis=0), abs=1e-6)
+    half = student_t(1) * rows.std(axis=0, ddof=1) / math.sqrt(2)
+    assert drawn["95 % interval"] == pytest.approx(rows.mean(axis=0) + half, abs=1e-5)
+    assert f"step {steps[-1]}" in words and f"± {half[-1]:.4f}" in words
+    figure, _ = verdict.curve(view, "loss")
+    names = [trace["name"] for trace in figure["data"] if trace["showlegend"]]
+    assert sorted(names) == ["Dense", "MoE"] and len(figure["data"]) == 4  # two seeds each
 
 
 def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(finished, tmp_path):
@@ -99,12 +79,23 @@ def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(
             text_for(SimpleNamespace(board=house(tmp_path)), checkpoint)
 
 
-def test_the_verdict_is_shown_with_its_marks(finished):
+def test_the_verdict_is_shown_with_its_marks_and_in_few_words(finished):
     view = finished[2]
-    assert "over 2 seeds" in pair_picture.verdict(view)
-    assert len(pair_picture.differences(view)) == 2
-    figure, words = pair_picture.verdict_chart(view)
+    assert "over 2 seeds" in verdict.details(view) and len(verdict.differences(view)) == 2
+    figure, words = verdict.interval(view)
     assert figure["data"][1]["error_x"]["array"] == [view.verdict.margin] and "by seed" in words
+
+    def said(seeds: int, difference: float, margin: float = 0.01, **changes) -> str:
+        found = dataclasses.replace(view.verdict, seeds=seeds, difference=difference, margin=margin)
+        return verdict.headline(dataclasses.replace(view, verdict=found, **changes))
+
+    assert said(1, 0.005) == "A tie so far." and said(3, 0.005) == "A tie." and "with one seed" in said(1, 0.02)
+    assert said(3, 0.02) == "The dense model predicts better." and said(3, -0.02) == "MoE predicts better."
+    assert said(3, -0.02, state="training") == "MoE predicts better so far."
+    none = dataclasses.replace(view, verdict=None)
+    sides = {side: dataclasses.replace(part, reasons=("diverged",)) for side, part in view.sides.items()}
+    assert "diverged" in verdict.headline(dataclasses.replace(none, sides=sides))
+    assert all(len(verdict.headline(each).split()) <= 12 for each in (view, none))
 
 
 def test_the_table_has_each_models_own_numbers(finished):
@@ -151,38 +142,26 @@ def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_
     two = dataclasses.replace(moe, about={**moe.about, "ladder": baselines})
     pair = _fresh(one, two)
     gaps = [f"{one.history.val_loss - 0.3:.4f}", f"{two.history.val_loss - 0.5:.4f}"]
-    figure, words = pair_picture.curves(pair, y="gap")
+    figure, words = verdict.curve(pair, "gap")
     assert f"({gaps[0]} above its floor)" in words and f"({gaps[1]} above its floor)" in words
-    assert "cannot be held against each other" in words and not figure["layout"].get("shapes")
+    assert "cannot be compared" in words and not figure["layout"].get("shapes")
     drawn = {trace["name"]: numbers_of(trace["y"])[-1] for trace in figure["data"]}
     assert [drawn["Dense"], drawn["MoE"]] == pytest.approx([float(gap) for gap in gaps], abs=1e-4)
     html = pair_table(pair)
     assert f"<td>{gaps[0]}</td><td>{gaps[1]}</td>" in html and html.count("not comparable") == 3
-    assert "One of the two texts has no known floor" in pair_picture.curves(_fresh(one, moe), y="gap")[1]
+    assert "on one of the two texts" in verdict.curve(_fresh(one, moe), "gap")[1]
     # of the same text, cut alike, both stand against the one floor
     alike = _fresh(dataclasses.replace(dense, about={**dense.about, "ladder": baselines}), two)
     assert alike.baselines.floor == 0.5 and pair_table(alike).count("not comparable") == 1
-    assert "above the floor" in pair_picture.curves(alike)[1]
+    assert "above the floor" in verdict.curve(alike, "loss")[1]
     below = dataclasses.replace(two, about={**moe.about, "ladder": {**baselines, "uniform": 99.0, "floor": 90.0}})
-    assert ", −8" in pair_picture.curves(_fresh(below, below))[1], "a minus sign, no hyphen"
+    assert ", −8" in verdict.curve(_fresh(below, below), "loss")[1], "a minus sign, no hyphen"
 
 
 def _fresh(dense: Checkpoint, moe: Checkpoint):
     """The same weights in a model of its own, so that no earlier verdict is found."""
     model = Transformer(dense.config)
     return pair_of("a", dataclasses.replace(dense, model=model), "b", moe, recorded=False)
-
-
-def test_the_form_opens_with_a_pair_that_is_exactly_equal():
-    values = {**form.first_values(), "equal": "active"}
-    matched = form.comparison_spec(values, Source("dialects"), small_limits()).matched()
-    assert matched.counted[0] == matched.counted[1]
-    text = pair_picture.sum_of(matched)
-    assert "exactly equal" in text and f"{matched.counted[0]:,}" in text
-    limits = small_limits()
-    assert "your text's own number" not in unescape(sum_text(values | {"source": "dialects"}, limits))
-    own = unescape(sum_text(values | {"source": "text", "tokenizer": "char"}, limits))
-    assert "Counted for 64 different tokens; with your text's own number both change alike." in own
 
 
 @pytest.mark.parametrize(
@@ -242,7 +221,7 @@ def test_texts_side_by_side_mark_where_they_part():
     html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
     assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html
     assert "Both wrote the same" in both_texts(["a", "a"], ["b", "b"])
-    assert "Each takes its likeliest token; they part at the" in both_texts(["a", "a"], ["b", "c"], greedy=True)
+    assert "they part at the first token" in both_texts(["a", "a"], ["b", "c"])
 
 
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
@@ -261,32 +240,20 @@ def test_a_short_comparison_says_that_it_measured_early_speed(finished):
         for history, given in zip(histories, evaluations):
             history.evaluations.update(given)
         sides = {side: dataclasses.replace(part, histories=histories) for side, part in view.sides.items()}
-        verdict = dataclasses.replace(view.verdict, difference=0.01, margin=0.02, seeds=seeds)
-        return pair_picture.verdict(dataclasses.replace(view, sides=sides, verdict=verdict))
+        judged = dataclasses.replace(view.verdict, difference=0.01, margin=0.02, seeds=seeds)
+        return verdict.details(dataclasses.replace(view, sides=sides, verdict=judged))
 
     assert "how fast they learn at first" in said(falling) and "from step 30 to step 40" in said(falling)
     assert "still learning" not in said(rested)
     assert "the dense model fell by 0.1000" in said(falling, rested, seeds=2), "the mean of 0.2 and 0"
     assert "the dense model fell by 0.2000" in said(falling, rested), "the second pair was not complete"
     under_way = dataclasses.replace(view, state="training")
-    assert "still learning" not in pair_picture.verdict(under_way)
+    assert "still learning" not in verdict.details(under_way)
 
 
 def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
     jobs, job = finished[:2]
     model_id = job.model_ids["moe"]
     checkpoint = jobs.registry.get(model_id, ANNA)
-    words = verdict.details(RunView.of_checkpoint(model_id, checkpoint))
+    words = run_verdict.details(RunView.of_checkpoint(model_id, checkpoint))
     assert "A comparison trained it" in words and "comes with" not in words
-
-
-def test_a_finished_comparison_links_to_what_it_came_to_and_to_nothing_of_its_text(finished):
-    _, job, view = finished
-    secret = dataclasses.replace(job.spec, source=Source(OWN_TEXT, text="under the stairs " * 99))
-    record = letters.unpacked(pair_letters(view, secret))
-    ends = [[history.val_loss for history in view.sides[side].histories] for side in ("dense", "moe")]
-    assert record["losses"] == [round(1e4 * sum(losses) / len(losses)) for losses in ends]
-    assert record["hash"] == text_hash(secret.source.text) and "stairs" not in json.dumps(record)
-    stopped = letters.unpacked(pair_letters(dataclasses.replace(view, withheld="Stopped: …"), job.spec))
-    assert "losses" not in stopped and "machine" not in stopped
-    assert pair_letters(view, None) == pair_letters(dataclasses.replace(view, state="failed"), job.spec) == ""

@@ -137,7 +137,7 @@ def _more(here: At, view: Any) -> str:
             '<button type="button" class="link" data-do="train_again" data-with=\'{"seeds": 3}\'>Train three seeds'
             "</button>"
         )
-    if view.verdict is not None or view.withheld:
+    if view.verdict is not None:
         state = str(shown).lower()
         parts.append(
             f'<button type="button" class="link" data-move=\'{{"details": {str(not shown).lower()}}}\' '

@@ -170,7 +170,8 @@ def within(here: At) -> At:
     except ValueError:
         return here
     chosen, (dense, mixture) = here.chosen, here.ids
-    if chosen.layer not in layers:  # the first layer's router has read little but the token itself
+    if chosen.layer not in layers and (chosen.routing or chosen.experts or chosen.breaking):
+        # the first layer's router has read little but the token itself
         chosen = chosen.moved(layer=layers[min(1, len(layers) - 1)], off=None)
     if chosen.off is not None:
         chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))

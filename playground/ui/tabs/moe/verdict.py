@@ -27,7 +27,7 @@ from ...refusals import sentence
 from ...theme import duration
 from .table import training_speed
 
-CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Above the best possible"}
+CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Gap to the best"}
 
 
 def headline(view: PairView) -> str:
@@ -84,8 +84,6 @@ def details(view: PairView) -> str:
             parts.append(still)
         if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
             parts.append(_beside_the_gap(view))
-    if view.withheld:
-        parts.append(view.withheld)
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
     return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part)

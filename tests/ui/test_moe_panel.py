@@ -1,0 +1,277 @@
+"""The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+
+import gradio as gr
+import pytest
+
+from playground.data import corpus_from_text
+from playground.service import views
+from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob
+from playground.service.models import Registry, new_id
+from playground.service.runs import OWN_TEXT, Source
+from playground.ui.app import build_app, launch
+from playground.ui.forms import pair as form
+from playground.ui.forms import run, texts
+from playground.ui.tabs.moe import measured, selection, table, training
+from tests.service.test_comparisons import TRAINING, spec
+
+from .panels import PanelCaller
+from .raw import RawCaller
+from .runs import TEXT, known, small_limits, until
+from .test_links import Asked
+
+SHIPPED = selection.SHIPPED
+NONSENSE = [None, [], "x", 7, {}, *({"index": at, "trace": at} for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}))]
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The whole page with one place for training; its board, and its address."""
+    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
+    board = Board(Registry(limits), limits)
+    app = build_app(limits, board.registry, board)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield board, address
+    app.close(verbose=False)
+
+
+class Visit(PanelCaller):
+    """An open page of a visitor."""
+
+    def __init__(self, served, visitor: str, model: str = "shipped-stories", **chosen):
+        self.board, address = served
+        super().__init__(address, known(visitor), "moe", model, **chosen)
+        self.bar = PanelCaller(address, self.visitor, "moe-bar", model)
+
+    def train(self, **changes) -> tuple[int, str]:
+        """What pressing Train both with this form would send."""
+        given = {"moe-example": "text", "moe-text": TEXT, "Experts": 4, "Context": 16, "Layers": 1, "Seeds": 1}
+        given |= {"Width (d_model)": 16, "Attention heads": 2, "Steps": 20, "Steps between evaluations": 5}
+        given |= {"Pieces of text (tokens)": "char", "browserstate": self.visitor}
+        return RawCaller(self.address, self.visitor).call("moe-train", **{**given, **changes})
+
+    def job(self) -> ComparisonJob:
+        return self.board.of(self.visitor, kind=ComparisonJob)[-1]
+
+    def text(self, *slots: str) -> str:
+        return " ".join(html.unescape(re.sub("<[^>]+>", " ", str(self.slots[slot]))) for slot in slots)
+
+
+def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
+    monkeypatch.setattr(measured, "found_in", None)
+    monkeypatch.setattr(table, "decoding_speeds", None)
+    page = Visit(served, "olga")
+    page.look()
+    registry = page.board.registry
+    dense, moe = (registry.get(model_id, None) for model_id in SHIPPED)
+    verdict = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
+    assert page.text("headline").strip() == "A tie so far." and "1 seed · recorded" in page.text("about")
+    assert f"{abs(verdict.difference):.4f}" in page.text("numbers") and f"± {verdict.margin:.4f}" in page.text(
+        "numbers"
+    )
+    bars = page.slots["interval"]["figure"]["data"][1]
+    assert bars["error_x"]["array"] == [verdict.margin]
+    assert f"{moe.config.n_parameters / dense.config.n_parameters:.1f} ×" in page.text("facts")
+    assert "1.0 ×" in page.text("facts") and re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
+    assert not {"routing-text", "favourites", "pulls", "table"} & page.slots.keys()
+    assert "Train three seeds" in page.text("more") and "Student" not in str(page.slots)
+    assert "Student" in page.look(details=True)["details"]
+
+
+def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
+    page, other = Visit(served, "gina"), Visit(served, "hans")
+    page.look()
+    status, answer = page.train(Steps=400)
+    assert status == 200, answer
+    until(lambda: page.job().state == "training")
+    assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
+    assert page.look() and page.text("headline").strip() == "Training both …"
+    other.do("stop_pair")
+    assert page.job().active and "recorded" in (other.look() and other.text("about"))
+    page.do("stop_pair")
+    until(lambda: page.job().settled)
+    assert not any(page.bar.look().values()) and page.news()["pause"] is None
+    page.look()
+    assert page.text("headline").strip() == "No verdict on these two." and "Stopped" in page.text("remarks")
+    # a verdict, and a reload; the mixture is chosen on all tabs
+    page.train()
+    until(lambda: page.job().settled)
+    assert page.news()["made"][page.job().model_ids["moe"]][1:] == [page.job().name, "moe"]
+    chosen = Visit(served, "gina", page.job().model_ids["moe"])
+    for seen in (chosen, Visit(served, "gina")):
+        seen.look()
+        view = page.job().view()
+        assert f"± {view.verdict.margin:.4f}" in seen.text("numbers") and "1 seed" in seen.text("about")
+        assert seen.selection["mixture"] == page.job().model_ids["moe"]
+    assert chosen.text("choice").count("Comparison") == 2, "its pairs, and the recorded one"
+
+
+def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(served):
+    page = Visit(served, "ines")
+    for changes, said in (
+        ({"moe-text": "hello world"}, "at least"),
+        ({"moe-text": ""}, "no text yet"),
+        ({"Experts per token (top-k)": 8}, "cannot visit 8 experts"),
+        ({"Steps": 10**9}, "Steps must be"),
+    ):
+        status, answer = page.train(**changes)
+        assert status == 200 and said in answer and "notice-error" in answer
+    assert not page.board.of(page.visitor, kind=ComparisonJob)
+    page.look()
+    assert "recorded" in page.text("about")
+
+
+def test_a_failed_comparison_says_why_until_that_is_dismissed(served):
+    page = Visit(served, "jana")
+    page.board.compare(page.visitor, spec(source=Source("text", text="far too short")))
+    until(lambda: page.job().settled)
+    page.look()
+    assert "tokens" in page.text("notices") and "recorded" in page.text("about")
+    page.do("dismiss_pair")
+    page.look()
+    assert page.text("notices").strip() == ""
+
+
+def test_the_chosen_model_brings_its_pair_along(served):
+    page = Visit(served, "kira")
+    page.board.compare(page.visitor, spec())
+    until(lambda: page.job().settled)
+    ids = page.job().model_ids
+    for model in (ids["dense"], ids["moe"]):
+        chosen = Visit(served, "kira", model)
+        chosen.look()
+        assert (chosen.selection["dense"], chosen.selection["mixture"]) == (ids["dense"], ids["moe"])
+    for model in SHIPPED:
+        chosen = Visit(served, "kira", model)
+        chosen.look()
+        assert (chosen.selection["dense"], chosen.selection["mixture"]) == SHIPPED
+        assert "has no partner" not in chosen.text("remarks")
+    alone = Visit(served, "kira", "shipped-stories")
+    alone.look()
+    assert alone.selection["mixture"] == ids["moe"] and "Tiny stories" in alone.text("remarks")
+    # any other two, and back
+    alone.look(pair=None, dense="shipped-stories", mixture=SHIPPED[1])
+    assert alone.text("headline").strip() == "No verdict on these two." and "same text" in alone.text("remarks")
+    alone.look(pair=" ".join(SHIPPED), dense=None, mixture=None)
+    assert alone.text("headline").strip() == "A tie so far."
+
+
+def test_three_seeds_or_no_balance_is_the_same_pair_again(served):
+    page = Visit(served, "lena")
+    assert "problem" in page.do("train_again", seeds="many") and "problem" in page.do("train_again", balance="hope")
+    assert "problem" in page.do("train_again", seeds=10**9)
+    page.board.compare(page.visitor, spec(seeds=1, training=TRAINING.replace(steps=8)))
+    until(lambda: page.job().settled)
+    first = page.job()
+    page.look()
+    page.do("train_again", seeds=3)
+    assert dataclasses.replace(page.job().spec, seeds=1) == first.spec and page.job().spec.seeds == 3
+    until(lambda: page.job().settled)
+    page.model = page.job().model_ids["moe"]  # which is chosen on all tabs
+    page.look(pair=None, dense=None, mixture=None)
+    assert "3 seeds" in page.text("about") and "three seeds" not in page.text("more")
+    assert (
+        len(page.slots["interval"]["figure"]["data"][0]["x"]) == 3 or page.slots["interval"]["summary"].count(",") == 2
+    )
+    page.do("train_again", balance="none")
+    assert page.job().spec.moe.balance == "none" and page.job().spec.seeds == 1
+    until(lambda: page.job().settled)
+
+
+def test_a_restart_of_the_page_fills_the_form_as_it_was(served):
+    page = Visit(served, "mara")
+    page.train(Steps=7)
+    until(lambda: page.job().settled)
+    app = build_app(page.board.limits, page.board.registry, page.board)
+    filled = next(
+        h for h, *_ in app.page.on_load_handlers if getattr(h, "__self__", None).__class__.__name__ == "Comparing"
+    )
+    values = {c.elem_id or getattr(c, "label", ""): value for c, value in filled(page.visitor).items()}
+    assert values["Steps"] == 7 and values["Context"] == 16 and "1 seed" in values["moe-outlook"]
+
+
+def test_nonsense_is_refused_in_words(served):
+    page = Visit(served, "nina")
+    for said in NONSENSE:
+        body = {"selection": {"routing": True, "breaking": True, "worth": True, "model": "shipped-stories"}}
+        clicked = {"slot": "expert-costs", **said} if isinstance(said, dict) else said
+        status, answer = page.post("view/moe", **body, clicked=clicked)
+        assert status in (200, 400) and ("problem" in answer or clicked is None)
+    wild = {name: ["?"] for name in selection.Selection.model_fields} | {"model": "shipped-stories"}
+    status, answer = page.post("view/moe", selection=wild)
+    assert status == 200 and answer["selection"]["mixture"] == SHIPPED[1]
+    status, answer = page.post(
+        "view/moe", selection={"model": "x", "pair": "<b> <i>", "dense": "../..", "mixture": "y"}
+    )
+    assert status == 200 and answer["selection"]["dense"] == SHIPPED[0]
+
+
+# ---- the form --------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_text_has_the_same_baselines_and_parameters_on_both_tabs():
+    limits, text = small_limits(), "It was a dark and stormy night; the rain fell in torrents. " * 300
+    values = {"source": OWN_TEXT, "own_kind": "paste", "text": text, "upload": None, "tokenizer": "char"}
+    own = form.own_in(values, limits)
+    source = Source(OWN_TEXT, text=text)
+    here = form.comparison_spec(form.first_values(OWN_TEXT, own) | {"equal": "active"}, source, limits, own)
+    size = run.best_size(own)
+    there = run.run_spec(
+        run.base_values(size, OWN_TEXT, limits, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits
+    )
+    of = [
+        (each.training.eval_windows, config.context_length, each.tokenizer)
+        for each, config in ((here, here.moe), (there, there.model))
+    ]
+    assert of[0] == of[1]
+    corpus = corpus_from_text(text, "char")
+    for config in ("dense", "moe"):  # what the form says is what comes out
+        said, made = (getattr(here.matched(vocab), config).n_parameters for vocab in (None, corpus.vocab_size))
+        assert said == made
+    _, _, total = training.words(values | form.first_values(OWN_TEXT, own) | {"equal": "active"}, limits, run_pace())
+    assert f"{here.matched().counted[0]:,}" in total and "different tokens" not in total
+
+
+def run_pace():
+    from playground.service.pace import Pace
+
+    return Pace()
+
+
+def test_the_form_says_what_it_will_train_or_why_it_cannot():
+    limits, values = small_limits(), form.first_values() | {"source": "dialects", "equal": "active"}
+    problem, line, total = training.words(values, limits, run_pace())
+    assert problem == "" and "8 experts, 2 per token, 3 seeds · about" in line
+    matched = form.comparison_spec(values, Source("dialects"), limits).matched()
+    assert "exactly equal" in total and f"{matched.counted[0]:,}" in total
+    own = values | {"source": OWN_TEXT, "tokenizer": "char", "own_kind": "paste", "text": "", "upload": None}
+    assert "Counted for 64 different tokens" in html.unescape(training.words(own, limits, run_pace())[2])
+    _, line, total = training.words(values | {"n_experts": 2, "experts_per_token": 4}, limits, run_pace())
+    assert "notice-error" in line and "only 2" in line and total == ""
+
+
+def test_an_older_link_to_a_pair_opens_with_a_sentence_and_one_to_two_models_opens_them(served):
+    page = build_app().page
+    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
+    out = open_view(known("otto"), Asked(pair="eJyrVkrLz1eyUkpKLFKqBQAcYgQk"))
+    assert "Press Train both" in out[page.shared("links.note")] and isinstance(out[page.tabs], gr.Tabs)
+    linked = Visit(served, "otto", SHIPPED[1], dense="dialects-dense", prompt="the wind", layer=2, routing=True)
+    linked.look()
+    assert (linked.selection["dense"], linked.selection["mixture"]) == SHIPPED
+    assert linked.selection["layer"] == 2 and "Token 0 “ the ”" in linked.text("routing-followed")
+
+
+def test_a_new_visitor_is_told_nothing_before_the_tab_is_opened(monkeypatch):
+    def not_yet(*_):
+        raise AssertionError("nobody sees it yet")
+
+    monkeypatch.setattr(views, "_judged", not_yet)
+    monkeypatch.setattr(table, "_once", not_yet)
+    page = build_app().page
+    assert not any(page.board.news(new_id())) and set(texts.SOURCES)
