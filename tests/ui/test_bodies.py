@@ -308,8 +308,8 @@ def test_what_a_disk_refuses_is_a_sentence(served, monkeypatch, problem):
         raise problem
 
     caller = RawCaller(address)
-    monkeypatch.setattr(app.fns[caller.endpoint("stop-button")["id"]], "fn", full)
-    status, answer = caller.call("stop-button", browserstate=ANNA)
+    monkeypatch.setattr(app.fns[caller.endpoint("train-button")["id"]], "fn", full)
+    status, answer = caller.call("train-button", browserstate=ANNA)
     assert status == 500 and "server" in answer and "try again later" in answer and "/a" not in answer
     monkeypatch.setattr("gradio.route_utils.GradioMultiPartParser.parse", full)
     status, answer = post(f"{address}/gradio_api/upload", form(b"y" * 100), MULTIPART)

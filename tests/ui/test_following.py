@@ -72,7 +72,7 @@ def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_mi
     assert press_train(RawCaller(address, "noras"), nora, Steps=400)[0] == 200
     (job,) = board.of(nora)
     job.seen -= 100
-    with urllib.request.urlopen(f"{address}news?visitor={nora}") as answer:
+    with urllib.request.urlopen(f"{address.rstrip('/')}/news?visitor={nora}") as answer:
         assert json.load(answer)["pause"] > 0
     assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
     board.stop(nora)
