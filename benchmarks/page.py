@@ -79,7 +79,7 @@ def _rate(events: Iterator[dict]) -> float:
 def page_rate(address: str, steps: int) -> tuple[float, float]:
     """(seconds from Train to the first drawn point, tokens per second) of the same run with the page open."""
     with opened(address) as page:
-        page.wait_for_selector("#train-button:not([disabled])")
+        page.wait_for_selector("#train-button")
         page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.length")
         page.click("#advanced > button")
         page.click("#advanced .settings:has-text('Learning') > button")
@@ -89,12 +89,13 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
         page.wait_for_timeout(1000)
         began = time.perf_counter()
         page.click("#train-button")
-        page.wait_for_selector("#status .badge:has-text('live')")
+        page.wait_for_selector("#status:has-text('live')")
+        page.click("#status summary:has-text('Details')")
         page.wait_for_function(
             "document.querySelector('#curve .chart-plot')?._fullData?.some(t => t.y?.length && t.x[0] <= 5)"
         )
         first, rates = time.perf_counter() - began, []
-        while page.locator("#status .badge:has-text('live')").count():
+        while page.locator("#status:has-text('live')").count():
             found = re.search(r"([\d,]+)\s*tokens per second", page.inner_text("#status"))
             if found:
                 rates.append(float(found.group(1).replace(",", "")))

@@ -28,7 +28,7 @@ from playground.service.limits import PUBLIC
 from tests.ui.raw import RawCaller
 
 from ..serving import resident_mb
-from .learner import TEXT, words
+from .learner import TEXT, begin, look
 from .visitor import Visitor, connected
 from .watching import logged, tell
 from .writing import PROMPT
@@ -186,6 +186,10 @@ class _from:
         """A POST from there."""
         return await self.client.post(path, headers={**self.headers, **(headers or {})}, **more)
 
+    async def get(self, path: str, **more) -> httpx.Response:
+        """A GET from there."""
+        return await self.client.get(path, headers=self.headers, **more)
+
     def stream(self, method: str, path: str, **more):
         """An answer as it comes."""
         return self.client.stream(method, path, headers=self.headers, **more)
@@ -196,18 +200,17 @@ class _from:
 
 async def _train(visitor: Visitor, number: int, seen: Seen) -> None:
     await visitor.open()
-    for name, value in {"Steps": STEPS, "source": "text", "text": TEXT, "size": "tiny", "Seed": number}.items():
+    for name, value in {"Steps": STEPS, "example": "text", "text": TEXT, "size": "tiny", "Seed": number}.items():
         visitor.set(name, value)
     seen.asked[number] = time.monotonic()
-    await visitor.press("train-button")
+    await begin(visitor)
     while True:
-        said = words(visitor.get("status"))
+        said, pause = await look(visitor)
         if number not in seen.began and not re.search(r"in line|Waiting for a place", said):
             seen.began[number] = time.monotonic()
-        if visitor.shown("stop-button").get("interactive") is False:
+        if pause is None:
             break
         await asyncio.sleep(LOOK)
-        await visitor.press("timer", "tick")
     if f"All {STEPS} steps are done" not in said:
         raise RuntimeError(said[:160])
     seen.trained += 1
@@ -266,11 +269,11 @@ def _attacks(client: httpx.AsyncClient, house: RawCaller, seen: Seen, until: flo
         visitor = Visitor(mob, house)
         await visitor.open()
         visitor.set("Steps", 5000)
-        await visitor.press("train-button")
+        await begin(visitor)
         for _ in range(200):
             await asyncio.sleep(2 * LOOK)
-            await visitor.press("timer", "tick")
-        return words(visitor.get("status"))
+            said, _ = await look(visitor)
+        return said
 
     async def short() -> str:
         """H2: a run of one step, which leaves a model."""

@@ -15,7 +15,7 @@ import httpx
 from tests.ui.raw import RawCaller
 
 from ..serving import resident_mb
-from .learner import TEXT, train
+from .learner import TEXT, begin, look, train
 from .visitor import Visitor, connected
 from .watching import logged, tell
 
@@ -54,7 +54,7 @@ async def _repeated(
                     one = visitor
                     await one.open()
                     one.set("Steps", 5000)
-                    await one.press("train-button")
+                    await begin(one)
                 visitor.set("browserstate", one.id)
             here = asyncio.create_task(visitor.stay())
             await scene(visitor)
@@ -80,20 +80,20 @@ async def _settled(client: httpx.AsyncClient, pid: int, working: int) -> dict[st
 
 async def _visit(visitor: Visitor) -> None:
     await visitor.open()
-    await train(visitor, steps=20, source="text", text=TEXT, size="tiny", Context=16, Layers=1)
+    await train(visitor, steps=20, example="text", text=TEXT, size="tiny", Context=16, Layers=1)
     await visitor.writes(new_tokens=20)
 
 
 async def _cancel(visitor: Visitor) -> None:
     await visitor.open()
     visitor.set("Steps", 5000)
-    await visitor.press("train-button")
-    await visitor.press("stop-button")
+    await begin(visitor)
+    await visitor.does("stop_run")
     for _ in range(600):
-        if visitor.shown("stop-button").get("interactive") is False:
+        _, pause = await look(visitor)
+        if pause is None:
             return
         await asyncio.sleep(0.05)
-        await visitor.press("timer", "tick")
 
 
 async def _reload(visitor: Visitor) -> None:

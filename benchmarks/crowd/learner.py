@@ -29,23 +29,40 @@ async def train(visitor: Visitor, *, steps: int, until: float = float("inf"), **
     began, run = time.monotonic(), Followed()
     for name, value in {"Steps": steps, **settings}.items():
         visitor.set(name, value)
-    await visitor.press("train-button")
+    await begin(visitor)
     stopped = False
     while True:
-        said = words(visitor.get("status"))
+        said, pause = await look(visitor)
         if not run.told or run.told[-1] != said:
             run.told.append(said)
         if not run.first and re.search(r"Step [1-9]", said):
             run.first = time.monotonic() - began
         if rate := re.search(r"([\d,]+) tokens per second", said):
             run.rates.append(float(rate.group(1).replace(",", "")))
-        if visitor.shown("stop-button").get("interactive") is False:
+        if pause is None:
             return run
         if time.monotonic() > until and not stopped:
             stopped = True
-            await visitor.press("stop-button")
-        await asyncio.sleep(float(visitor.get("timer") or 0.4))
-        await visitor.press("timer", "tick")
+            await visitor.does("stop_run")
+        await asyncio.sleep(pause)
+
+
+async def begin(visitor: Visitor) -> None:
+    """Press Train. Raises RuntimeError with what the page says where nothing begins."""
+    await visitor.press("train-button")
+    said = f"{visitor.get('train-problem')} {visitor.get('outlook')}"
+    if "notice-error" in said:
+        raise RuntimeError(words(said))
+
+
+async def look(visitor: Visitor) -> tuple[str, float | None]:
+    """Look at the run as an open page does: what it says, and seconds until the next look, None where it is over."""
+    pause = (await visitor.news())["pause"]
+    for panel, changes in (("train-bar", {}), ("train", {"details": True})):
+        await visitor.looks(panel, **changes)
+    parts = [*visitor.slots["train-bar"].values()]
+    parts += [visitor.slots["train"].get(name, "") for name in ("notices", "headline", "about", "numbers", "details")]
+    return words(" ".join(map(str, parts))), pause
 
 
 def words(html: str) -> str:

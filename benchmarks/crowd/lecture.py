@@ -68,7 +68,7 @@ async def _lecture(
             visitor = Visitor(client, house)
             await visitor.open()
             while time.monotonic() < until:
-                run = await train(visitor, steps=400, until=until, source="text", text=TEXT, Seed=number)
+                run = await train(visitor, steps=400, until=until, example="text", text=TEXT, Seed=number)
                 if run.first:
                     waits.append(run.first)
                 refused += sum("try again" in said or "full" in said for said in run.told)

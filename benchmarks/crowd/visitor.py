@@ -36,6 +36,8 @@ class Visitor:
         self.props: dict[int, dict[str, Any]] = {}
         self.panels: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         """By its name, what a panel has selected and shows."""
+        self.slots: dict[str, dict[str, Any]] = {}
+        """By its name, what stands in a panel's slots."""
         self.first: float | None = None
         """Seconds from the last press to the first thing that it showed."""
 
@@ -78,7 +80,20 @@ class Visitor:
             raise RuntimeError(answer["problem"])
         selection |= answer["selection"]
         have |= {name: digest for name, (digest, _) in answer["slots"].items()}
+        self.slots.setdefault(panel, {}).update({name: content for name, (_, content) in answer["slots"].items()})
         return time.perf_counter() - began
+
+    async def does(self, deed: str) -> None:
+        """Press a panel's button. Raises RuntimeError with what the panel would say."""
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": {}}
+        answer = (await self.client.post(f"/do/{deed}", json=body)).json()
+        if "problem" in answer:
+            raise RuntimeError(answer["problem"])
+
+    async def news(self) -> dict[str, Any]:
+        """What an open page hears: among it the seconds until it looks again, none while nothing goes on."""
+        params = {"visitor": self.values[self.house.component("browserstate")]}
+        return (await self.client.get("/news", params=params)).json()
 
     async def writes(self, **changes: Any) -> float:
         """Have a text written; seconds it took. Raises RuntimeError with what the panel would say."""

@@ -22,6 +22,8 @@ BESIDE = 600
 """Characters of a held-out text that are looked for, too, which takes half a millisecond each in a million."""
 MOST = 20_000
 """Characters of a text that are judged, from its beginning."""
+WORDED = 0.8
+"""Share of letters, blanks apart, from which on a text is made of words."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -134,6 +136,9 @@ class LearnedText:
         self.sentences = frozenset(map(_regular, sentences))
         before, held_out = without_divided_word(text, held_out) if divided else (text, held_out)
         self.words = Counter(word.lower() for word in _WORD.findall(before))
+        letters, written = sum(len(word) * n for word, n in self.words.items()), sum(map(len, before.split()))
+        self.worded = letters >= WORDED * written > 0
+        """Whether it is made of words: a table of numbers or code is not."""
         known = [word.lower() in self.words for word in _WORD.findall(held_out)]
         self.usual = Share(sum(known), len(known))
         self._held_out = held_out[:BESIDE]

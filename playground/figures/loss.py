@@ -23,6 +23,13 @@ _POINTS = 400
 
 TALL = 18
 """Pixels of a label."""
+GUTTER = 152
+"""Pixels at the right, where the baselines' names stand."""
+_KNOWS = {
+    "uniform": "guesses at random", "unigram": "knows frequencies", "bigram": "knows one before",
+    "floor": "best possible",
+}  # fmt: skip
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "floor"}
 
 
@@ -81,14 +88,14 @@ def loss_curve(
             line(points, training, "training", color, width=1.6, dash="dot"),
             line(points, validation, "validation", color, width=2.6, marks=5),
         ]
-    x_axis = axis("optimizer steps" if x == "step" else "seconds of training")
+    x_axis = axis("step" if x == "step" else "seconds of training")
     if log_x:
         x_axis |= {"type": "log", "dtick": 1}
     elif planned_steps and x == "step":
         x_axis["range"] = [0, planned_steps]
     curve = run.evaluations["val_loss"] if run is not None else ()
-    notes = rung_labels(rungs, height, log_y, sayings or {}, curve)
-    narrow = {"margin.r": 8, "legend.font.size": 10}
+    notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
+    narrow |= {"margin.r": 8, "legend.font.size": 10}
     if run is not None and run.best is not None and x == "step":
         notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
     if run is not None and run.recorded:
@@ -98,9 +105,9 @@ def loss_curve(
         traces,
         height,
         x_axis,
-        axis("nats per token", tickformat=".2~f", **_heights(run, rungs, log_y)),
+        axis(f"loss{' (log scale)' * log_y}", tickformat=".2~f", **_heights(run, rungs, log_y)),
         narrow=narrow,
-        margin={"l": 52, "r": 20, "t": 36, "b": 44},
+        margin={"l": 52, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=notes,
         **legend("right"),
@@ -178,6 +185,51 @@ def rung_line(name: str, value: float) -> Figure:
     if name == "floor":
         return rule(y=value, color=palette.HIGHLIGHT, width=1.4, dash="solid", layer="below")
     return rule(y=value, color=palette.FAINT, layer="below")
+
+
+def gutter_labels(
+    rungs: Sequence[tuple[str, float]],
+    height: int,
+    log_y: bool,
+    sayings: Mapping[str, str] = MappingProxyType({}),
+    curve: Sequence[float] = (),
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What each line knows, at its right end beside the picture, none over another.
+
+    Beside them, what is otherwise in a narrow place: there only the baseline that was passed last, and the next one,
+    over their lines.
+    """
+    if not rungs:
+        return [], {}
+    places = [_place(value, log_y) for _, value in rungs]
+    measured = [loss for loss in curve if math.isfinite(loss)]
+    drawn = [_place(loss, log_y) for loss in measured]
+    pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
+    passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
+    labels: list[dict[str, Any]] = []
+    narrow: dict[str, Any] = {}
+    last = math.inf
+    for i, ((name, value), place) in enumerate(zip(rungs, places)):
+        at = min(place * pixel, last - TALL)
+        answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
+        text = f"{knows(name)} {value:.3f}" if name == "floor" else f"{knows(name)} {value:.2f}"
+        color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
+        shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
+        labels.append(note(text, y=place, color=color, **shift, **answer))
+        near = not measured or i in (passed - 1, passed)
+        over = {"xanchor": "right", "xshift": 0, "yshift": -9 if name == "floor" else 9, "visible": near}
+        narrow |= {f"annotations.{i}.{key}": said for key, said in over.items()}
+        last = at
+    return labels, narrow
+
+
+def knows(name: str) -> str:
+    """A baseline by what it knows, in a few words."""
+    count = name.removesuffix("-gram")
+    before = int(count) - 1 if name.endswith("-gram") and count.isdigit() else None
+    if before is None:
+        return _KNOWS.get(name, name)
+    return f"knows {_NUMBERS[before] if before < len(_NUMBERS) else before} before"
 
 
 def rung_labels(

@@ -11,17 +11,10 @@ import numpy as np
 
 from ..words.numbers import signed
 from . import palette
-from .loss import rung_labels, rung_line
+from .loss import GUTTER, gutter_labels, rung_line
 from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped
-
-X_TITLES = {
-    "step": "optimizer steps",
-    "tokens": "tokens of training",
-    "flops": "floating-point operations of training",
-    "seconds": "seconds of training",
-}
 
 
 @dataclass(frozen=True)
@@ -32,7 +25,7 @@ class Curve:
     kind: str
     """dense or moe: picks colour and dash."""
     x: Sequence[float]
-    """In the unit of the axis."""
+    """Steps."""
     y: Sequence[float]
     """Nats per token."""
     is_first: bool = True
@@ -45,17 +38,15 @@ def pair_curves(
     curves: Sequence[Curve],
     rungs: Sequence[tuple[str, float]] = (),
     *,
-    x: str = "step",
     end: float | None = None,
     above_floor: bool = False,
     recorded: bool = False,
-    height: int = 380,
+    height: int = 300,
 ) -> Figure:
-    """Validation curves of both models over a common axis.
+    """Validation curves of both models over the steps.
 
     Args:
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
-        x: step, tokens, flops or seconds: what the curves' x values are.
         end: where the axis ends, so that a growing run only ever appends points.
         above_floor: draw losses minus each curve's floor on a log axis, which spreads out what happens at the end.
         recorded: says that these runs ship with the project.
@@ -67,73 +58,132 @@ def pair_curves(
         if above_floor:
             y = np.where(y > curve.floor, y - curve.floor, np.nan)
         traces.append(_trace(curve, y))
-    x_axis = axis(X_TITLES[x], **({"tickformat": "~s"} if x in ("tokens", "flops") else {}))
-    if end:
-        x_axis["range"] = [0, end]
     y_axis = (
-        axis("nats above the floor", type="log", dtick="D2", tickformat=".2~g")
+        axis("above the best possible loss (log scale)", type="log", dtick="D2", tickformat=".2~g")
         if above_floor
-        else axis("nats per token")
+        else axis("loss")
     )
+    rungs = () if above_floor else rungs
+    notes, narrow = gutter_labels(rungs, height, False, curve=min((c.y for c in curves), key=len, default=()))
     return lines(
         traces,
         height,
-        x_axis,
+        axis("step", **({"range": [0, end]} if end else {})),
         y_axis,
-        narrow={"margin.r": 8, "legend.font.size": 10},
-        margin={"l": 56, "r": 20, "t": 36, "b": 44},
-        shapes=[] if above_floor else [rung_line(name, value) for name, value in rungs],
-        annotations=[*([] if above_floor else rung_labels(rungs, height, False)), *([label()] if recorded else [])],
+        narrow=narrow | {"margin.r": 8, "legend.font.size": 10},
+        margin={"l": 56, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
+        shapes=[rung_line(name, value) for name, value in rungs],
+        annotations=[*notes, *([label()] if recorded else [])],
         **legend("right"),
         hovermode="closest",
-        uirevision=f"{x} {above_floor} {end}",
+        uirevision=f"{above_floor} {end}",
     )
+
+
+def difference_lines(
+    steps: Sequence[int],
+    differences: np.ndarray,
+    mean: np.ndarray,
+    margin: np.ndarray,
+    *,
+    ended: tuple[float, float] | None = None,
+    end: float | None = None,
+    height: int = 300,
+) -> Figure:
+    """Mixture minus dense along training: every seed, their mean, and its 95 % interval.
+
+    Args:
+        steps: N of the evaluations that all pairs have in common.
+        differences: (seeds, N) nats per token.
+        mean, margin: (N,) of them, and half the widths of the 95 % intervals.
+        ended: the verdict on a single pair, difference and margin: it stands at the last step.
+        end: where the axis ends.
+    """
+    traces = []
+    if len(differences) > 1:
+        traces += [
+            line(steps, mean - margin, "95 % interval", palette.FAINT, width=0, showlegend=False, hoverinfo="skip"),
+            line(steps, mean + margin, "95 % interval", palette.FAINT, width=0, fill="tonexty",
+                 fillcolor="rgba(133,143,154,0.2)", hoverinfo="skip"),
+            *(line(steps, each, f"seed no. {i + 1}", palette.FAINT, width=1, showlegend=False)
+              for i, each in enumerate(differences)),
+        ]  # fmt: skip
+    name = "mean" if len(differences) > 1 else "one seed"
+    traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
+    if ended is not None and len(steps):
+        bars = {"type": "data", "array": [ended[1]], "color": palette.INK, "thickness": 2, "width": 6}
+        traces.append(
+            line([steps[-1]], [ended[0]], "verdict, 95 % interval", palette.INK, error_y=bars, mode="markers",
+                 marks={"size": 9, "symbol": "diamond"}, hover=f"%{{y:.4f}} ± {ended[1]:.4f}")
+        )  # fmt: skip
+    # what the first fifth of the steps brings is far larger than what is left of it
+    late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
+    seen = [abs(float(x)) for x in late.ravel() if math.isfinite(x)] + ([abs(ended[0]) + ended[1]] if ended else [])
+    reach = 1.25 * max(*seen, 1e-3)
+    sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
+    return lines(
+        traces,
+        height,
+        axis("step", **({"range": [0, end]} if end else {})),
+        axis("MoE − dense, loss", range=[-reach, reach]),
+        margin={"l": 60, "r": 16, "t": 30, "b": 44},
+        shapes=[rule(y=0, color=palette.INK, dash="dot")],
+        annotations=[
+            note("dense better ↑", color=palette.DENSE, **sides, y=0.99, yanchor="top"),
+            note("MoE better ↓", color=palette.MOE, **sides, y=0.01, yanchor="bottom"),
+        ],
+        **legend(),
+        hovermode="closest",
+        uirevision=f"{reach:.1g} {end}",
+    )
+
+
+def describe_differences(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray) -> str:
+    """Where the difference stands at the last step, in a sentence."""
+    if not len(steps):
+        return "The difference appears with the first evaluation of both."
+    around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
+    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats. Below zero MoE is better."
 
 
 def describe_pair(curves: Sequence[Curve], alike: bool = True) -> str:
     """Where both first curves stand, in a sentence; nothing side by side where their windows are not the same."""
     firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
     if len(firsts) < 2:
-        return "Both curves appear here: dense with a solid line and discs, the mixture dashed with diamonds."
+        return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
     both = [firsts["dense"], firsts["moe"]]
     dense, moe = (c.y[-1] for c in both)
     gaps = [signed(c.y[-1] - c.floor, 4) if c.floor is not None else "" for c in both]
     if not alike:
         each = [f"{loss:.4f}" + (f" ({gap} above its floor)" if gap else "") for loss, gap in zip((dense, moe), gaps)]
-        return (
-            f"Dense {each[0]}, MoE {each[1]} nats per token, each recorded on its own validation windows: these two "
-            "cannot be held against each other."
-        )
-    words = f"First seed: dense {dense:.4f}, MoE {moe:.4f} nats per token"
+        return f"Dense {each[0]}, MoE {each[1]}, each on validation text of its own: these losses cannot be compared."
+    words = f"First seed: dense {dense:.4f}, MoE {moe:.4f}"
     if all(gaps):
         words += f", {gaps[0]} and {gaps[1]} above the floor"
-    others = sum(not c.is_first for c in curves) // 2
-    if others:
-        words += "; thin lines are the other seed" + (f"s, {others} of them" if others > 1 else "")
     return words + "."
 
 
 def verdict_figure(differences: Sequence[float], mean: float | None, margin: float | None) -> Figure:
-    """Mixture minus dense, a mark per seed, the mean with its 95 % interval, and the line of no difference."""
+    """Mixture minus dense: a tick per seed, the mean with its 95 % interval, and the line of no difference."""
     tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
-    hover, one, both = "%{x:.4f}<extra></extra>", "one seed", "mean, 95 % interval"
+    hover = "%{x:.4f}<extra></extra>"
     places = {"mode": "markers", "hovertemplate": hover}
-    traces = [line(differences, [0] * len(differences), one, palette.MUTED, marks=tick, **places)]
+    ticks = differences if len(differences) > 1 else []
+    traces = [line(ticks, [0] * len(ticks), "one seed", palette.MUTED, marks=tick, **places)]
     reach = max([abs(d) for d in differences] + [1e-3])
     if mean is not None and margin is not None:
         reach = max(reach, abs(mean) + margin)
         color = palette.FAINT if abs(mean) <= margin else palette.MOE if mean < 0 else palette.DENSE
-        around = {"type": "data", "array": [margin], "color": color, "thickness": 2, "width": 6}
+        around = {"type": "data", "array": [margin], "color": color, "thickness": 3, "width": 0}
         places["hovertemplate"] = f"%{{x:.4f}} ± {margin:.4f}<extra></extra>"
-        diamond = {"size": 10, "symbol": "diamond"}
-        traces.append(line([mean], [1], both, color, marks=diamond, error_x=around, **places))
+        traces.append(line([mean], [0], "95 % interval", color, marks=11, error_x=around, **places))
     return figure(
         traces,
-        132,
+        86,
         narrow={"margin.l": 8},
-        margin={"l": 8, "r": 8, "t": 20, "b": 40},
-        xaxis=axis("MoE − dense, nats per token", range=[-1.15 * reach, 1.15 * reach], nticks=7),
-        yaxis=hidden(range=[-0.7, 1.7]),
+        margin={"l": 8, "r": 8, "t": 20, "b": 24},
+        xaxis=axis(range=[-1.15 * reach, 1.15 * reach], nticks=5, showgrid=False),
+        yaxis=hidden(range=[-1, 1]),
         shapes=[rule(x=0, color=palette.INK, dash="dot")],
         annotations=[
             note("← MoE better", color=palette.MOE),
@@ -146,7 +196,7 @@ def verdict_figure(differences: Sequence[float], mean: float | None, margin: flo
 def describe_verdict(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
     """The same as a sentence."""
     if not differences:
-        return "Each completed pair puts a mark here."
+        return ""
     marks = ", ".join(signed(d, 4) for d in differences)
     if mean is None or margin is None:
         return f"MoE minus dense by seed: {marks}."

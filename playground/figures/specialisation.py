@@ -64,7 +64,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
         bars.append({**drawn, "customdata": nulls})
         # a bar without a body, so that it stands on its own bar: only its edge is drawn, and how far it may be off
         heights = [left.nulls[left.hardest].bits for left in found]
-        mark = bar(heights, groups, "rgba(0,0,0,0)", "", name="routers that were taught nothing, ±", **group)
+        mark = bar(heights, groups, "rgba(0,0,0,0)", "", name="untrained routers, ±", **group)
         mark["marker"]["line"] = {"color": palette.INK, "width": 1.5}
         error = {
             "type": "data", "array": numbers([left.margin for left in found]), "thickness": 1, "width": 3,
@@ -87,45 +87,59 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
     )
 
 
-def describe_information(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float) -> str:
-    """What is left of each measure above the hardest null, and what that says of attention and of the routers."""
-    parts, clear, below = [], [], []
+def describe_information(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]]) -> str:
+    """Whether the routers learned who speaks, and what that says of attention."""
+    clear, below = [], []
     for measure, name in MEASURE_NAMES.items():
         found = [layer[measure] for layer in told]
-        i = max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].above))
-        left = found[i]
-        parts.append(
-            f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.hardest].bits:.3f} for "
-            f"{NULL_NAMES[left.hardest]}; {_rest(left)}"
-        )
-        clear += [(layers[i], measure)] if left.is_clear else []
+        left = found[_best(found)]
+        clear += [(layers[_best(found)], measure)] if left.is_clear else []
         below += [(each.hardest, name, layer) for layer, each in zip(layers, found) if each.above < -each.margin]
     if clear:
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
-        words = f"These routers tell more of who speaks than any that was taught nothing would: {named}."
+        words = f"The routing encodes the speaker better than untrained routers do: {named}."
     elif below:
-        words = "Nothing shows that these routers have learned who speaks: none tells clearly more than untaught ones."
+        words = "Nothing shows that these routers learned who speaks: untrained ones encode it as well."
     else:
-        words = "Whether these routers have learned who speaks is unclear: untaught ones would tell as much."
+        words = "It is unclear whether these routers learned who speaks: untrained ones encode about as much."
     if not clear:
         # the stream tells it where routers that were never trained on it do, far beyond luck
         knows, most = max((each["beyond"].nulls["random"].bits, layer) for layer, each in zip(layers, told))
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
         if knows > 4 * luck + 0.02:
             words += (
-                f" The stream they read does know (random routers tell {knows:.2f} bits beyond the token on average in "
-                f"layer {most}): attention has gathered it, and the routers do not need to."
+                f" Attention has gathered it already: random routers tell {knows:.2f} bits beyond the token on average "
+                f"in layer {most}."
             )
     for null in NULL_NAMES:  # of each layer and measure the one that tells most
         places = {name: [x for other, n, x in below if (other, n) == (null, name)] for name in MEASURE_NAMES.values()}
         if any(places.values()):
             away = " There they look away from the speaker." if null == "random" else ""
             those = "; ".join(f"{name} in layer{'s' * (len(x) > 1)} {_listed(x)}" for name, x in places.items() if x)
-            words += f" They tell clearly less than {NULL_NAMES[null]}: {those}.{away}"
-    words += f" By measure, in the layer that stands best against what tells most untaught – {'; '.join(parts)}."
+            words += f" They encode clearly less than {NULL_NAMES[null]}: {those}.{away}"
+    return words
+
+
+def information_details(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float) -> str:
+    """What is left of each measure above the hardest null."""
+    parts = []
+    for measure, name in MEASURE_NAMES.items():
+        found = [layer[measure] for layer in told]
+        i = _best(found)
+        left = found[i]
+        parts.append(
+            f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.hardest].bits:.3f} for "
+            f"{NULL_NAMES[left.hardest]}; {_rest(left)}"
+        )
+    words = f"By measure, in the layer that stands best against its best baseline – {'; '.join(parts)}."
     if any("±" in part for part in parts):
-        words += " The ± is a 95 % interval for all layers and measures at once, from the spread of untaught routers."
+        words += " The ± is a 95 % interval for all layers and measures at once, from the spread of untrained routers."
     return f"{words} The token alone gives away {token_bits:.2f} bits."
+
+
+def _best(found: Sequence[Judgement]) -> int:
+    """The layer that stands best against its hardest null."""
+    return max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].above))
 
 
 def _rest(left: Judgement) -> str:

@@ -19,6 +19,7 @@ from ..data.baselines import Baselines
 from ..engine import SamplingConfig, count_projections, generate
 from ..engine.sampling import probabilities
 from ..inspection import Look
+from ..inspection.balance import Evenness, evenness, load_over_training
 from ..inspection.cost import Cost, Effect, edit_cost, effect
 from ..inspection.edits import Edit, SwitchOff, edits_tap
 from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
@@ -26,12 +27,13 @@ from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision, PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance
+from ..inspection.routing import expert_layers
 from ..kept import Kept
-from ..model import PRESETS
-from ..service.balance import KINDS, BalanceView
+from ..model import PRESETS, ModelConfig
 from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
+from ..training import History
 from ..words.baselines import choices
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
@@ -71,7 +73,8 @@ class Scene:
     appeared: Callable[[Look], Appearance | None] = _absent
     """When the habit of looking at what followed last time came up."""
     pair: Callable[[], PairView] = _absent
-    balance: Callable[[], BalanceView] = _absent
+    balance: Callable[[str], tuple[ModelConfig, History]] = _absent
+    """A mixture trained "with" a balance loss, or "without": its config, and what was recorded."""
     game: Callable[[], Game] = _absent
     """Of bets on the next token."""
     precision: Callable[[], PrecisionCost] = _absent
@@ -436,29 +439,33 @@ def _side_of_zero(scene: Scene, _: str) -> str:
     return "outside" if abs(found.difference) > found.margin else "inside"
 
 
-def _dead(kind: str) -> Callable[[Scene, str], int]:
-    def find(scene: Scene, _: str) -> int:
-        run = scene.balance().runs.get(kind)
-        if run is None or not run.steps:
-            raise NotYet("The three runs have not been measured yet: wait a moment.")
-        return run.dead[-1]
+def _load(scene: Scene, kind: str) -> list[Evenness]:
+    """How even the load of each layer was at the end of training."""
+    config, history = scene.balance(kind)
+    layers = expert_layers(config)
+    if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
+        raise NotYet("The load has not been measured yet: wait a moment.")
+    return [evenness(layer.tolist()) for layer in over[1][-1]]
 
-    return find
+
+def _dead(kind: str) -> Callable[[Scene, str], int]:
+    return lambda scene, _: sum(len(layer.dead) for layer in _load(scene, kind))
 
 
 def _entropy(kind: str) -> Callable[[Scene, str], float]:
     def find(scene: Scene, _: str) -> float:
-        run = scene.balance().runs.get(kind)
-        if run is None or not run.entropy:
-            raise NotYet("The three runs have not been measured yet: wait a moment.")
-        return run.entropy[-1]
+        layers = _load(scene, kind)
+        return sum(layer.entropy for layer in layers) / len(layers)
 
     return find
 
 
-def _experts(scene: Scene, _: str) -> int:
-    config = scene.balance().config
-    return config.n_experts * config.n_layers
+def _experts(kind: str) -> Callable[[Scene, str], int]:
+    def find(scene: Scene, _: str) -> int:
+        config, _history = scene.balance(kind)
+        return config.n_experts * len(expert_layers(config))
+
+    return find
 
 
 def _bits(player: str) -> Callable[[Scene, str], float]:
@@ -515,8 +522,6 @@ def _projections(tokens: int, index: int) -> Callable[[Scene, str], int]:
 def _llama_gib(*_: Any) -> float:
     return PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30
 
-
-_WITH, _WITHOUT = list(KINDS)[:2]
 
 FACTS: dict[str, Fact] = {
     # a run
@@ -600,12 +605,13 @@ FACTS: dict[str, Fact] = {
     "seeds": Fact(lambda scene, _: _verdict(scene).seeds),
     "winner": Fact(_winner),
     "zero": Fact(_side_of_zero),
-    "experts": Fact(_experts),
-    "dead-with": Fact(_dead(_WITH)),
-    "dead-without": Fact(_dead(_WITHOUT)),
-    "entropy-with": Fact(_entropy(_WITH), digits=2),
-    "entropy-without": Fact(_entropy(_WITHOUT), digits=2),
-    "entropy-most": Fact(lambda scene, _: math.log2(scene.balance().config.n_experts), digits=2),
+    "experts-with": Fact(_experts("with")),
+    "experts-without": Fact(_experts("without")),
+    "dead-with": Fact(_dead("with")),
+    "dead-without": Fact(_dead("without")),
+    "entropy-with": Fact(_entropy("with"), digits=2),
+    "entropy-without": Fact(_entropy("without"), digits=2),
+    "entropy-most": Fact(lambda scene, _: math.log2(scene.balance("without")[0].n_experts), digits=2),
     # bets on the next token
     "bets": Fact(lambda scene, _: len(scene.game().rounds)),
     "bits-you": Fact(_bits(YOU), digits=2),

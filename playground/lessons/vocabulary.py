@@ -150,15 +150,19 @@ PLACES: dict[str, Place] = {
         train_both=("#moe-train", "the button “Train both”"),
         verdict=("#moe-verdict", "the verdict"),
         difference=("#moe-difference", "the difference with its interval"),
-        routes=("#routing-text", "where each token went"),
-        followed_token=("#routing-followed", "the token that is followed"),
     ),
     **_places(
         "moe",
-        fold="moe-breaking",
-        train_unbalanced=("#unbalanced-start", "the button “Train all three”"),
-        balance_run=("#unbalanced-said", "what the three runs came to"),
-        evenness=("#unbalanced-entropy", "how even the load is"),
+        opens=(("routing", True),),
+        routes=("#routing-text", "where each token went"),
+        followed_token=("#routing-followed", "the token that is followed"),
+        loads=("#moe-routing [data-slot=load-over-training]", "the load while the mixture trained"),
+    ),
+    **_places(
+        "moe",
+        opens=(("breaking", True),),
+        train_unbalanced=("#train-unbalanced", "the button “Train this pair without balance”"),
+        balance_terms=("#breaking-pulls", "what each balance term asks of the routers"),
     ),
 }
 """By the name that lesson files use."""
@@ -171,7 +175,7 @@ _RUN = (
     "eval_every sample_every patience batch_size"
 )
 SETS = (
-    *("tab", "view", "model", "balance.steps"),
+    *("tab", "view", "model"),
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key")),
     *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens")),
     *(f"train.{name}" for name in _RUN.split()),

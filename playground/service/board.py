@@ -32,9 +32,8 @@ from ..atomic_files import write_file
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
-from .balance import BalanceJob, planned
 from .comparisons import ComparisonJob, ComparisonSpec
-from .data_folder import new_id
+from .data_folder import new_id, tidy_name
 from .job import Job
 from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
 from .models import Entry, Registry
@@ -50,7 +49,7 @@ NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
 """So many times a job may be at work when the server ends: then it is not begun again by itself."""
-_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, BalanceJob)}
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
 
 
 class Board:
@@ -82,13 +81,18 @@ class Board:
         repeats: RunCard | None = None,
         by_program: bool = False,
         share: str = "",
+        name: str = "",
     ) -> RunJob:
-        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError."""
+        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError.
+
+        Without a name it is called after its text.
+        """
+        name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         with self._lock:
             number = self._admit(visitor, RunJob, share)
             training = spec.training.replace(max_seconds=self.limits.seconds)
-            name = f"Run {number} · {spec.source.title}"
+            name = name or f"Run {number} · {spec.source.title}"
             spec = replace(spec, training=training)
             job = RunJob(new_id(), visitor, name, spec, self.limits, self.registry, repeats)
             job.by_program, job.number, job.share = by_program, number, share
@@ -105,17 +109,6 @@ class Board:
             number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
             job = ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
-            job.number, job.share = number, share
-            self._queue(job)
-        return self._noted(job)
-
-    def balance(self, visitor: str, experts_per_token: Any, steps: Any, *, share: str = "") -> BalanceJob:
-        """Begin the three balance runs for this visitor, or put them in line. Raises LimitError or ValueError."""
-        plan = planned(experts_per_token, steps)
-        self.limits.check_training(*plan[1:])
-        with self._lock:
-            number = self._admit(visitor, BalanceJob, share)
-            job = BalanceJob(new_id(), visitor, f"Balance run {number}", plan, self.limits, self.registry)
             job.number, job.share = number, share
             self._queue(job)
         return self._noted(job)
@@ -283,7 +276,7 @@ class Board:
         self._check_room(visitor, share)
         earlier = self.of(visitor, kind=kind)
         again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
-        self._clear_away(visitor, kind)
+        self._clear_away(visitor)
         self._names[visitor, kind.kind] = number = max(self._names.pop((visitor, kind.kind), 0) + (not again), 1)
         while len(self._names) > 10_000:
             self._names.pop(next(iter(self._names)))
@@ -480,16 +473,12 @@ class Board:
             self._turns.setdefault(job.id, (row["round"], row["turn"]))
             return self._jobs.setdefault(job.id, job)
 
-    def _clear_away(self, visitor: str, kind: type[Job]) -> None:
-        """Jobs that no model keeps are of interest until the visitor's next one, and must not pile up meanwhile."""
-        failed = [job for job in self._jobs.values() if not job.has_result]
-        curves = [job for job in self._jobs.values() if not job.keeps_models and job.has_result]
-        for jobs, most in ((failed, FAILED_RUNS), (curves, self.limits.models)):
-            over = [job for job in jobs if job.settled]
-            surplus = len(over) - most
-            for i, job in enumerate(over):
-                if i < surplus or (job.visitor == visitor and (jobs is failed or isinstance(job, kind))):
-                    self._forget(job)
+    def _clear_away(self, visitor: str) -> None:
+        """Jobs that came to nothing are of interest until the visitor's next one, and must not pile up meanwhile."""
+        over = [job for job in self._jobs.values() if not job.has_result and job.settled]
+        for i, job in enumerate(over):
+            if i < len(over) - FAILED_RUNS or job.visitor == visitor:
+                self._forget(job)
 
     def _forget(self, job: Job) -> None:
         if job.settled and self._jobs.pop(job.id, None) is not None:

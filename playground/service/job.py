@@ -1,8 +1,7 @@
 """Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
 
-Training runs (`run_job.RunJob`), comparisons (`comparisons.ComparisonJob`) and balance runs (`balance.BalanceJob`) are
-kinds of it. A kind says which events its thread consumes, what each one changes, and what a page sees of it; the board
-says when it may begin.
+Training runs (`run_job.RunJob`) and comparisons (`comparisons.ComparisonJob`) are kinds of it. A kind says which events
+its thread consumes, what each one changes, and what a page sees of it; the board says when it may begin.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ class Job:
 
     kind: ClassVar[str] = "run"
     """What it is called in sentences and names."""
-    keeps_models: ClassVar[bool] = True
-    """Whether it leaves models behind, which keep it; one that does not is of interest until its visitor's next."""
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder

@@ -37,10 +37,6 @@ PAGES = 500
 """Open pages of which is remembered what they were sent and asked last; one that was forgotten begins anew."""
 QUEUED_EVENTS = 500
 """Presses of buttons that wait for their handler, of all visitors."""
-BALANCE_STEPS = 400
-"""Optimizer steps of each of the runs with and without balance."""
-BALANCE_SECONDS = 90.0
-"""Wall-clock of each of them."""
 STEP_PARAMETERS = 8_000_000
 """Of a model whose training step is looked at: a larger one takes too long to copy and step at every look."""
 REPLAY_NUMBERS = 250_000_000

@@ -82,7 +82,7 @@ class RunJob(Job):
         self.repeats = repeats
         self.told: Callable[[RunJob], None] | None = None
         """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
-        self._planned_first = spec.training.steps
+        self.planned_first = spec.training.steps
         self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self._unsaved = False  # whether its last steps are not in its files, so that it cannot go on
         self.learned = False
@@ -104,7 +104,7 @@ class RunJob(Job):
     @property
     def lengthened(self) -> bool:
         """See `RunView.lengthened`."""
-        return self._history.last_step > self._planned_first
+        return self._history.last_step > self.planned_first
 
     def go_on(self, training: TrainConfig) -> None:
         """It is to be trained on, with these settings, once its turn comes."""
@@ -336,7 +336,7 @@ class RunJob(Job):
         with self._lock:
             return {
                 "spec": self.spec.to_dict(),
-                "planned_first": self._planned_first,
+                "planned_first": self.planned_first,
                 "repeats": self.repeats.to_letters() if self.repeats else None,
                 "prepared": self._prepared.to_dict() if self._prepared else None,
                 "baselines": self._baselines.to_dict() if self._baselines else None,
@@ -355,7 +355,7 @@ class RunJob(Job):
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
         spec = RunSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
-        job._planned_first, job._notices, job.used = noted["planned_first"], list(noted["notices"]), noted["used"]
+        job.planned_first, job._notices, job.used = noted["planned_first"], list(noted["notices"]), noted["used"]
         job._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
         job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
         job.learned = registry.has(job.id, job.visitor)

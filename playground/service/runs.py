@@ -58,6 +58,8 @@ class Source:
     """A text file in it."""
     repo_type: str = "dataset"
     """dataset, model or space."""
+    name: str = ""
+    """What a text of one's own is called: its file's name, or its first words."""
 
     @property
     def pasted(self) -> str:
@@ -69,7 +71,8 @@ class Source:
         """What it is called on the page."""
         if self.kind in LANGUAGES:
             return LANGUAGES[self.kind].title
-        return {SENTENCES: "Twenty sentences", OWN_TEXT: "Your text", HUB_FILE: self.filename}.get(self.kind, self.kind)
+        own = self.name or "Your text"
+        return {SENTENCES: "Twenty sentences", OWN_TEXT: own, HUB_FILE: self.filename}.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def verdict(
     if learned is None:
         return None
     found = learned.compare(text, begun)
-    if kind == "word" or not learned.words:  # it knows no other words; there are none
+    if kind == "word" or not learned.worded:  # it knows no other words; there are none
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     return Verdict(compared_summary(found), tuple((start, end, why) for start, end in found.strange))

@@ -45,7 +45,9 @@ FIRST_TAB = """<script>(() => {
     tabs.props.selected = wanted;
   }
 })();</script>"""
-LEARN = '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
+LEARN = (
+    '<button type="button" class="ghost" popovertarget="learn-menu">Learn <span aria-hidden="true">▾</span></button>'
+)
 STORAGE_KEY = "transformer-playground-visitor"
 # Only keeps the id unreadable at a glance in the visitor's own browser; fixed, so that it outlives a restart.
 STORAGE_SECRET = "transformer-playground"
@@ -101,6 +103,13 @@ def build_app(
             """A model that was made meanwhile is chosen on all tabs."""
             return page.model_list(visitor, str(over).partition(" ")[0])
 
+        def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
+            """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
+            chosen = wanted if registry.has(wanted, visitor) else model_id
+            stays = chosen == model_id and registry.has(model_id, visitor)
+            models = page.renewed_list(visitor) if stays else page.model_list(visitor, chosen)
+            return models, f"{chosen} {page.step_of(visitor, chosen)}"
+
         page.finish()
         tell = "(visitor, model) => { window.playground.tell({ visitor, model }); }"
         model.change(None, [visitor, model], None, js=tell, **UNSEEN)
@@ -110,6 +119,9 @@ def build_app(
         take = gr.Button(visible="hidden", elem_id="choose-over")
         page.over.change(None, page.over, None, js="(over) => window.playgroundAsk(over)", **UNSEEN)
         take.click(chosen, [visitor, page.over], model, **QUIETLY)
+        renew = gr.Button(visible="hidden", elem_id="renew-models")
+        wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
+        renew.click(renewed, [visitor, model, page.over], [model, page.weights], js=wanted, **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])

@@ -1,5 +1,4 @@
-"""Links on the page: what `?run=…`, `?pair=…` and `?tab=…` in its address do when it opens, and the buttons that copy
-such links.
+"""Links on the page: what `?run=…` and `?tab=…` in its address do when it opens, and the buttons that copy such links.
 
 A tab takes part by sharing controls under agreed names, and by drawing itself when they change:
 
@@ -30,6 +29,9 @@ from .refusals import sentence
 
 CONTROLS = ("prompt", "layer", "head", "query", "key", "step", "subject", "edits")
 _OPENS_AS_USUAL = "The page opens as usual."
+PAIR_GONE = (
+    "This older link holds the settings of a comparison, which are no longer read. Press Train both to make one."
+)
 
 # builds the link from the controls' values, copies it, and says so on the button
 _COPY = """(...values) => {
@@ -41,7 +43,6 @@ _COPY = """(...values) => {
   else if (model.startsWith('shipped-')) words.set('model', model.slice(8));
   else {
     if (found.run) words.set('run', found.run);
-    if (found.pair) words.set('pair', found.pair);
     if (model) words.set('model', model);
   }
   if (found.dense) words.set('dense', found.dense.replace(/^shipped-/, ''));
@@ -83,6 +84,8 @@ def build(page: Page, note: gr.HTML) -> None:
 
         def open_view(visitor: str, request: gr.Request) -> dict:
             query = query_of(request)
+            if "pair" in query and not is_here(page, query, visitor):
+                return {note: theme.notice(PAIR_GONE, "warning"), page.tabs: page.open("moe")}
             if "tab" not in query:
                 return {note: ""} if "run" not in query else gr.skip()
             try:
@@ -143,12 +146,6 @@ def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
     return "model" in query and page.registry.has(query["model"], visitor)
 
 
-def linked_models(page: Page, request: gr.Request | None, visitor: str | None, tab: str) -> tuple[str | None, ...]:
-    """The ids of the dense and the other model that the page's own address names in this tab, where they are here."""
-    view = _view_of(request, tab)
-    return tuple(_here(page, name, visitor) for name in (view.dense, view.model)) if view else (None, None)
-
-
 def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
     """The id of the model that a link calls so, if this visitor has it."""
     return next((m for m in (f"shipped-{name}", name) if name and page.registry.has(m, visitor)), None)
@@ -197,12 +194,6 @@ def linked_prompt(request: gr.Request | None, tab: str, model_id: str | None) ->
     return view.prompt if view else None
 
 
-def linked_layer(request: gr.Request | None, tab: str, model_id: str | None) -> int | None:
-    """The layer that the page's own address asks for in this tab with this model, likewise."""
-    view = _linked_view(request, tab, model_id)
-    return view.layer if view else None
-
-
 def linked_place(
     request: gr.Request | None, tab: str, model_id: str | None, prompt: str, subject: str, *, first: bool
 ) -> dict[str, int]:
@@ -242,7 +233,7 @@ def _view_of(request: gr.Request | None, tab: str) -> View | None:
 
 def _trains(request: gr.Request | None) -> bool:
     """Whether the address holds what its model is trained by."""
-    return bool({"run", "pair"} & query_of(request).keys())
+    return "run" in query_of(request)
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

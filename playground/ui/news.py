@@ -1,8 +1,8 @@
 """News: whether anything of a visitor's has changed, for every open page while something goes on.
 
 `GET /news?visitor=…` answers with a word that changes whenever a job, a model or a place in the line does, and with the
-seconds until the page should look again: none where nothing goes on. front/news.js asks, and tells the panels.
-Each look is also a sign that the visitor is still there.
+seconds until the page should look again: none where nothing goes on. front/news.js asks, tells the panels, has the list
+of models renewed, and chooses what was trained. Each look is also a sign that the visitor is still there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from ..service.comparisons import ComparisonJob
 from ..service.job import Job
+from ..service.run_job import RunJob
 from .followers import tick
 from .page import Page
 
@@ -34,8 +36,19 @@ def news_route(page: Page) -> Route:
 
 
 def news(page: Page, visitor: str) -> dict[str, object]:
-    """The word, and the pause: None at rest."""
-    word = hashlib.blake2b(repr(page.board.news(visitor)).encode(), digest_size=9).hexdigest()
-    going = [job for job in page.board.of(visitor, kind=Job) if job.active]
+    """The word, the pause (None at rest), a word for the models alone, and the models of runs that are over.
+
+    Each of these with a mark that changes with its weights, its name, and the tab where it was trained.
+    """
+    news = page.board.news(visitor)
+    going = [job for job in page.board.of(visitor, kind=Job) if not job.settled]
     pauses = [tick(job.time_left, waits=job.state == "waiting") for job in going]
-    return {"word": word, "pause": min(pauses, default=None)}
+    over = [job for job in page.board.of(visitor, kind=RunJob) if job.learned and job.settled]
+    made = {job.id: [f"{job.evaluations} {job.used}", job.name, "train"] for job in over}
+    pairs = [job for job in page.board.of(visitor, kind=ComparisonJob) if len(job.learned) == 2 and job.settled]
+    made |= {job.model_ids["moe"]: ["over", job.name, "moe"] for job in pairs}
+    return {"word": _word(news), "pause": min(pauses, default=None), "models": _word((news[1], made)), "made": made}
+
+
+def _word(told: object) -> str:
+    return hashlib.blake2b(repr(told).encode(errors="replace"), digest_size=9).hexdigest()

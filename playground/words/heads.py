@@ -141,7 +141,7 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
     ) + needed * tests.matters(layer, head)
 
 
-# ---- one head on one prompt, answer first ------------------------------------------------------------------------------
+# ---- one head on one prompt, answer first ----------------------------------------------------------------------------
 
 
 def head_name(layer: int, head: int) -> str:

@@ -25,7 +25,7 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
     classes, address = house
     board = open_page(accept_downloads=True)
     board.goto(address)
-    board.wait_for_selector("#status .badge:has-text('recorded')")
+    board.wait_for_selector("#status:has-text('recorded')")
     board.click("#class-fold > button")
     board.fill("#class-title textarea, #class-title input", "<b>Tuesday</b>")
     board.locator("#class-source input").click()
@@ -40,14 +40,14 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
 
     student = open_page(viewport={"width": 390, "height": 844})
     student.goto(address)
-    student.wait_for_selector("#status .badge:has-text('recorded')")
+    student.wait_for_selector("#status:has-text('recorded')")
     student.click("#class-fold > button")
     student.fill("#class-code textarea, #class-code input", " ".join(words).upper())
     student.fill("#class-name textarea, #class-name input", "Zoë & Ed")
     student.click("#class-join")
     student.wait_for_selector(".class-strip:has-text('you are Zoë & Ed')")
     student.wait_for_selector(".class-strip:has-text('Twenty sentences, Small, 20 steps, seed 1.')")
-    student.wait_for_selector("#source label.selected:has-text('Twenty sentences')")
+    student.wait_for_function("document.querySelector('#example input').value === 'Twenty sentences'")
     student.click("#train-button")
 
     row = board.locator("#class-table tbody tr")

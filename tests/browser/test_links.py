@@ -29,11 +29,13 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.goto(f"{address}?run={letters}")
     page.wait_for_selector("#linked .notice:has-text('Twenty sentences, Tiny, 20 steps, seed 11')")
     page.click("#train-button")
-    page.wait_for_selector("#match .notice-good:has-text('Matched to 4 decimals')")
+    page.wait_for_selector(".run-card .notice-good:has-text('Matched to 4 decimals')")
     page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    page.click(".run-card .menu summary")
+    assert "who opens it trains the model anew" in page.inner_text(".run-card .menu")
     page.click("#copy-run")
-    page.wait_for_selector("#copy-run[data-said='Link copied']")
-    assert page.evaluate("navigator.clipboard.readText()") == f"{address}?run={letters}"
+    page.wait_for_selector("#copy-run:has-text('Link copied')")
+    assert f"run={letters}" in page.evaluate("navigator.clipboard.readText()")
 
     page.click("#take > button")
     with page.expect_download() as download:
@@ -42,7 +44,7 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.set_input_files("#take-upload input[type=file]", tmp_path / "mine.zip")
     page.wait_for_selector("#take-uploaded .notice-good:has-text('205,696 parameters')")
     page.wait_for_function("document.querySelector('#model input').value.endsWith('(uploaded)')")
-    page.wait_for_selector("#status:has-text('came with the model: 20 steps')")
+    page.wait_for_selector("#status:has-text('20 steps · recorded')")
 
 
 def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):

@@ -108,7 +108,7 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     for _ in range(12):
         page.keyboard.press("Tab")
         stops.append(page.evaluate("document.activeElement.closest('fieldset')?.id ?? document.activeElement.id"))
-    assert stops.count("source") == 1 and stops.count("size") == 1, stops
+    assert stops.count("learn") == 1 and stops.count("size") == 1, stops
     expect(page.locator("[role=option]:visible")).to_have_count(0)  # the list that was left
 
     page.locator("#size input:checked").focus()

@@ -221,9 +221,17 @@ def test_the_largest_part_is_named_where_it_is_no_head():
 
 
 def test_close_rungs_do_not_write_over_each_other():
-    labels = loss_curve(None, [("uniform", 3.0), ("unigram", 2.99), ("bigram", 2.98), ("floor", 0.5)])["layout"]
-    shifts = [note["xshift"] for note in labels["annotations"]]
-    assert shifts[0] == 0 and shifts[1] < 0 and shifts[2] < shifts[1] and shifts[3] == 0
+    rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
+    layout = loss_curve(None, rungs)["layout"]
+    assert [note["text"] for note in layout["annotations"]] == [
+        "guesses at random 3.00", "knows frequencies 2.99", "knows four before 2.98", "best possible 0.500"
+    ]  # fmt: skip
+    shifts = [note["yshift"] for note in layout["annotations"]]
+    assert shifts[0] == 0 and -20 < shifts[1] < -16 and shifts[2] < shifts[1] and shifts[3] == 0
+    narrow = loss_curve(run(20), rungs)["layout"]["meta"]["narrow"]
+    last, seen = run(20).evaluations["val_loss"][-1], [narrow[f"annotations.{i}.visible"] for i in range(4)]
+    passed = sum(last < value for _, value in rungs)
+    assert [i for i in range(4) if seen[i]] == [i for i in (passed - 1, passed) if 0 <= i < 4]
 
 
 def test_labels_stand_at_their_lines_on_a_log_axis_too():

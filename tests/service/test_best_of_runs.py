@@ -21,7 +21,7 @@ from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import speaking, watch
+from playground.ui.tabs.train import speaking, verdict, watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.words.baselines import equally_likely
@@ -57,9 +57,10 @@ def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
     view = job.view()
     step, _ = view.history.best
     assert view.standing.kind == "overfitting" and view.kept == step < 120
-    said = watch.status(view)
-    assert "notice-warning" in said and "notice-good" not in said and f"Overfitting since step {step}" in said
-    assert watch.use_label(view) == f"Use step {step}, the best"
+    said = verdict.details(view)
+    assert verdict.headline(view) == f"Overfitting since step {step}." and f"Overfitting since step {step}" in said
+    assert "notice-warning" in said and "notice-good" not in said
+    assert watch.use_label(view) == f"Use step {step}"
     losses = job._history.evaluations["val_loss"]
     last, losses[-1] = losses[-1], view.history.best[1] + 0.005
     assert job.view().kept is None, "hardly better than the last is not worth a press"
@@ -106,7 +107,7 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     used, view = board.registry.get(job.id, ANNA), job.view()
     assert loss_of(used) == pytest.approx(lowest, abs=1e-5) and used.history.val_loss == lowest
     assert (view.used, view.kept) == (step, None) and view.history.last_step == 120
-    assert f"The model is that of step {step} now" in watch.status(view)
+    assert f"The model is that of step {step} now" in verdict.details(view)
     (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
     assert loss == f"{lowest:.4f}"
     assert f"At step {step}: " in (standing := speaking.standing_line(view))

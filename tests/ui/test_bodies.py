@@ -289,10 +289,10 @@ def test_an_error_of_a_handler_is_a_sentence_and_keeps_its_traceback(served, mon
         raise RuntimeError("a secret of the server")
 
     caller = RawCaller(address)
-    handler = app.fns[caller.endpoint("stop-button")["id"]]
+    handler = app.fns[caller.endpoint("train-button")["id"]]
     monkeypatch.setattr(handler, "fn", broken)
     with caplog.at_level(logging.ERROR):
-        status, answer = caller.call("stop-button", browserstate=ANNA)
+        status, answer = caller.call("train-button", browserstate=ANNA)
     assert status == 500 and "our side" in json.loads(answer)["error"] and "secret" not in answer
     assert "a secret of the server" in caplog.text
 

@@ -28,7 +28,7 @@ from playground.ui.tabs.moe.linked import pair_letters
 from playground.ui.tabs.moe.sidebyside import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
-from playground.ui.tabs.train import watch as run_watch
+from playground.ui.tabs.train import verdict
 from tests.service.test_comparisons import TRAINING, house, spec, whole
 
 from .runs import ANNA, small_limits, until
@@ -276,8 +276,8 @@ def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
     jobs, job = finished[:2]
     model_id = job.model_ids["moe"]
     checkpoint = jobs.registry.get(model_id, ANNA)
-    words = run_watch.status(RunView.of_checkpoint(model_id, checkpoint))
-    assert "one of two that a comparison trained" in words and "came with the model" not in words
+    words = verdict.details(RunView.of_checkpoint(model_id, checkpoint))
+    assert "A comparison trained it" in words and "comes with" not in words
 
 
 def test_a_finished_comparison_links_to_what_it_came_to_and_to_nothing_of_its_text(finished):

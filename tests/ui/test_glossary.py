@@ -100,6 +100,9 @@ def test_entries_are_whole_and_their_links_lead_somewhere(app, built):
     assert len(names) == len(set(names)), "a name leads to one entry"
     assert [term.term.casefold() for term in entries] == sorted(term.term.casefold() for term in entries)
     ids = {getattr(block, "elem_id", None) for block in app.blocks.values()}
+    ids |= set(
+        re.findall(r' id="([\w-]+)"', "".join(str(getattr(b, "html_template", "")) for b in app.blocks.values()))
+    )
     for term in entries:
         assert term.plain and term.means.endswith(".") and "!" not in term.means, term.term
         tab, view, at, place = (term.see.get(key) for key in ("tab", "view", "at", "place"))

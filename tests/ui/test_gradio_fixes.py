@@ -161,7 +161,7 @@ def test_scripts_of_ours_stand_before_gradios_own(page):
     _, address, html, length = page
     assert len(html.encode()) == length
     for script in SCRIPTS:
-        early = html.index(f"assets/{script}")
+        early = html.index(f"{script.parent.name}/{script.name}")
         assert html.index("<head>") < early < html.index('type="module"')
         path = html[html.rindex('"', 0, early) + 1 : html.index('"', early)]
         with urllib.request.urlopen(address + path, timeout=30) as answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 
 import pytest
@@ -11,6 +12,7 @@ from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
+from .panels import PanelCaller
 from .raw import RawCaller
 from .runs import ANNA, BERT, TEXT, small_limits, until
 
@@ -29,13 +31,15 @@ def served(tmp_path_factory):
     app.close(verbose=False)
 
 
-EVENTS = {"timer": "tick", "model": "change"}
+def panel_of(visitor: str, address: str, model: str) -> str:
+    """What the run panel shows."""
+    return str(PanelCaller(address, visitor, "train", model).look())
 
 
 def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
     """What pressing Train with this form would send."""
     form = {
-        "source": "text",
+        "example": "text",
         "text": TEXT,
         "size": "tiny",
         "Context": 16,
@@ -69,7 +73,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"Learning rate": 1e30}, "Learning rate must be from"),
         ({"Seed": -1}, "Seed must be a whole number from"),
         ({"Optimizer": "magic"}, "Optimizer must be one of"),
-        ({"source": "klingon"}, "never sends"),
+        ({"example": "klingon"}, "Choose an example or your own text"),
         ({"Pieces of text (tokens)": "telepathy"}, "must be one of characters"),
         ({"Hide the future (causal mask)": "maybe"}, "must be on or off"),
         ({"browserstate": ""}, "reload it"),
@@ -81,14 +85,15 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
 def test_raw_calls_out_of_range_are_refused_with_a_sentence_and_start_nothing(served, changes, complaint):
     address, jobs = served
     status, answer = press_train(RawCaller(address), ANNA, **changes)
-    assert status == 500 and complaint in str(json.loads(answer)["error"] or "")
+    said = json.loads(answer)
+    assert complaint in html.unescape(str(said.get("error") or said["data"])) and status in (200, 500)
     assert jobs.of(ANNA) == []
 
 
 def test_a_setting_touched_before_the_page_heard_of_another_texts_choices_is_no_error(served):
     caller = RawCaller(served[0], "a-quick-visitors-session")
-    fits = {"Context": 64, "source": "sentences"}  # read in words alone
-    status, answer = caller.call("source", "input", **fits)
+    fits = {"Context": 64, "example": "sentences"}  # read in words alone
+    status, answer = caller.call("example", "input", **fits)
     assert status == 200, answer
     status, answer = caller.call("Steps", "input", **fits, **{"Pieces of text (tokens)": "char"})
     assert status == 200, answer
@@ -100,20 +105,14 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     status, answer = press_train(anna, ANNA, Steps=400)
     assert status == 200, answer
     (job,) = jobs.of(ANNA)
-    for chosen in ({}, {"Model on all tabs": job.id}):
-        for name, event in (
-            ("stop-button", "click"),
-            ("resume-button", "click"),
-            ("timer", "tick"),
-            ("model", "change"),
-        ):
-            status, answer = bert.call(name, event, **{"browserstate": BERT, **chosen})
-            assert job.name not in answer, f"{name} let it be seen"
+    panel = PanelCaller(address, BERT, "train", job.id)
+    for deed in ("stop_run", "resume_run", "use_best", "rename_run", "delete_run"):
+        assert job.name not in str(panel.do(deed, of=job.id, rename="mine")), f"{deed} let it be seen"
+    _, answer = bert.call("model", "change", browserstate=BERT, model=job.id)
+    assert job.name not in answer + str(panel.look()) + str(panel.news())
     assert not job._stop.is_set(), "someone else pressed Stop"
     until(lambda: job.settled)
-    assert job.view().history.last_step == 400
-    status, answer = anna.call("stop-button", browserstate=ANNA)
-    assert status == 200
+    assert job.view().history.last_step == 400 and job.name in panel_of(ANNA, address, job.id)
 
 
 @pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", None, 7, [ANNA]])

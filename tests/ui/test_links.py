@@ -21,7 +21,7 @@ from playground.training import RECIPES, History
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import awaits, broken, copying, linked_layer, linked_place, linked_prompt, query_of
+from playground.ui.links import awaits, broken, copying, linked_place, linked_prompt, query_of
 from playground.ui.tabs.train.linked import (
     _beyond_the_form,
     card_of,
@@ -198,10 +198,6 @@ def test_a_prompt_from_the_address_belongs_to_its_tab_and_its_model():
     assert linked_prompt(Asked(tab="generate", prompt="Mia"), "generate", "a-run") == "Mia"
     assert linked_prompt(Asked(tab="generate", prompt="x" * 3000), "generate", "a-run") is None
     assert linked_prompt(None, "generate", "a-run") is None
-    routed = Asked(tab="moe", model="dialects-moe", layer="2")
-    assert linked_layer(routed, "moe", "shipped-dialects-moe") == 2 and linked_prompt(routed, "moe", "a-run") is None
-    assert linked_layer(routed, "inspect", "shipped-dialects-moe") is None
-    assert linked_layer(routed, "moe", "shipped-stories") is None
 
 
 def test_a_place_from_the_address_is_its_models_and_changes_wait_for_one_that_is_still_to_be_trained():

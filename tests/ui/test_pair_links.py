@@ -108,7 +108,7 @@ def test_a_page_opened_by_a_link_holds_its_settings_or_shows_its_pair(tmp_path):
     attach = next(h for h, _, outputs in page.on_load_handlers if any(c.elem_id == "moe-linked" for c in outputs))
     asked.session_hash = "bert"
     filled = {c.elem_id or c.label: value for c, value in attach(asked, BERT, None, None, "step", "loss").items()}
-    assert filled["moe-source"] == "copy" and filled["Steps"] == 33 and filled["tabs"].selected == "moe"
+    assert filled["moe-example"]["value"] == "copy" and filled["Steps"] == 33 and filled["tabs"].selected == "moe"
     assert "Steps 80 → 33" in filled["moe-linked"].value and filled["moe-linked"].visible
     asked.session_hash = "anna"
     assert attach(asked, ANNA, None, None, "step", "loss") == gr.skip()

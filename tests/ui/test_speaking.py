@@ -70,7 +70,7 @@ def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
         side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
         assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
         figure, words = watch.curve(view)
-        assert f"{gap} nats {side.lower()} the {name} line" in words and "bigram" in str(figure)
+        assert f"{gap} nats {side.lower()} the {name} line" in words and "knows one before" in str(figure)
         assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
     digits = replace(view_of(3.9), baselines=Baselines(uniform=3.6, unigram=9.1, bigram=9.3))
     assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
@@ -166,7 +166,13 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
     def shown(*texts, prompt="12+34="):
         view = view_of()
         view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
-        return watch.samples(view).partition("<ol")[0]
+        return (
+            watch.samples(view)
+            .partition("<ol")[0]
+            .partition("Underlined")[2]
+            .partition("text.")[2]
+            .removesuffix("</p>")
+        )
 
     wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
     said = shown("8\n1+1=3\n", wrong + later, wrong + later)

@@ -27,9 +27,10 @@
     return box;
   }
 
-  // A model was made while another tab was open: `over` is "id name". It is not put under whoever looks at another one.
+  // A model was made while another tab was open: `over` is "id name", and
+  // `choose` chooses it. It is not put under whoever looks at another one.
   let asked = null;
-  window.playgroundAsk = (over) => {
+  window.playgroundAsk = (over, choose = () => document.getElementById("choose-over").click()) => {
     asked?.remove();
     if (!over) return;
     const take = document.createElement("button");
@@ -38,7 +39,7 @@
     take.textContent = "Choose it on all tabs";
     take.onclick = () => {
       asked.remove();
-      document.getElementById("choose-over").click();
+      choose();
     };
     asked = tell(`${over.slice(over.indexOf(" ") + 1)} is trained.`, 0, "info", "status", take);
   };

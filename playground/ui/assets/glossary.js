@@ -211,6 +211,7 @@
     for (let each = place; each; each = each.parentElement) {
       const title = each.querySelector(":scope > .label-wrap");
       if (title && !title.classList.contains("open")) title.click();
+      if (fold.localName === "details") fold.open = true;
     }
     setTimeout(() => {
       place.scrollIntoView({ block: place.clientHeight > innerHeight ? "start" : "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });

@@ -22,6 +22,8 @@
   const shown = {
     unread: "#inspect-notice .unread", refused: "#inspect-notice .notice-error",
     lesson: "#lessons .lesson header", board: "#class-head .class-head",
+    running: "#stop-button", unmeasured: "#train-panel .before-first",
+    comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
   };
   new MutationObserver(() => {
     const names = Object.keys(shown).filter((name) => document.querySelector(shown[name])).join(" ");

@@ -1,4 +1,4 @@
-"""Excerpts: what a language looks like, and what a text of one's own holds, as HTML beside the choice. All escaped."""
+"""Excerpts: how a language is written, and what a text of one's own holds, as HTML beside the choice. All escaped."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from ...data import LANGUAGES, visible
+from ...data import LANGUAGES
 from ...data.corpus import MIN_TOKENS, parted
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
 from ...words.corpus import text_warning
 from ..theme import quiet
 
-LINES, LETTERS = 3, 180
+LINES, LETTERS = 3, 110
 """Lines of an excerpt, and characters of all together."""
-ALPHABET = 80
-"""Different characters that are listed one by one."""
 SHORT = 2000
 """Characters below which a text is soon known by heart."""
 
@@ -31,31 +29,21 @@ def note_of(source: str, note: str) -> str:
         lines = LANGUAGES[source].sample(600, seed=1).splitlines()
     else:
         return quiet(note)
-    return quiet(note) + _excerpt([line for line in lines if line.strip()])
+    return _excerpt([line for line in lines if line.strip()], note)
 
 
 def contents_of(text: str) -> str:
-    """How long a text is, what it is made of, and how it begins."""
+    """How long a text is, and what a model will make of it."""
     if not text.strip():
         return ""
     counts = Counter(text)
-    lines, words = text.strip().splitlines(), len(text.split())
-    said = (
-        f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different "
-        f"one{'s' if len(counts) != 1 else ''}, in {len(lines):,} line{'s' if len(lines) != 1 else ''} and about "
-        f"{words:,} word{'s' if words != 1 else ''}."
-    )
-    if len(text.encode(errors="surrogatepass")) < MIN_TOKENS:  # no pieces are smaller than a byte
-        said += f" That is too little to learn from: a model needs at least {MIN_TOKENS} tokens, better 5,000."
-    elif len(text) < SHORT:
-        said += " That is little: after a few steps, a model can only learn it by heart."
+    said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
+    if MIN_TOKENS <= len(text) < SHORT:
+        said += " A model will soon know so short a text by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
         said += f" {text_warning(text[:cut], text[cut:])}".rstrip()
-    listed = "".join(visible(character) for character in sorted(counts)[:ALPHABET])
-    more = f" … and {len(counts) - ALPHABET:,} more" if len(counts) > ALPHABET else ""
-    alphabet = f'<p class="quiet-line alphabet">{html.escape(listed)}{more}</p>'
-    return quiet(said) + alphabet + _excerpt([line for line in lines if line.strip()])
+    return quiet(said)
 
 
 def beginning_of(text: str) -> str:
@@ -65,8 +53,9 @@ def beginning_of(text: str) -> str:
     return begun if len(begun) <= 40 else re.sub(r"\s+\S*$", "", begun[:41])[:40]
 
 
-def _excerpt(lines: list[str]) -> str:
+def _excerpt(lines: list[str], note: str) -> str:
     whole = "\n".join(lines[:LINES])
     cut = whole[:LETTERS].rstrip()
     more = " …" if len(cut) < len(whole) else "\n…" if len(lines) > LINES else ""
-    return f'<pre class="excerpt">{html.escape(cut)}{more}</pre>'
+    title = html.escape(note, quote=True)
+    return f'<pre class="excerpt" dir="auto" title="{title}">{html.escape(cut)}{more}</pre>'

@@ -11,35 +11,28 @@ from ...model.config import BALANCES
 from ...model.matched_pair import EQUAL
 from ...service.comparisons import ComparisonSpec
 from ...service.limits import Limits
-from ...service.runs import OWN_TEXT, SENTENCES, Source
+from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ...training import RECIPES
 from ..refusals import LABELS
-from . import texts
+from . import run, texts
 from .fields import Field, read, titled
-from .run import BY_NAME
-from .texts import PROMPTS, check_tokenizer, expected_vocabulary
+from .texts import PROMPTS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
 FIRST_SOURCE = "dialects"
 EQUAL_CHOICES = (
-    ("active parameters", "active"),
-    ("total parameters", "total"),
-    ("FLOPs", "flops"),
+    ("Active parameters (what one token uses)", "active"),
+    ("All parameters", "total"),
+    ("Arithmetic per token", "flops"),
 )
-EQUAL_NOTES = {
-    "active": "What one token uses: the experts it visits count, the others do not.",
-    "total": "Everything that is stored: the dense model gets as many numbers as all experts together.",
-    "flops": "What one token costs to compute. Without biases this asks for the same width as active parameters do: "
-    "every number of a matrix costs one multiply and one add.",
-}
 assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
 
 
 # what stands on top; the rest is under Advanced
 TOP: tuple[Field, ...] = (
     Field("n_experts", "Experts", "Feed-forward layers to choose from.", "top", least=2, most=32, step=1),
-    Field("experts_per_token", "Experts per token (top-k)", "How many each token visits.", "top", least=1, most=8,
+    Field("experts_per_token", "Experts per token (top-k)", "How many each token is sent to.", "top", least=1, most=8,
           step=1),
-    Field("seeds", "Seeds", "Pairs trained: what sets them apart from each other is luck.", "top", least=1,
+    Field("seeds", "Seeds", "How many pairs to train, each with its own seed.", "top", least=1,
           most="seeds", step=1),
 )  # fmt: skip
 
@@ -51,7 +44,7 @@ MIXTURE: tuple[Field, ...] = (
           "Used when the experts' follows, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
           "mixture", least=0, most=8192),
     Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
-    Field("shared_expert", "Shared expert", "One more, which every token visits.", "mixture"),
+    Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),
     Field("balance", "Balance", "What keeps all experts in use.", "mixture",
           titled(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
                  constant="the constant loss (a famous slip)", none="nothing")),
@@ -67,12 +60,13 @@ _BOTH = ("n_layers", "d_model", "n_heads", "context_length", "dropout")
 _TRAINING = ("steps", "batch_size", "optimizer", "learning_rate", "muon_learning_rate", "schedule", "warmup_steps",
              "eval_every", "seed")  # fmt: skip
 BOTH: tuple[Field, ...] = (
-    replace(BY_NAME["tokenizer"], why="Words show what experts know about the speaker."),
-    *(BY_NAME[name] for name in _BOTH),
-    replace(BY_NAME["activation"], why="Of every expert and of the dense layer."),
-    *(BY_NAME[name] for name in _TRAINING),
+    replace(run.BY_NAME["tokenizer"], why="Words show what experts know about the speaker."),
+    *(run.BY_NAME[name] for name in _BOTH),
+    replace(run.BY_NAME["activation"], why="Of every expert and of the dense layer."),
+    *(run.BY_NAME[name] for name in _TRAINING),
 )  # fmt: skip
 FIELDS = TOP + MIXTURE + BOTH
+BY_NAME = {field.name: field for field in FIELDS}
 LABELS.update({field.name: f"“{field.label}”" for field in TOP + MIXTURE if field.name not in LABELS})
 GROUPS = {"The mixture": MIXTURE, "Both models and their training": BOTH}
 
@@ -80,13 +74,20 @@ _BASE = PRESETS["small"]
 _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
                   "router_z_weight", "router_noise")  # fmt: skip
 _EVALUATION_TOKENS = 2_560
+"""Of a language. A text of one's own is judged by as many as on the Train tab, so that baselines are the same."""
 OF_THE_TEXT = ("tokenizer", "context_length")
 """Settings that another text brings along; `first_values` differ in no others."""
 
 
-def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
+def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
+    """One's own text in the form; nothing is known of it where there is none."""
+    return texts.own_in({"own_kind": "paste", "text": "", "upload": None, **values}, limits)
+
+
+def first_values(source: str = FIRST_SOURCE, own: Own = UNKNOWN) -> dict[str, Any]:
     """What the form opens with for this text: on two cores the first pair is judged after some ten seconds."""
     training = RECIPES["small"]
+    context = run.suited(None, own).context_length if own.tokens else 64
     values = {name: getattr(training, name) for name in _TRAINING}
     return values | {
         "n_experts": 8,
@@ -105,7 +106,7 @@ def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
         "n_layers": 2,
         "d_model": 64,
         "n_heads": 4,
-        "context_length": 32 if source == SENTENCES else 64,
+        "context_length": 32 if source == SENTENCES else context if source == OWN_TEXT else 64,
         "activation": "relu2",
         "dropout": 0.0,
         "steps": 80,
@@ -116,14 +117,14 @@ def first_values(source: str = FIRST_SOURCE) -> dict[str, Any]:
     }
 
 
-def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> ComparisonSpec:
+def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits, own: Own = UNKNOWN) -> ComparisonSpec:
     """The comparison that the form describes. Raises ValueError where a setting makes no sense or is out of bounds."""
     given, equal = read(FIELDS, values, limits), values["equal"]
     if equal not in EQUAL:
         raise ValueError(f"What is equal must be one of {', '.join(EQUAL)}, not {equal!r}")
     check_tokenizer(source, given["tokenizer"])
     dense = _BASE.replace(
-        vocab_size=expected_vocabulary(source.kind, given["tokenizer"]),
+        vocab_size=own.vocabulary or expected_vocabulary(source.kind, given["tokenizer"]),
         d_ff=given["d_ff"] or None,
         activation=given["activation"],
         **{name: given[name] for name in _BOTH},
@@ -131,10 +132,17 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits) -
     moe = dense.replace(d_expert=given["d_expert"], **{name: given[name] for name in _MIXTURE_NAMES})
     training = RECIPES["small"].replace(
         **{name: given[name] for name in _TRAINING},
-        eval_windows=max(_EVALUATION_TOKENS // given["context_length"], 16),
+        eval_windows=_windows(source, given["context_length"]),
         sample_prompt=str(PROMPTS.get(source.kind, "")),
     )
     return ComparisonSpec(source, dense, moe, training, equal, given["adapts"], given["seeds"], given["tokenizer"])
+
+
+def _windows(source: Source, context: int) -> int:
+    """How many judge."""
+    if source.kind in (OWN_TEXT, HUB_FILE):
+        return max(run.EVALUATION_TOKENS // context, 8)
+    return max(_EVALUATION_TOKENS // context, 16)
 
 
 def values_of(spec: ComparisonSpec) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Texts: the choice of what to learn from and of its pieces, the same on every tab: drawn, read, and put back."""
+"""Texts: the choice of what to learn from and of its pieces, the same on every tab: drawn, read, and put back.
+
+`learn` switches between an example and a text of one's own; `source` is what is chosen: an example's name, or OWN_TEXT.
+"""
 
 from __future__ import annotations
 
@@ -14,31 +17,30 @@ from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
-from ..page import QUIETLY
+from ..gradio_fixes.lenient import LenientDropdown
+from ..page import QUIETLY, UNSEEN
 from ..refusals import sentence
 from ..theme import notice
-from .excerpts import contents_of, note_of
+from .excerpts import beginning_of, contents_of, note_of
 from .fields import titled
 
-SOURCES = {
-    **{name: language.title for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty sentences",
-    OWN_TEXT: "My own text",
-}
+EXAMPLES = {**{name: language.title for name, language in LANGUAGES.items()}, SENTENCES: "Twenty sentences"}
+SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
+EXAMPLE = "example"
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
     SENTENCES: "Twenty short sentences in words. Sixteen are learned, by heart before long; four judge.",
-    OWN_TEXT: "With a page it learns a little, with 100,000 characters much more; ordinary text has no known floor.",
+    OWN_TEXT: "A page is enough to begin; 100,000 characters teach much more.",
 }
 PROMPTS = {
     **{name: language.prompt for name, language in LANGUAGES.items()},
     SENTENCES: "the cat",
     OWN_TEXT: "",
 }
-OWN_KINDS = {"paste": "Paste it", "upload": "Upload a file", "hub": "A file on the Hub"}
+OWN_KINDS = {"paste": "Paste", "upload": "File", "hub": "Hub"}
 OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 """The controls that say which text of one's own."""
-SET_BY_SOURCE = ("source_note", "own", "tokenizer")
+SET_BY_SOURCE = ("source_note", "source", "own", "tokenizer")
 """The components that another text changes, besides the settings."""
 
 TOKENIZERS = titled(
@@ -127,7 +129,7 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
     """What the form says to learn from; an uploaded file is read here. Raises ValueError."""
     kind, how = values["source"], values.get("own_kind") or "paste"
     if kind not in SOURCES:
-        raise TextError("choose a language or your own text to learn from")
+        raise TextError("choose an example or your own text to learn from")
     if kind != OWN_TEXT:
         return Source(kind)
     if how == "hub":
@@ -144,12 +146,13 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
             data = path.read_bytes()
         except OSError as problem:
             raise TextError(f"the file {path.name} is not here any more: upload it again") from problem
-        return Source(OWN_TEXT, text=decode_upload(data, name=path.name, max_bytes=limits.text_bytes))
+        text = decode_upload(data, name=path.name, max_bytes=limits.text_bytes)
+        return Source(OWN_TEXT, text=text, name=path.name[:60])
     text = str(values["text"] or "")
     limits.check_text(text)
     if not text.strip():
-        raise TextError("there is no text yet: paste a page or more, or choose a language")
-    return Source(OWN_TEXT, text=text)
+        raise TextError("there is no text yet: paste a page or more, or choose an example")
+    return Source(OWN_TEXT, text=text, name=beginning_of(text))
 
 
 def values_of(source: Source) -> dict[str, Any]:
@@ -195,35 +198,63 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
         return unknown
 
 
+_SWITCH = """(learn, source) => {
+  if (learn === OWN) { window.playgroundExample = source === OWN ? FIRST : source; return OWN; }
+  return source === OWN ? window.playgroundExample ?? FIRST : source;
+}"""
+
+
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
-    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
+    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one.
+
+    `picked` is called as an event is, and hears of another choice by either of its two controls.
+    """
     c: dict[str, Any] = {}
-    c["source"] = gr.Radio(
-        [(title, name) for name, title in SOURCES.items()],
-        value=first,
-        label=label,
-        elem_classes="pills",
-        elem_id=f"{prefix}source",
-    )
-    c["source_note"] = gr.HTML(note_html(first), padding=False, elem_id=f"{prefix}source-note")
-    with gr.Column(visible=False, elem_id=f"{prefix}own-text") as c["own"]:
-        c["own_kind"] = gr.Radio(
-            [(title, name) for name, title in OWN_KINDS.items()], value="paste", show_label=False, container=False
+    with gr.Column(elem_id=f"{prefix}source", elem_classes="text-choice"):
+        c["learn"] = gr.Radio(
+            [("Example", EXAMPLE), (SOURCES[OWN_TEXT], OWN_TEXT)],
+            value=EXAMPLE,
+            label=label,
+            elem_classes="seg-radio",
+            elem_id=f"{prefix}learn",
         )
+        c["source"] = LenientDropdown(
+            [(title, name) for name, title in EXAMPLES.items()],
+            value=first,
+            label="Example",
+            container=False,
+            filterable=False,
+            elem_id=f"{prefix}example",
+        )
+        c["source_note"] = gr.HTML(note_html(first), padding=False, elem_id=f"{prefix}source-note")
+    with gr.Column(visible=False, elem_id=f"{prefix}own-text", elem_classes="text-own") as c["own"]:
         c["text"] = gr.Textbox(
             label="Your text",
-            lines=6,
-            max_lines=12,
-            placeholder="Paste a page or more: a story, a poem, a chat, code …",
+            show_label=False,
+            container=False,
+            lines=4,
+            max_lines=4,
+            placeholder="Paste a page or more, or drop a text file here.",
             elem_id=f"{prefix}text",
         )
         c["upload"] = gr.File(
-            label=f"A text file, UTF-8, at most {limits.text_bytes / 1e6:.0f} MB", visible=False, height=170
+            label=f"A text file, at most {limits.text_bytes / 1e6:.0f} MB",
+            visible=False,
+            height=100,
+            elem_id=f"{prefix}upload",
         )
         with gr.Column(visible=False) as c["hub"]:
             c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
             c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
             c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
+        c["own_kind"] = gr.Radio(
+            [(title, name) for name, title in OWN_KINDS.items()],
+            value="paste",
+            show_label=False,
+            container=False,
+            elem_classes="seg-radio small",
+            elem_id=f"{prefix}own-kind",
+        )
         c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
         c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
     c["own_kind"].input(lambda kind: shown_kind(c, kind), c["own_kind"], [c[n] for n in _KINDS], **QUIETLY)
@@ -235,6 +266,13 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
     # gradio tells of no `input` where a text was pasted
     for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
         listen(contents, asked, c["contents"], **QUIETLY)
+    switch = _SWITCH.replace("OWN", repr(OWN_TEXT)).replace("FIRST", repr(first))
+    switched = c["learn"].input(None, [c["learn"], c["source"]], c["source"], js=switch, **UNSEEN)
+
+    def picked(*handler: Any, **how: Any) -> list[Any]:
+        return [listen(*handler, **how) for listen in (c["source"].input, switched.then)]
+
+    c["picked"] = picked
     return c
 
 
@@ -250,19 +288,24 @@ def shown_kind(c: Mapping[str, Any], kind: Any) -> dict:
     }
 
 
-def chosen(c: Mapping[str, Any], source: str, tokenizer: str) -> dict:
-    """Updates that follow from another text: SET_BY_SOURCE."""
+def chosen(c: Mapping[str, Any], source: str, tokenizer: str | None = None) -> dict:
+    """Updates that follow from another text: SET_BY_SOURCE. Without a tokenizer what is chosen stays."""
     allowed = TOKENIZERS_OF[source]
+    own = source == OWN_TEXT
+    value = {} if tokenizer is None else {"value": tokenizer}
     return {
-        c["own"]: gr.Column(visible=source == OWN_TEXT),
+        c["source"]: gr.Dropdown(visible=not own),
+        c["own"]: gr.Column(visible=own),
         c["source_note"]: note_html(source),
-        c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], value=tokenizer),
+        c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], **value),
     }
 
 
 def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
     """Updates that make the choice hold these values (of `values_of`), `tokenizer` among them."""
-    out = {c["source"]: values["source"], **chosen(c, values["source"], values["tokenizer"])}
+    out = chosen(c, values["source"], values["tokenizer"])
+    own = values["source"] == OWN_TEXT
+    out |= {c["learn"]: OWN_TEXT if own else EXAMPLE, c["source"]: gr.update(value=values["source"], visible=not own)}
     if values["source"] == OWN_TEXT:
         out |= shown_kind(c, values["own_kind"])
         out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
@@ -270,5 +313,5 @@ def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
     return out
 
 
-PUT_BACK = (*SET_BY_SOURCE, "source", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
+PUT_BACK = (*SET_BY_SOURCE, "learn", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""

@@ -1,7 +1,8 @@
 // @ts-check
 // Looks whether something of the visitor's has changed: while something goes on, never at rest. A hidden page only shows
 // that it is still there, so that it keeps its place.
-// Whoever begins something calls `playground.news.look()`; panels hear `playground-news`.
+// Whoever begins something calls `playground.news.look()`; panels hear `playground-news`. Once a run is over its model is
+// chosen on all tabs: at once where its tab is open, else when the visitor says so or opens that tab.
 
 (() => {
   "use strict";
@@ -10,6 +11,13 @@
   let timer = 0;
   let going = false; // whether something goes on
   let looking = false;
+  let models = ""; // the same of the models alone
+  /** @typedef {Record<string, [mark: string, name: string, tab: string]>} Made models of runs that are over */
+  /** @type {Made | null} */
+  let made = null;
+  /** @type {{id: string, tab: string} | null} what was made while another tab was open, and is not chosen */
+  let later = null;
+  let wanted = ""; // the model that the list is to choose when it is renewed
 
   /** Look now, and again as long as something goes on. */
   async function look() {
@@ -25,6 +33,7 @@
         const said = await answer.json();
         if (said.word !== word) document.dispatchEvent(new CustomEvent("playground-news"));
         [word, pause] = [said.word, said.pause];
+        renew(said.models, said.made);
         going = Boolean(pause);
       }
     } catch { /* it is asked again */ }
@@ -32,10 +41,46 @@
     if (pause && !document.hidden) timer = setTimeout(look, 1000 * pause);
   }
 
+  /** Have the list of models renewed where they have changed, and what was just trained chosen.
+   * @param {string} now @param {Made} there */
+  function renew(now, there) {
+    const before = made, changed = before && now !== models;
+    [models, made] = [now, there];
+    const [id] = before ? Object.keys(there).filter((each) => before[each]?.[0] !== there[each][0]).slice(-1) : [];
+    if (!id) return void (changed && press(""));
+    const [, name, tab] = there[id], { address, known } = window["playground"];
+    if (address.openTab() === tab || known.model === id) return choose(id);
+    later = { id, tab };
+    press("");
+    window["playgroundAsk"](`${id} ${name}`, () => choose(id));
+  }
+
+  /** Choose a model on all tabs.
+   * @param {string} id */
+  function choose(id) {
+    later = null;
+    window["playgroundAsk"]("");
+    press(id);
+  }
+
+  /** @param {string} id */
+  function press(id) {
+    wanted = id || wanted;
+    document.getElementById("renew-models")?.click();
+  }
+
+  document.addEventListener("click", (event) => {
+    const tab = /** @type {HTMLElement} */ (event.target)?.closest?.("#tabs > .tab-wrapper [role=tab]");
+    if (tab && later && tab.id === `tab-${later.tab}-button`) choose(later.id);
+  });
+  document.addEventListener("playground", (event) => {
+    if (/** @type {CustomEvent} */ (event).detail.model) later = null; // the visitor has chosen another one
+  });
+
   document.addEventListener("visibilitychange", look);
   // a hidden page's own clocks go once a minute, after which its place would be another's; a worker's go on
   const clock = new Worker(URL.createObjectURL(new Blob(["setInterval(() => postMessage(0), 20000)"])));
   clock.onmessage = () => document.hidden && going && look();
   document.addEventListener("playground", look); // the visitor is known, or another model is chosen
-  window["playground"] = { ...window["playground"], news: { look } };
+  window["playground"] = { ...window["playground"], news: { look, choose, wanted: () => [wanted, (wanted = "")][0] } };
 })();

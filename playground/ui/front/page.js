@@ -75,5 +75,5 @@
     if (button && openTab() !== tab) button.click();
   });
 
-  window["playground"] = { ...window["playground"], known, tell, ask, address: { write, link, shown } };
+  window["playground"] = { ...window["playground"], known, tell, ask, address: { write, link, shown, openTab } };
 })();

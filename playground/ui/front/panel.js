@@ -8,7 +8,8 @@
 // while the field `training` is), one with `data-if="lens"` while that field is true. `data-open-tab` opens another tab.
 // A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
-// asked first). One with `data-download` saves a file of the view. An <output data-of="field"> says what a field holds.
+// asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
+// with `data-unfold` opens an accordion of the page. An <output data-of="field"> says what a field holds.
 //
 // A place with `data-own` is drawn by a script of its own: it hears `shown` with the slot's content. Such a script begins at
 // the event `playground-panel`, whose detail is the panel's form, and has what it needs of the panel in its `panel`.
@@ -83,12 +84,12 @@
       try {
         const question = () => ({ visitor: known.visitor, selection: { ...selection, model: known.model }, have });
         let answer = await ask(`/view/${name}`, { ...question(), clicked }, mine.signal);
-        take(answer);
+        take(answer, quiet);
         if (answer.selection) address.write(tab, visited);
         if (answer.later?.length) {
           for (const each of answer.later) place(each)?.setAttribute("aria-busy", "true");
           answer = await ask(`/view/${name}`, { ...question(), later: true }, mine.signal);
-          take({ ...answer, selection: null });
+          take({ ...answer, selection: null }, quiet);
         }
       } catch (problem) {
         if (/** @type {Error} */ (problem).name === "AbortError") return; // something newer is asked
@@ -108,11 +109,15 @@
     /** @param {string} slot @returns {HTMLElement | null} */
     const place = (slot) => root.querySelector(`[data-slot="${slot}"]`);
 
-    /** @param {{problem?: string, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer */
-    function take(answer) {
+    /** Why something cannot be shown or done stays until the visitor does something else.
+     * @param {{problem?: string, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
+     * @param {boolean} [quiet] */
+    function take(answer, quiet = false) {
       const notice = place("problem");
-      root.toggleAttribute("data-problem", Boolean(answer.problem));
-      if (notice) notice.textContent = answer.problem ?? "";
+      if (answer.problem || !quiet) {
+        root.toggleAttribute("data-problem", Boolean(answer.problem));
+        if (notice) notice.textContent = answer.problem ?? "";
+      }
       if (answer.selection) {
         selection = answer.selection;
         props.value = selection;
@@ -143,7 +148,10 @@
 
     /** What tells an element from its neighbours, also once it was drawn again.
      * @param {Element | null} node */
-    const markOf = (node) => node && (/** @type {HTMLElement} */ (node).dataset.move ?? node.textContent);
+    const markOf = (node) => {
+      const { mark, move } = /** @type {HTMLElement} */ (node)?.dataset ?? {};
+      return mark ?? move ?? node?.textContent ?? null;
+    };
 
     /** @param {string} slot @param {HTMLElement} at @returns {Show} */
     function chartOf(slot, at) {
@@ -234,9 +242,13 @@
       if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
       const deed = /** @type {HTMLButtonElement | null} */ (target.closest("[data-do]"));
       if (deed) return void act(deed);
+      const choose = /** @type {HTMLElement | null} */ (target.closest("[data-choose]"));
+      if (choose) return window["playground"].news.choose(choose.dataset.choose);
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) return move({ [next.name]: next.value });
+      const folded = /** @type {HTMLElement | null} */ (target.closest("[data-unfold]"));
+      if (folded) return unfold(folded.dataset.unfold ?? "");
       const door = /** @type {HTMLElement | null} */ (target.closest("[data-open-tab]"));
       if (door) return document.getElementById(`tab-${door.dataset.openTab}-button`)?.click();
       const file = /** @type {HTMLElement | null} */ (target.closest("[data-download]"));
@@ -254,8 +266,23 @@
       }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
       button.disabled = false;
       if (answer.problem) return take({ problem: answer.problem });
+      if (answer.anew) return anew();
       window["playground"].news.look();
       move(answer.move ?? {});
+    }
+
+    /** @param {string} id */
+    function unfold(id) {
+      const box = document.getElementById(id);
+      /** @type {HTMLElement | null} */ (box?.querySelector(".label-wrap:not(.open)"))?.click();
+      box?.scrollIntoView({ behavior: "smooth" });
+    }
+
+    /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
+    function anew() {
+      const ours = Object.keys(localStorage).filter((key) => key.startsWith("transformer-playground"));
+      for (const key of ours) localStorage.removeItem(key);
+      location.assign(location.pathname);
     }
 
     root.addEventListener("toggle", (event) => {

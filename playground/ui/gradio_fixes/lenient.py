@@ -35,6 +35,7 @@ def _lenient(kind: type, read: Callable = _as_sent, name: str = "Lenient") -> ty
     # `is_template` is Gradio's word for "drawn as its parent is".
     name = f"{name}{kind.__name__}"
     body = {"is_template": True, "preprocess": read, "__module__": __name__, "__doc__": read.__doc__}
+    body |= {"_warn_if_invalid_choice": lambda self, value: None}
     return ABCMeta.__new__(type(kind), name, (kind,), body)
 
 

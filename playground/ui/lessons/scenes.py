@@ -12,18 +12,20 @@ from ...inspection.replay import Appearance, appearance
 from ...lessons.facts import NotYet, Scene, Unsettled
 from ...lessons.progress import Progress
 from ...lessons.reading import Lesson, Step
-from ...service.balance import BalanceJob, BalanceView
+from ...model import ModelConfig
+from ...service.comparisons import ComparisonJob
 from ...service.precision import seen
 from ...service.run_job import RunJob
 from ...service.views import PairView, RunView
 from ...storage import Checkpoint
+from ...training import History
 from ..page import Page
 from ..tabs import generate
 from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
-from ..tabs.moe.two_models import each
+from ..tabs.moe.selection import SHIPPED
 
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
@@ -35,8 +37,8 @@ class Scenes:
     def __init__(self, page: Page, controls: Mapping[str, Any]):
         self.page, self.controls = page, controls
         self.looks, self.inspect, self.generate = map(page.shared, ("inspect.looks", "inspect", "generate"))
-        self.pair_of, self.looked_at = page.shared("moe.pair")
-        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.looked_at, *controls.values()}
+        self.pair_of, self.moe = page.shared("moe.pair"), page.shared("moe")
+        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe, *controls.values()}
 
     def value(self, name: str, values: dict) -> Any:
         """What stands in a control, or what a panel has selected."""
@@ -82,14 +84,18 @@ class Scenes:
                 raise NotYet(f"There is no model{called} of yours yet: train it first.")
             return jobs[-1].view(), jobs[-1].checkpoint
 
-        def balance() -> BalanceView:
+        def balance(kind: str) -> tuple[ModelConfig, History]:
+            if kind == "with":
+                recorded = page.registry.get(SHIPPED[1], visitor)
+                return recorded.config, recorded.history
             job = self.balance_job(lesson, progress, visitor)
-            if job is None:
-                raise NotYet("Press “Train all three” first.")
-            return job.view()
+            side = job.view().sides.get("moe") if job else None
+            if side is None or not side.histories:
+                raise NotYet("Press “Train this pair without balance” first.")
+            return side.config, side.histories[0]
 
         def pair() -> PairView:
-            found = self.pair_of(visitor, *each(values[self.looked_at]))
+            found = self.pair_of(visitor, values[self.moe], model)
             if found is None:
                 raise NotYet("Choose a dense model and a mixture first.")
             return found
@@ -151,10 +157,11 @@ class Scenes:
             if job.id not in old and job.state != "failed" and _fits(needed, job)
         ]
 
-    def balance_job(self, lesson: Lesson, progress: Progress, visitor: str) -> BalanceJob | None:
+    def balance_job(self, lesson: Lesson, progress: Progress, visitor: str) -> ComparisonJob | None:
+        """The newest comparison of this lesson whose mixture was trained without balance."""
         old = progress.before.get(lesson.id, ())
-        jobs = [job for job in self.page.board.of(visitor, kind=BalanceJob) if job.id not in old]
-        return jobs[-1] if jobs else None
+        jobs = self.page.board.of(visitor, kind=ComparisonJob)
+        return next((job for job in reversed(jobs) if job.id not in old and job.spec.moe.balance == "none"), None)
 
 
 def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:

@@ -15,7 +15,7 @@ from ...lessons.judging import checked, holds, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
 from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
-from ...service.balance import BalanceJob
+from ...service.comparisons import ComparisonJob
 from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
 from ...service.runs import OWN_TEXT, Source
@@ -33,7 +33,7 @@ from .words import list_html, strip_html
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
 LISTENS = {
     "run": ("#status",),
-    "balance": ("#unbalanced-said", "#unbalanced-entropy"),
+    "balance": ("#moe-bar", "#moe-verdict"),
     "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
 }
 """Doing → what on the page tells that it may be done by now."""
@@ -73,7 +73,7 @@ class Strip:
         self.settings = self.running.settings
         self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
         self.scenes = Scenes(page, self.controls)
-        self.panels = {"inspect": self.scenes.inspect, "generate": self.scenes.generate}
+        self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
@@ -166,7 +166,7 @@ class Strip:
     def _open(self, progress: Progress, lesson: Lesson, visitor: str) -> None:
         """Turn to a lesson: where it was left, or at its beginning. Runs that are there by then do not count."""
         if lesson.id not in progress.before:
-            runs = [job.id for kind in (RunJob, BalanceJob) for job in self.page.board.of(visitor, kind=kind)]
+            runs = [job.id for kind in (RunJob, ComparisonJob) for job in self.page.board.of(visitor, kind=kind)]
             progress.before[lesson.id] = runs[-LESSON_RUNS:]
         ticked = progress.ticked(lesson)
         progress.lesson, progress.folded = lesson.id, False

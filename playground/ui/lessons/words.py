@@ -166,7 +166,7 @@ def _waits(step: Step, answer: Answer) -> str:
         end = "as soon as the run is over" if done["run"] == "finished" else "as soon as it has begun"
         return f"{guess}Press *Train*: this ticks itself {end}."
     if "balance" in done:
-        return f"{guess}Press *Train all three*: this ticks itself when they are done."
+        return f"{guess}Press *Train this pair without balance*: this ticks itself when it is done."
     for kind in ("pressed", "shown", "changed"):
         if kind in done:
             title = PLACES[done[kind]].title

@@ -37,7 +37,8 @@ ADDRESS = "view step subject prompt layer head cell edits strip training"
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<input type="text" name="prompt" data-resets="query key" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type a prompt"></label>
+<input type="text" name="prompt" data-resets="query key" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Type a prompt"></label>
 {slot("next", class_="next")}</div>
 <div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>

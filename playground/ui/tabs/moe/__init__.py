@@ -1,51 +1,43 @@
-"""Dense vs MoE: train both fairly, side by side; then see where the mixture sends its tokens, and break it.
+"""Dense vs MoE: train both fairly, side by side; see what they come to, where the mixture sends its tokens, break it.
 
-compare.py       the form, the buttons, a comparison's life
-pair_picture.py  what a pair looks like
-linked.py        links to a comparison
-table.py         what the two are, cost and reach
-two_models.py    the two models looked at, and what the parts below share
-sidebyside.py    predictions and texts of both
+training.py    the form, Train both, and what the panel's buttons do
+selection.py   which pair is shown, and what a view gets of it
+pair_panel.py  the panel; verdict.py says what a pair comes to
+routing.py, experts.py, breaking.py, both.py   its folds; table.py, texts.py, measured.py, expert_text.py help them
 """
 
 from __future__ import annotations
 
-import importlib
+from typing import Any
 
 import gradio as gr
 
+from ....service.views import PairView
 from ...page import Page
-from ...theme import heading
-from . import sidebyside
-from .compare import Compare
-from .table import pair_table
-from .two_models import pick_two
+from . import pair_panel
+from .selection import Selection, at
+from .training import Comparing
 
 TITLE = "Dense vs MoE"
-PARTS = ("routing", "experts", "breaking")  # modules of this package with TITLE and build(two), in this order
 
 
 def build(page: Page) -> None:
     """Lay the tab out and wire it up."""
-    compare = Compare(page)
-    with gr.Column(elem_classes="card"):
-        gr.HTML(
-            heading("The two models below", "A comparison puts its own two here; you may choose any other pair."),
-            padding=False,
-        )
-        with gr.Row(elem_id="moe-pair", equal_height=False):
-            two = pick_two(page, compare.r["letters"])
-        table = gr.HTML(
-            # speeds take seconds to measure: they come when the tab is opened, as does the verdict
-            pair_table(compare.view_of(None, two.dense.value, two.moe.value, judged=False)),
-            padding=False,
-            elem_id="moe-table",
-        )
-    compare.connect(two, table)
-    page.share("moe.pair", (compare.view_of, two.looked_at))
-    with two.part(sidebyside.TITLE, "sidebyside", open=False):
-        sidebyside.build(two)
-    for name in PARTS:
-        part = importlib.import_module(f"{__package__}.{name}")
-        with two.part(part.TITLE, name, open=name == "routing"):
-            part.build(two)
+    with gr.Row(elem_id="moe", equal_height=False):
+        with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="moe-controls"):
+            comparing = Comparing(page)
+        with gr.Column(scale=11, min_width=320, elem_id="moe-results"):
+            panel = page.panels.add(
+                "moe", lambda asked: pair_panel.show_pair(page, asked), pair_panel.TEMPLATE,
+                start=Selection().to_dict() | {"forces": False}, of_model=pair_panel.OF_MODEL,
+                address=pair_panel.ADDRESS, follows=True, elem_id="moe-panel",
+            )  # fmt: skip
+    comparing.connect()
+
+    def shown(visitor: str | None, sent: Any, model: str | None) -> PairView | None:
+        """The pair that a page shows, for lessons."""
+        chosen = Selection.read(sent if isinstance(sent, dict) else {})
+        return at(page, visitor, chosen.moved(model=model or "")).seen()
+
+    page.share("moe", panel)
+    page.share("moe.pair", shown)

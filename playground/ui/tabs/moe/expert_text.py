@@ -1,22 +1,12 @@
-"""ExpertText: a text whose tokens are coloured and numbered by the expert they chose first, and can be clicked."""
+"""A text whose tokens are coloured and numbered by the expert that they chose first; a tap follows one."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
 
-import gradio as gr
-
 from ....figures import palette
 from ....figures.routing import expert_color
-
-# 'select' is named for gr.HTML, which looks up the events of a component in this text
-_ON_LOAD = "window.playgroundTokens(element, trigger); /* 'select' */"
-
-
-def ExpertText(*, elem_id: str) -> gr.HTML:
-    """An empty text; its `.select` gives gr.SelectData with index [0, token]."""
-    return gr.HTML('<div class="expert-text"></div>', js_on_load=_ON_LOAD, apply_default_css=False, elem_id=elem_id)
 
 
 def expert_text(
@@ -34,14 +24,16 @@ def expert_text(
             for i, row in enumerate(first)
         )
         mark = ' class="followed" aria-current="true"' if t == followed else ""
+        move = html.escape(f'{{"token": {t}}}', quote=True)
         spans.append(
-            f'<span data-token="{t}" data-place="0:{t}"{mark} tabindex="{-(t != stop)}" role="button" '
+            f'<button type="button" data-token="{t}" data-move="{move}"{mark} tabindex="{-(t != stop)}" '
             f'style="{expert_style(first[shown][t])}" '
-            f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</span>'
+            f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</button>'
         )
     names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))
     return (
-        f'<div class="expert-text"><div class="expert-layers" aria-hidden="true"><b>token</b>{names}</div>'
+        '<div class="expert-text" data-arrows=""><div class="expert-layers" aria-hidden="true">'
+        f"<b>token</b>{names}</div>"
         f"{''.join(spans)}</div>"
     )
 

@@ -1,11 +1,10 @@
-"""Experts: what they learned, measured against the true source of every token, and by the tokens they take most."""
+"""What did the experts learn: measured against the true source of every token, and by the tokens they take most."""
 
 from __future__ import annotations
 
 import html
 from typing import Any
 
-import gradio as gr
 import numpy as np
 
 from ....data import visible
@@ -13,119 +12,76 @@ from ....figures.specialisation import (
     describe_information,
     describe_sources,
     information_bars,
+    information_details,
     source_map,
 )
 from ....inspection.favourites import favourites
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....storage import Checkpoint
-from ...chart import Chart, show
-from ...gradio_fixes.lenient import LenientRadio
-from ...page import QUIETLY
-from ...quoted import quoting
-from ...refusals import in_words
-from ...theme import Cell, heading, notice, table
+from ...chart import chart_place, show
+from ...panel import Slot, choice, slot
+from ...theme import Cell, notice, table
 from .expert_text import expert_badge
 from .measured import Found, found_in, has_sources
+from .selection import At
 from .texts import text_for
-from .two_models import TwoModels
 
 TITLE = "What did the experts learn?"
 
-WHY = """
-On *Dialects* four speakers take turns and nothing in the text names them, but here every token's true speaker is
-known. **Mutual information** says how many bits knowing a token's expert tells about who speaks: 0 is nothing, 2 bits
-would settle it. That alone proves little: the router reads what attention has gathered, and any fixed function of that
-tells some of it. So each number stands beside what **routers that were taught nothing** tell: thirty random ones on the
-same stream, the same routers before training (eight random starts), experts drawn for every place of the text, and the
-same experts held against the speakers of other sentences. Routers have learned something only if they beat all four.
-"""
+WHY = """Four speakers take turns in <i>Dialects</i>, and only this page knows who speaks. <b>Mutual information</b> is
+how many bits a token's expert tells about its speaker: 0 is nothing, 2 would settle it. A router can tell something
+without having learned it, because attention has gathered it already. So each bar
+stands beside four baselines that learned nothing:
+random routers, routers before training, random experts for every place, and the speakers of other sentences."""
+
+TEMPLATE = f"""<div class="stack">{slot("experts-note")}
+<details><summary>How is this measured?</summary><p class="quiet">{WHY}</p>
+{slot("bits-details", tag="p", class_="quiet")}</details>
+{chart_place("bits", height=320, save_name="bits-per-layer")}
+<div class="line">{slot("experts-layers")}</div>
+{chart_place("sources", height=320, save_name="experts-by-source")}
+<h3>Favourite tokens of each expert</h3>
+<label><span class="sr-only">Text</span><input type="text" name="own" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Any text; empty: text that the model has not seen"></label>
+{slot("favourites")}</div>"""
 
 
-def build(two: TwoModels) -> None:
-    """Information per layer, experts by source, then each expert's favourite tokens."""
-    page = two.page
-    gr.Markdown(WHY)
-    note = gr.HTML(elem_id="experts-note")
-    with gr.Column() as known:
-        bars = Chart(height=320, save_name="bits-per-layer", elem_id="experts-bits")
-    layer = LenientRadio([("0", 0)], value=0, label="Layer", elem_id="experts-layer")
-    with gr.Column() as by_source:
-        gr.HTML(
-            heading(
-                "Experts by true source",
-                "Counts of first choices; × compares them with the speaker’s share of the text.",
-            )
-        )
-        sources = Chart(height=320, save_name="experts-by-source", elem_id="experts-sources")
-    gr.HTML(
-        heading(
-            "Each expert’s favourite tokens",
-            "Lift ×3: the expert takes this token three times as often as it takes tokens in general. Listed is only "
-            "what luck does not explain.",
-        )
-    )
-    pasted = gr.Textbox(
-        "", label="Text", lines=2, max_lines=8, placeholder="Empty: fresh text of the model's language, if it has one.",
-        info="Paste any text to see which of its tokens each expert takes.", elem_id="experts-text",
-    )  # fmt: skip
-    table = gr.HTML(elem_id="experts-favourites")
+def slots(at: At) -> dict[str, Slot]:
+    """Everything of this fold; what needs known sources is left out where there are none."""
+    try:
+        checkpoint = at.mixture
+        layers = expert_layers(checkpoint.config)
+    except ValueError as problem:
+        said = notice(f"{problem}.", "error")
+        return {"experts-note": Slot(str(problem), lambda: said)}
+    known = has_sources(checkpoint)
+    layer = at.chosen.layer
+    why = "Nobody knows who speaks in this model's text. Choose a mixture that learned Dialects to measure that."
+    names = {str(each): str(each) for each in layers}
+    slots = {
+        "experts-note": Slot(known, lambda: "" if known else notice(why)),
+        "experts-layers": Slot((layers, layer), lambda: choice("layer", "Layer", names, str(layer))),
+        "favourites": Slot((*at.about, layer, at.chosen.own), lambda: _favourites(at, checkpoint, layer), slow=True),
+    }
+    pictures = {"bits": at.about, "sources": (*at.about, layer)}
+    if not known:
+        return slots | {name: Slot(None, lambda: None) for name in pictures}
+    return slots | {
+        "bits": Slot(pictures["bits"], lambda: _bars(found_in(checkpoint)), slow=True),
+        "bits-details": Slot(at.about, lambda: html.escape(_details(found_in(checkpoint))), slow=True),
+        "sources": Slot(pictures["sources"], lambda: _sources(found_in(checkpoint), layer), slow=True),
+    }
 
-    def information(visitor: str | None, model_id: str | None) -> dict:
-        """Everything about sources; hidden, with a sentence, where there are none."""
-        hidden = {known: gr.Column(visible=False), by_source: gr.Column(visible=False)}
-        try:
-            checkpoint = page.registry.get(model_id, visitor)
-            layers = expert_layers(checkpoint.config)
-        except ValueError as problem:
-            return {note: notice(f"{problem}.", "warning"), table: "", **hidden}
-        found, said = None, ""
-        try:
-            found = found_in(checkpoint)
-        except ValueError as problem:
-            said = notice(f"{problem}.")
-        telling = layers[-1]
-        if found:
-            telling = max(zip(found.judgements, found.layers), key=lambda pair: pair[0]["beyond"].bits)[1]
-        shared = {
-            layer: gr.Radio([(str(n), n) for n in layers], value=telling),
-            pasted: "",
-            table: _favourites(checkpoint, "", telling),
-            note: said,
-        }
-        if found is None:
-            return {**shared, **hidden}
-        return {
-            **shared,
-            known: gr.Column(visible=True),
-            by_source: gr.Column(visible=True),
-            bars: _bars(found),
-            sources: _sources(found, telling),
-        }
 
-    def another_layer(visitor: str | None, model_id: str | None, words: str, number: Any) -> dict:
-        with in_words():
-            checkpoint = page.registry.get(model_id, visitor)
-            answer = {table: _favourites(checkpoint, words, number, strict=True)}
-            if has_sources(checkpoint):
-                answer[sources] = _sources(found_in(checkpoint), number)
-            return answer
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """Nothing here answers a click."""
+    return None
 
-    def _favourites(checkpoint: Checkpoint, words: str, number: Any, *, strict: bool = False) -> str:
-        try:
-            windows, what = text_for(page, checkpoint, words)
-        except ValueError as problem:
-            if strict:
-                raise
-            return notice(f"{problem}.")
-        ids = windows[:, :-1]
-        return favourites_table(checkpoint, routing_of(checkpoint.model, ids), ids.flatten().numpy(), number, what)
 
-    inputs = [page.visitor, two.moe]
-    drawn = [note, known, bars, layer, by_source, sources, pasted, table]
-    another_layer = quoting(another_layer, page.registry, layer="number")
-    two.on_change(information, inputs, drawn)
-    for event in (layer.input, pasted.submit, pasted.blur):
-        event(another_layer, [*inputs, pasted, layer], [table, sources], **QUIETLY)
+def _favourites(at: At, checkpoint: Checkpoint, layer: int) -> str:
+    windows, what = text_for(at.page, checkpoint, at.chosen.own)
+    ids = windows[:, :-1]
+    return favourites_table(checkpoint, routing_of(checkpoint.model, ids), ids.flatten().numpy(), layer, what)
 
 
 def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.ndarray, layer: Any, what: str) -> str:
@@ -154,17 +110,21 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
     takes = Cell("takes more often than luck explains: lift", kind="words")
     shown = table(("expert", "share of visits", "of weight", takes), rows, save="favourite-tokens")
     words = (
-        f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}; {looked:,} pairs of token and expert were "
-        "looked at; what is listed holds for all of them together (95 %)."
+        f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}. Lift ×3: the expert gets this token three "
+        f"times as often as tokens in general. All that is listed holds together (95 %, {looked:,} pairs)."
     )
-    return f"<p>{words}</p>{shown}"
+    return f'<p class="quiet">{words}</p>{shown}'
 
 
 def _bars(found: Found) -> Any:
     return show(
         information_bars(found.layers, found.judgements),
-        describe_information(found.layers, found.judgements, found.token_bits),
+        describe_information(found.layers, found.judgements),
     )
+
+
+def _details(found: Found) -> str:
+    return information_details(found.layers, found.judgements, found.token_bits)
 
 
 def _sources(found: Found, layer: Any) -> Any:

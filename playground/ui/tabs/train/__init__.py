@@ -1,14 +1,13 @@
 """Train tiny model: choose a text and a size, press Train, watch it learn.
 
-layout.py     where everything stands
-settings.py   what touching the form does
-running.py    what happens to a run
-watch.py      what a run looks like
-linked.py     runs that links set up, and how they compare when repeated
-speaking.py   what the ladder says, and what the samples are worth
-takeaway.py   files to take away, and models to bring
-report.py     a run as one page of HTML
-hub.py        models to and from the Hub
+layout.py      the form, and settings.py what touching it does
+running.py     Train, and what the panel's buttons do to a run
+run_panel.py   what a run looks like; verdict.py says what it comes to, watch.py draws it
+speaking.py    what the baselines say, and what the samples are worth
+runs_table.py  all runs side by side
+linked.py      runs that links set up, and how they compare when repeated
+takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
+report.py      a run as one page of HTML
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import gradio as gr
 
 from ...page import Page
 from ...theme import quiet
-from . import hub, layout, takeaway
-from .running import Running, recorded
+from . import hub, layout, run_panel, takeaway
+from .running import Running
 from .runs_table import kept_words
 from .settings import Settings
 
@@ -27,20 +26,26 @@ TITLE = "Train tiny model"
 
 def build(page: Page) -> None:
     """Lay the tab out and wire it up."""
-    opening, lasting = recorded(page, page.registry.default), page.registry.data.lasting
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
-            controls = layout.controls(page.limits, opening)
-            if not lasting:
+            controls = layout.controls(page.limits)
+            page.panels.add(
+                "train-bar", lambda asked: run_panel.show_bar(page, asked), layout.BAR,
+                start={}, follows=True, elem_id="train-bar",
+            )  # fmt: skip
+            controls |= layout.advanced(page.limits)
+            if not page.registry.data.lasting:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")
+        running = Running(page, Settings(page.limits, controls, page.board.pace))
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
-            results = layout.results(opening, page.limits, lasting=lasting)
-            accordion = gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take")
-    settings = Settings(page.limits, controls, page.board.pace)
-    settings.connect()
-    running = Running(page, settings, results)
+            start = run_panel.Selection().model_dump(mode="json")
+            page.panels.add(
+                "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
+                start=start, of_model="after", follows=True, elem_id="train-panel",
+            )  # fmt: skip
+            with gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take"):
+                takeaway.build(page, running.view_of)
+                hub.build(page)
+    running.settings.connect()
     running.connect()
     page.share("train.running", running)
-    with accordion:
-        takeaway.build(page, running.view_of)
-        hub.build(page)

@@ -21,7 +21,7 @@ from ....words.training import in_steps
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...links import broken, copying, is_here, query_of
+from ...links import broken, is_here, query_of
 from ...page import QUIETLY, Page
 from .settings import Settings
 
@@ -36,15 +36,12 @@ class LinkedRuns:
         self.page, self.settings, self.c = page, settings, settings.c
         self.form_parts = [*settings.fields, *(settings.c[name] for name in _SET_BY_LINKS)]
 
-    def connect(self, copy: gr.Button, letters: gr.Textbox) -> None:
-        """Bind them; `letters` holds those of the run that is shown."""
+    def connect(self) -> None:
+        """Bind them."""
         page, c = self.page, self.c
-        page.share("train.letters", letters)
-        copy.click(None, [page.model, letters], None, js=copying("copy-run", ["model", "run"]))
         note = [c["letters"], c["linked"], c["forget"], c["text_fits"]]
         c["forget"].click(self.forget, None, note, js=_FORGET, **QUIETLY)
-        touched = [c["source"].input, c["size"].input, c["reset"].click]
-        touched += [c[f"preset_{name}"].click for name in form.SYSTEMS]
+        touched = [c["learn"].input, c["source"].input, c["size"].input, c["reset"].click, c["preset"].input]
         gr.on(touched, self.forget, None, note, **QUIETLY)
         c["text"].change(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
 
@@ -165,7 +162,8 @@ def _ends(view: RunView, card: RunCard) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "outlook", "changes")
+_WORDS = ("outlook", "problem", "changes", "advanced", "reset")
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *_WORDS)
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
@@ -219,6 +217,6 @@ def linked_html(
         parts.append(f"It learns from {card.hub[1]} of {card.hub[0]} ({card.hub[2]}). Press Train to repeat it.")
     else:
         parts.append("Press Train to repeat it and to compare the losses.")
-    if tab:
+    if tab not in (None, "train"):
         parts.append("Then open the tab that the link is about: its prompt and place are set already.")
     return f'<p class="notice" role="status">{html.escape(" ".join(parts))}</p>'

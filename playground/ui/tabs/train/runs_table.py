@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import html
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ....service.limits import Limits
@@ -15,20 +18,33 @@ from .watch import loss_text, seconds_of
 
 COLUMNS = 5
 """Until more are asked for: the name, two results, and as many settings as there is room for."""
+BESIDE = 4
+"""Runs that are drawn beside the one that is shown, at most."""
 
 
-def runs_table(views: Sequence[RunView], shown: str | None, departed: Sequence[str] = ()) -> str:
+def runs_table(
+    views: Sequence[RunView],
+    shown: str | None,
+    departed: Sequence[str] = (),
+    *,
+    beside: Sequence[str] = (),
+    alike: Collection[str] = (),
+) -> str:
     """This visitor's runs, the newest first: what differs between them, marked where it is not the shown run's.
 
     Five columns; all that differs, with time and steps, is there on asking. And what has left.
+
+    Args:
+        beside: the runs that are drawn beside the one that is shown.
+        alike: those that can be, since they learned from the same text.
     """
     left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
-        return left + theme.notice("Your runs will stand here side by side, with only what differs between them.")
+        return left
     differing = differing_settings(views)
     first = differing[: COLUMNS - 3]
     base = next((view for view in views if view.id == shown), views[-1])
-    table = _table(views, base, shown, first, ("validation loss", "above floor"))
+    table = _table(views, base, shown, first, ("validation loss", "above floor"), _Ticks(beside, alike))
     if differing[len(first) :]:
         rest = f"All {len(differing)} settings that differ"
     else:
@@ -41,7 +57,12 @@ def runs_table(views: Sequence[RunView], shown: str | None, departed: Sequence[s
 
 
 def _table(
-    views: Sequence[RunView], base: RunView, shown: str | None, settings: Sequence[str], results: Sequence[str]
+    views: Sequence[RunView],
+    base: RunView,
+    shown: str | None,
+    settings: Sequence[str],
+    results: Sequence[str],
+    ticks: _Ticks | None = None,
 ) -> str:
     rows = []
     for view in reversed(views):
@@ -61,8 +82,37 @@ def _table(
             )
             for name in settings
         ]
-        rows.append([f"{view.name} ({marks})" if marks else view.name, *differ, *(known[name] for name in results)])
+        name = theme.Cell(html=_named(view, marks, shown, ticks))
+        rows.append([name, *differ, *(known[name] for name in results)])
     return theme.table(["run", *(setting_name(name) for name in settings), *results], rows, classes="runs-table")
+
+
+@dataclass(frozen=True)
+class _Ticks:
+    """Which runs are drawn beside the one that is shown, and which can be."""
+
+    beside: Sequence[str]
+    alike: Collection[str]
+
+
+def _named(view: RunView, marks: str, shown: str | None, ticks: _Ticks | None) -> str:
+    """A run's name: a button that shows it, before it a tick that draws it beside the one that is shown."""
+    name = f"<bdi>{html.escape(view.name)}</bdi>{f' ({marks})' if marks else ''}"
+    if ticks is None:
+        return name
+    tick = ""
+    if view.id in ticks.alike and view.id != shown:
+        on = view.id in ticks.beside
+        kept = [each for each in ticks.beside if each != view.id]
+        move = html.escape(json.dumps({"beside": kept if on else [*kept, view.id][-BESIDE:]}), quote=True)
+        tick = (
+            f'<button type="button" class="tick" role="checkbox" aria-checked="{"true" if on else "false"}" '
+            f'aria-label="Draw {html.escape(view.name, quote=True)} beside" data-mark="{view.id}" data-move="{move}">'
+            f"{'✓' if on else ''}</button> "
+        )
+    if view.id == shown or not view.learned:
+        return tick + name
+    return f'{tick}<button type="button" class="link" data-choose="{html.escape(view.id)}">{name}</button>'
 
 
 def _with_best(view: RunView, value: float) -> str:
@@ -75,11 +125,12 @@ def _with_best(view: RunView, value: float) -> str:
 def kept_words(limits: Limits, *, lasting: bool) -> str:
     """How long models are kept here."""
     if not lasting:
-        return "This page forgets your models when its server restarts: take along, as a zip, what you want to keep."
-    most = f"the last {limits.models_per_visitor}"
+        return (
+            f"Your last {limits.models_per_visitor} runs stay until the server restarts. Download any you want to keep."
+        )
     if limits.keep_days is None:
-        return f"Your models are kept on this machine until you delete them, {most} of them."
-    return f"Your models are kept here for {limits.keep_days:g} days after you last used them, {most} of them."
+        return f"Your last {limits.models_per_visitor} models stay on this machine."
+    return f"Your last {limits.models_per_visitor} models stay for {limits.keep_days:g} days after you last used them."
 
 
 def differing_settings(views: Sequence[RunView]) -> list[str]:

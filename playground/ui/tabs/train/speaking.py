@@ -42,8 +42,8 @@ def panel(view: RunView | None) -> str:
     example = f"{baselines.uniform:.2f} of the vocabulary's {math.exp(baselines.uniform):,.0f}"
     explained = NATS.format(unit=baselines.unit, example=example)
     return (
-        f'<div class="rungs" role="group" aria-label="The rungs of the ladder"><p class="quiet-line">'
-        f"The lines in the picture are guessers. Open one: what does it know, and how does it write?</p>{rungs}"
+        f'<div class="rungs" role="group" aria-label="Baselines"><p class="quiet-line">'
+        f"The dashed lines are baselines. Tap one to see what it knows and how it writes.</p>{rungs}"
         f'<details name="rungs"><summary>What is a nat?</summary><p>{html.escape(explained)}</p></details></div>'
     )
 
@@ -92,20 +92,20 @@ def gap_words(gap: float, baselines: Baselines) -> str:
     return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
 
 
-def _shares(view: RunView) -> dict[int, Share]:
+def shares(view: RunView) -> dict[int, Share]:
     """By step, how much of what was written there to be judged is right; of a step judged twice, the more thorough."""
-    shares: dict[int, Share] = {}
+    found: dict[int, Share] = {}
     for record in view.history.judged if view.language in LANGUAGES else ():
-        if record["of"] and record["of"] >= shares.get(record["step"], Share(0, 0)).of:
-            shares[record["step"]] = Share(record["right"], record["of"])
-    return shares
+        if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
+            found[record["step"]] = Share(record["right"], record["of"])
+    return found
 
 
 def skill_card(view: RunView) -> tuple[str, str, str] | None:
     """The last share right, as a card; None without one."""
-    if not (shares := _shares(view)):
+    if not (found := shares(view)):
         return None
-    (step, share), language = [*shares.items()][-1], LANGUAGES[view.language]
+    (step, share), language = [*found.items()][-1], LANGUAGES[view.language]
     low, high = share.interval
     name = f"{language.units[1].capitalize()} right" if language.right == "right" else language.units[1].capitalize()
     note = f"{language.right}, {AS_WRITTEN}, at step {step:,}; 95 % interval {100 * low:.0f} to {100 * high:.0f} %"
@@ -114,14 +114,15 @@ def skill_card(view: RunView) -> tuple[str, str, str] | None:
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     """The share right along the run, and its sentence; nothing where no grammar judges."""
-    if view is None or not (found := _shares(view)):
+    if view is None or not (found := shares(view)):
         return None, ""
-    steps, shares = list(found), list(found.values())
-    intervals, values = [share.interval for share in shares], [share.right / share.of for share in shares]
+    steps, judged_there = list(found), list(found.values())
+    intervals = [share.interval for share in judged_there]
+    values = [share.right / share.of for share in judged_there]
     what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, of {_how_many([share.of for share in shares])} that it wrote {AS_WRITTEN}. "
+    words = f"{what.capitalize()}, of {_how_many([share.of for share in judged_there])} that it wrote {AS_WRITTEN}. "
     words += skill.describe_skill(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]

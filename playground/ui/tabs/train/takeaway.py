@@ -33,7 +33,7 @@ _SAVE = """(address) => {
   link.href = address; link.download = decodeURIComponent(address.split('/').pop());
   document.body.append(link); link.click(); link.remove();
 }"""
-_FIRST_WORDS = "All of these are about the model chosen at the top of the page."
+_FIRST_WORDS = ""
 
 Make = Callable[[str, str, Path], tuple[Path, str]]
 """(visitor, model id, empty folder) → the file made there, and a sentence about it."""
@@ -183,7 +183,7 @@ def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
         return quiet(
-            f"“For Transformers” sleeps: {problem}. Train one with Tiny, Small or Medium as they are, or change that "
-            "under Advanced."
+            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium as they are, or change that under "
+            "Advanced."
         )
     return ""

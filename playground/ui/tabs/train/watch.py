@@ -20,8 +20,6 @@ from ....words.card import share_of_gpt2
 from ....words.numbers import bytes_text
 from ....words.training import in_steps
 from ... import theme
-from ...followers import in_line
-from ...refusals import sentence
 from ...slips import slips
 from . import speaking
 
@@ -55,7 +53,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
         rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
-    words = loss.describe_loss(run, rungs, states.says(view.standing) if view else "")
+    words = loss.describe_loss(run, rungs, states.headline(view.standing) if view else "")
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -98,69 +96,13 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 # ---- cards and sentences ---------------------------------------------------------------------------------------------
 
 
-def status(view: RunView | None) -> str:
-    """How far it is and how good it is: a line of progress, then cards."""
-    if view is None:
-        return theme.notice("Nothing has been trained yet: press Train and watch.")
-    parts = [_progress(view)]
-    parts += [theme.notice(text, "warning") for text in view.notices]
-    state = view.standing
-    tone = states.TONES[state.kind]
-    if view.state != "finished" and tone in ("warning", "error"):
-        parts.append(theme.notice(states.in_words(state), tone))
-    if view.history.val_loss is not None:
-        parts.append(theme.stat_cards(cards(view)))
-        parts.append(speaking.standing_line(view))
-    elif view.active:  # as many, so that the chart stays where it is when they come
-        names = ("Loss now", "Validation loss", "Above the floor", "Speed")
-        parts.append(theme.stat_cards([(name, "…", "after the first steps") for name in names]))
-    return "".join(parts)
-
-
-def _progress(view: RunView) -> str:
-    title = f"<h3>{html.escape(view.name)}</h3>"
-    done, planned = view.history.last_step, view.planned_steps or 0
-    if view.state == "recorded":
-        made = f" on {html.escape(view.corpus)}" if view.corpus and view.corpus != view.name else ""
-        seconds = seconds_of(view)
-        took = f", {theme.duration(seconds)} of training" if seconds else ""
-        whence = "was one of two that a comparison trained" if view.paired else "came with the model"
-        words = f"This run{made} {'ships with the project' if view.id.startswith('shipped-') else whence}"
-        words = f"{words}: {in_steps(done)}{took}." if done else "This model came without a record of its training."
-        return (
-            f'<div class="run-title">{title}{theme.badge("recorded")}</div>'
-            f'<p class="quiet-line">{words} Press Train to make one of your own.</p>'
-        )
-    if view.state == "failed":
-        return f'<div class="run-title">{title}</div>{theme.notice(sentence(view.message), "error")}'
-    if view.state == "waiting":
-        return f'<div class="run-title">{title}{theme.badge("in line")}</div>{theme.progress(0.0, in_line(view))}'
-    if view.state == "preparing":
-        return f'<div class="run-title">{title}</div>{theme.progress(0.0, view.message)}'
-    share = done / planned if planned else 0.0
-    if view.state == "finished":
-        return f'<div class="run-title">{title}</div>{theme.notice(_ended(view), states.TONES[view.standing.kind])}'
-    left = f", about {theme.duration(view.latest.time_left)} left" if view.latest and view.state == "training" else ""
-    words = f"Step {done:,} of {planned:,}{left}" if view.state == "training" else view.message
-    return f'<div class="run-title">{title}{theme.badge("live", "dense")}</div>{theme.progress(share, words)}'
-
-
-def _ended(view: RunView) -> str:
-    """How a run ended, in what state, and which weights are the model."""
-    words = f"{sentence(view.message)} {states.in_words(view.standing)}"
-    if view.used is not None:
-        words += f" The model is that of step {view.used:,} now, on all tabs; "
-        words += f"{resume_label(view)} goes on from the last step."
-    return words
-
-
 def _of_step(view: RunView) -> str:
     return "" if view.used is None else f", at step {view.used:,}, which is the model"
 
 
 def use_label(view: RunView) -> str:
     """What the button says that makes the best weights the model."""
-    return f"Use step {view.kept:,}, the best" if view.kept is not None else "Use the best step"
+    return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
@@ -218,27 +160,22 @@ def loss_text(value: float) -> str:
     return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
 
-def why_asleep(view: RunView | None) -> str:
-    """Why a button sleeps."""
-    if view is None:
-        return "Stop wakes up while a run is going on, Resume after one of your own."
-    if view.state == "stopping":
-        return "Stopping; what was learned is kept."
-    if view.state == "waiting":
-        return "Stop leaves the line. Train and Resume wake up when this run is over."
-    if view.active:
-        return "Train and Resume wake up when this run is over. You may close this page: the run goes on."
-    if view.can_resume:
-        return "Stop wakes up while a run is going on."
-    return "Stop wakes up while a run is going on, Resume after one of your own."
-
-
 def resume_label(view: RunView) -> str:
     finished = view.history.finished or {}
     return "Train longer" if finished.get("reason") == "done" and view.can_resume else "Resume"
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
+
+
+def sample(view: RunView) -> str:
+    """What it wrote last."""
+    if not view.history.samples:
+        return ""
+    last = view.history.samples[-1]
+    prompt, text = str(last["prompt"]), str(last["text"])
+    marked = speaking.marked(text, speaking.judged(view, text, prompt))
+    return f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
 
 
 def samples(view: RunView | None) -> str:
@@ -255,25 +192,17 @@ def samples(view: RunView | None) -> str:
         fresh = " newest" if i == 0 else ""
         rows.append(
             f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
-            f'<p class="sample"><span class="prompt">{html.escape(prompt)}</span>{speaking.marked(text, found)}</p>'
+            f'<p class="sample" dir="auto"><span class="prompt">{html.escape(prompt)}</span>'
+            f"{speaking.marked(text, found)}</p>"
             f"{speaking.verdict_line(found)}</li>"
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
-    said = " ".join(filter(None, (warm, beginnings)))
+    marks = "Underlined in red: what breaks a rule of the text." if 'class="fault"' in "".join(rows) else ""
+    said = " ".join(filter(None, (warm, marks, beginnings)))
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
-
-
-def question(view: RunView | None) -> str:
-    """The heading of the predictions: after which words, according to whom."""
-    if view is None:
-        return theme.heading("What comes next?", "The likeliest tokens after the prompt, before training and now.")
-    if not view.prompt:
-        return theme.heading("What comes next?", "Without a prompt: after the first token of the text that judges it.")
-    shown = view.prompt if len(view.prompt) <= 40 else "…" + view.prompt[-40:]
-    return theme.heading("What comes next?", f"After “{visible(shown).replace('␣', ' ', shown.rstrip().count(' '))}”")
 
 
 def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:

@@ -1,0 +1,159 @@
+"""All figures side by side: the table; what both models expect, attend to and write after the same beginning."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ....data import visible
+from ....engine import SamplingConfig, stream
+from ....figures.attention import pattern_map
+from ....figures.side_by_side import both_expect, describe_both
+from ....service.runs import predict
+from ....storage import Checkpoint
+from ...chart import chart_place, show
+from ...panel import Slot, choice, move_button, slot
+from ...prompts import read_prompt
+from ...theme import badge, notice, quiet
+from .selection import At
+from .table import decoding_speeds, pair_table, training_speeds
+
+TITLE = "All figures side by side"
+CANDIDATES = 8
+TOKENS = 60
+TEMPERATURE = 0.8
+
+TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
+<div id="moe-table">{slot("table")}</div>
+<label><span class="sr-only">Beginning</span><input type="text" name="begin" data-resets="off" dir="auto"
+autocomplete="off" spellcheck="false" placeholder="Type a beginning"></label>{slot("both-note")}
+{chart_place("both-next", height=300, save_name="both-expect")}
+<div class="two">{chart_place("dense-attention", height=280, save_name="dense-attention")}
+{chart_place("moe-attention", height=280, save_name="moe-attention")}</div>
+{slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """Everything of this fold."""
+    c, view = at.chosen, at.view
+    known = {experts: at.page.registry.choices(at.visitor, experts=experts) for experts in (False, True)}
+    shown = {"both-choice": Slot((known, at.ids), lambda: _choice(known, at.ids))}
+    state = (at.about_both, view.id, view.state, view.version if view.active else 0) if view else None
+    shown["table"] = Slot(state, lambda: table_of(at), slow=True)
+    try:
+        pair = at.pair
+        begin = c.begin or ""
+        read = [read_prompt(at.page, checkpoint, begin) for checkpoint in pair]
+    except ValueError as problem:
+        said = notice(f"{problem}.", "error")
+        charts = ("both-next", "dense-attention", "moe-attention")
+        return shown | {
+            "both-note": Slot(str(problem), lambda: said),
+            "both-texts": Slot(None, lambda: ""),
+            "both-again": Slot(None, lambda: ""),
+            **{name: Slot(None, lambda: None) for name in charts},
+        }
+    notes = list(dict.fromkeys(text for _, found in read for text in found))
+    ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
+    here = (*at.about_both, begin)
+    alike = pair[0].tokenizer.to_dict() == pair[1].tokenizer.to_dict()
+    if not alike:
+        notes.append("These two cut text into different tokens, so their next tokens cannot be compared.")
+    rules = SamplingConfig(temperature=TEMPERATURE, seed=c.seed)
+    return shown | {
+        "both-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
+        "both-next": Slot(here, lambda: show(*expectations(*pair, *ids)) if alike else None),
+        **{
+            f"{side}-attention": Slot(
+                (*here, model_id), lambda model_id=model_id, name=name: show(*attention(at, model_id, begin, name))
+            )
+            for side, model_id, name in zip(("dense", "moe"), at.ids, ("Dense", "MoE"))
+        },
+        "both-texts": Slot((*here, c.seed), lambda: texts(pair, ids, rules), slow=True),
+        "both-again": Slot(c.seed, lambda: move_button("Write again", {"seed": (c.seed + 1) % 1000})),
+    }
+
+
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """Nothing here answers a click."""
+    return None
+
+
+def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> str:
+    """Any other two models."""
+    parts = []
+    for name, label, experts, now in (("dense", "Dense", False, ids[0]), ("mixture", "MoE", True, ids[1])):
+        options = {model_id: title for title, model_id in known[experts]}
+        resets = "pair layer token prompt begin off worth"
+        parts.append(choice(name, label, options, now).replace("<select ", f'<select data-resets="{resets}" '))
+    return "".join(parts)
+
+
+def table_of(at: At) -> str:
+    """The table; what has to be timed is timed once both models are there and nothing else goes on."""
+    view, decoding, training = at.seen(), None, None
+    if view is not None and not view.active:
+        try:
+            models = [checkpoint.model for checkpoint in at.pair]
+            decoding = decoding_speeds(*models)
+            training = None if view.matched else training_speeds(*models)
+        except ValueError:  # one of them has left the registry meanwhile
+            decoding = training = None
+    return pair_table(view, decoding, training)
+
+
+def attention(at: At, model_id: str, begin: str, name: str) -> tuple[dict[str, Any], str]:
+    """Where a model attends, mean over all its heads."""
+    look = at.page.shared("inspect.looks").look(at.visitor, model_id, begin)
+    weights = torch.stack([look.pattern(layer).float().mean(dim=0) for layer in range(look.config.n_layers)])
+    figure = pattern_map(weights.mean(dim=0).cpu().numpy(), look.tokens, causal=look.config.causal, height=280)
+    return figure, f"{name}: attention, mean over all {look.config.n_layers * look.config.n_heads} heads."
+
+
+def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:
+    """What both write from the same seed."""
+    given, new = [], []
+    for checkpoint, tokens in zip(pair, ids):
+        given.append(checkpoint.tokenizer.decode(tokens))
+        streamed = stream(checkpoint.model, checkpoint.tokenizer, tokens, TOKENS, rules, shared=True)
+        new.append("".join(token.text for _, (token,) in streamed))
+    return both_texts(given, new)
+
+
+def expectations(
+    dense: Checkpoint, moe: Checkpoint, dense_ids: Sequence[int], moe_ids: Sequence[int]
+) -> tuple[dict[str, Any], str]:
+    """Bars of the likeliest next tokens, by the mean of both, and their sentence."""
+    there = predict(dense.model, list(dense_ids)), predict(moe.model, list(moe_ids))
+    V = min(len(p) for p in there)
+    p, q = (each[:V].double() for each in there)
+    likeliest = (p + q).topk(min(CANDIDATES, V)).indices.tolist()
+    labels = [visible(dense.tokenizer.token_text(t)) if t < dense.tokenizer.vocab_size else f"#{t}" for t in likeliest]
+    given = labels, [p[t].item() for t in likeliest], [q[t].item() for t in likeliest]
+    return both_expect(*given), describe_both(*given, divergence(p, q))
+
+
+def divergence(p: torch.Tensor, q: torch.Tensor) -> float:
+    """Jensen–Shannon divergence in nats of two distributions (V,): 0 where equal, ln 2 where nothing is shared."""
+    middle = (p + q) / 2
+    entropy = torch.special.entr
+    return max((entropy(middle).sum() - (entropy(p).sum() + entropy(q).sum()) / 2).item(), 0.0)
+
+
+def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
+    """Two texts side by side, with a mark where they part. Escaped."""
+    same = next((i for i, (a, b) in enumerate(zip(*new)) if a != b), min(map(len, new)))
+    cards = []
+    for name, kind, start, text in zip(("Dense", "MoE"), ("dense", "moe"), given, new):
+        shared, own = html.escape(text[:same]), html.escape(text[same:])
+        cards.append(
+            f'<div>{badge(name, kind)}<p class="sample" dir="auto"><span class="prompt">{html.escape(start)}</span>'
+            f"{shared}"
+            f'<mark class="parted parted-{kind}">{own}</mark></p></div>'
+        )
+    place = f"after {same:,} character{'s' * (same > 1)}" if same else "at the first token"
+    words = "Both wrote the same." if new[0] == new[1] else f"From the same random numbers, they part {place}."
+    return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'

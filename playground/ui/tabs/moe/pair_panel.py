@@ -1,0 +1,185 @@
+"""The pair panel: what a dense model and a mixture come to, and why; below it, folded, all that is known of the two."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import replace
+from typing import Any
+
+from ....service.comparisons import ComparisonJob
+from ...around import around
+from ...chart import chart_place, show
+from ...page import Page
+from ...panel import Asked, Shown, Slot, choice, slot, switch
+from ...quoted import model_facts
+from ...refusals import sentence
+from . import both, breaking, experts, routing, verdict
+from .selection import At, Selection, at, pairs, within
+from .table import training_speeds
+
+FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
+"""The modules that draw each fold: TITLE, TEMPLATE, slots(at), clicked(at, click)."""
+ADDRESS = "dense mixture curve routing experts breaking figures prompt layer token"
+"""What of the selection stands in the page's address."""
+OF_MODEL = "dense mixture pair layer token begin off worth own"
+"""What each model has of its own."""
+
+
+def _folded(name: str) -> str:
+    return (
+        f'<details class="fold card" id="moe-{name}" data-fold="{name}"><summary>{FOLDS[name].TITLE}</summary>'
+        f"{FOLDS[name].TEMPLATE}</details>"
+    )
+
+
+TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}
+<div class="line pair-head"><div id="moe-verdict" class="grow">{slot("headline", tag="h2")}
+{slot("about", tag="p", class_="quiet")}
+<div class="line tight">{slot("numbers", tag="p", class_="num")}{slot("more", class_="line tight")}</div></div>
+{slot("choice")}</div>
+<div data-if="details">{slot("details", class_="stack")}</div>
+<div id="moe-difference">{chart_place("interval", height=86, save_name="verdict", toolbar=False)}</div>
+<div class="facts">{slot("facts", class_="facts-two")}{slot("speed")}</div>{slot("remarks", class_="stack")}
+<div class="line">{switch("curve", "Curve", verdict.CURVES)}</div>
+<div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
+{"".join(map(_folded, FOLDS))}"""
+
+BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
+"""In place of Train both while a comparison goes on."""
+
+
+def show_pair(page: Page, asked: Asked) -> Shown:
+    """The view: what the panel shows for a selection."""
+    here = within(at(page, asked.visitor, Selection.read(asked.selection)))
+    if asked.clicked:
+        changes: dict[str, Any] = {}
+        for name, module in FOLDS.items():
+            if getattr(here.chosen, name) and not changes:
+                changes = module.clicked(here, asked.clicked) or {}
+        here = within(replace(here, chosen=here.chosen.moved(**changes)))
+    slots = _card(here)
+    for name, module in FOLDS.items():
+        if getattr(here.chosen, name):
+            slots |= module.slots(here)
+    chosen = here.chosen
+    facts = model_facts(page.registry, asked.visitor, *here.ids)
+    there = {"forces": chosen.way == "force"}
+    return Shown(chosen.to_dict() | there, slots, facts | ({"prompt": chosen.prompt} if chosen.routing else {}))
+
+
+def show_bar(page: Page, asked: Asked) -> Shown:
+    """What stands in place of Train both while a comparison goes on."""
+    job = page.board.active(asked.visitor, kind=ComparisonJob)
+    if job is None:
+        return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
+    view = job.view()
+    words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
+    asleep = " disabled" if view.state == "stopping" else ""
+    button = f'<button type="button" class="stop" id="moe-stop" data-do="stop_pair"{asleep}>{words}</button>'
+    return Shown({}, {"stop": Slot(button, lambda: button), "bar": Slot(view.version, lambda: verdict.bar(view))})
+
+
+# ---- the card --------------------------------------------------------------------------------------------------------
+
+
+def _card(here: At) -> dict[str, Slot]:
+    view = here.view
+    slots = {"notices": _notices(here), "choice": _choice(here)}
+    if view is None:
+        return slots | {"headline": Slot(None, lambda: "Nothing was compared yet."), "remarks": Slot(None, lambda: "")}
+    measured = bool(verdict.along(view))
+    before_first = view.active and not measured
+    mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
+    # two records have no verdict before they are judged, which takes a moment
+    slow, this = here.job is None, (*here.about_both, view.id, view.state, view.verdict if here.job else None)
+
+    def seen(make: Any) -> Any:
+        return lambda: make(here.seen())
+
+    facts = (this, view.version if view.active else 0, view.withheld if here.job else "")
+    slots |= {
+        "headline": Slot(facts, seen(lambda v: html.escape(verdict.headline(v))), slow),
+        "about": Slot((facts, before_first), lambda: verdict.about(view) + mark),
+        "numbers": Slot(facts, seen(verdict.numbers), slow),
+        "more": Slot((this, here.chosen.details), seen(lambda v: _more(here, v)), slow),
+        "remarks": Slot((facts, view.notices, here.alone), seen(lambda v: _alone(here) + verdict.remarks(v)), slow),
+    }
+    if before_first:
+        return slots
+    slots |= {
+        "interval": Slot(facts, seen(lambda v: show(*verdict.interval(v))), slow),
+        "facts": Slot(this, lambda: verdict.facts(view) if view.sides else ""),
+        "speed": _speed(here),
+        "curve": Slot((facts, here.chosen.curve), seen(lambda v: show(*verdict.curve(v, here.chosen.curve))), slow),
+    }
+    if here.chosen.details:
+        slots["details"] = Slot(facts, seen(verdict.details), slow)
+    return slots
+
+
+def _speed(here: At) -> Slot:
+    """Recorded where the two were trained in turns; else timed, which takes seconds the first time."""
+    view = here.view
+    if here.job:
+        told = verdict.speeds_while_training(view) if view.sides else None
+        return Slot(told, lambda: verdict.speed_fact(told))
+    models = [checkpoint.model for checkpoint in here.pair]
+    return Slot((*here.about_both, "timed"), lambda: verdict.speed_fact(training_speeds(*models)), slow=True)
+
+
+def _more(here: At, view: Any) -> str:
+    """Buttons behind the number."""
+    shown = here.chosen.details
+    parts = []
+    if not view.active and view.verdict is not None and view.verdict.seeds == 1:
+        parts.append(
+            '<button type="button" class="link" data-do="train_again" data-with=\'{"seeds": 3}\'>Train three seeds'
+            "</button>"
+        )
+    if view.verdict is not None or view.withheld:
+        state = str(shown).lower()
+        parts.append(
+            f'<button type="button" class="link" data-move=\'{{"details": {str(not shown).lower()}}}\' '
+            f'aria-expanded="{state}">Details</button>'
+        )
+    return "".join(parts)
+
+
+def _alone(here: At) -> str:
+    if not here.alone:
+        return ""
+    return f'<p class="quiet">“<bdi>{html.escape(here.alone)}</bdi>” has no partner yet, so another pair is shown.</p>'
+
+
+def _choice(here: At) -> Slot:
+    known = {" ".join(ids): name for ids, name in pairs(here.page, here.visitor).items()}
+    now = here.chosen.pair
+    if now not in known:
+        name = here.job.name if here.job else here.view.name if here.view else ""
+        known = {now: name} | known
+
+    def make() -> str:
+        drawn = choice("pair", "", known, now)
+        return drawn.replace("<select ", f'<select aria-label="Pair" data-resets="{RESETS}" ') if len(known) > 1 else ""
+
+    return Slot((known, now), make)
+
+
+RESETS = "dense mixture layer token prompt begin off worth"
+"""What another pair has of its own."""
+
+
+def _notices(here: At) -> Slot:
+    failed = here.page.board.failed(here.visitor, kind=ComparisonJob)
+    key, others = around(here.page, here.visitor, ComparisonJob)
+
+    def make() -> str:
+        if failed is None:
+            return others
+        why = html.escape(sentence(failed.message))
+        close = '<button type="button" class="link" data-do="dismiss_pair" title="Dismiss">×</button>'
+        said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
+        return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
+
+    return Slot((failed and (failed.id, failed.version), key), make)

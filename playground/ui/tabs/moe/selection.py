@@ -1,0 +1,199 @@
+"""What the pair panel selects (two models, a curve, open folds, prompts), and what a view gets of it (`At`)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ....data import LANGUAGES
+from ....inspection.routing import expert_layers
+from ....service.comparisons import ComparisonJob
+from ....service.views import PairView, pair_of
+from ....storage import Checkpoint
+from ...page import Page
+from ...prompts import suggestions
+
+LINES = 110
+"""Characters of the language that a text to be routed opens with, rounded up to whole sentences."""
+TEXT_SEED = 29
+"""Three speakers take turns in the first lines of Dialects drawn with it."""
+SHIPPED = ("shipped-dialects-dense", "shipped-dialects-moe")
+"""The recorded pair."""
+
+
+class Selection(BaseModel, frozen=True, extra="ignore"):
+    """All that the browser keeps of this tab. Tokens, layers and experts count from 0."""
+
+    model: str = ""
+    """The one chosen on all tabs: it brings its pair along where it is one of two."""
+    dense: str = ""
+    mixture: str = ""
+    """Empty: of the chosen model's pair."""
+    pair: str = ""
+    """Both ids in one word, as the drop-down has them; they go before `dense` and `mixture`."""
+    curve: str = "difference"
+    details: bool = False
+    routing: bool = False
+    experts: bool = False
+    breaking: bool = False
+    figures: bool = False
+    prompt: str | None = None
+    """The text that is routed; None stands for the model's own suggestion."""
+    typed: bool = False
+    begin: str | None = None
+    """The beginning that both models continue, likewise."""
+    layer: int | None = None
+    token: int = 0
+    """The one that is followed."""
+    own: str = ""
+    """A text whose tokens the experts are asked about."""
+    way: str = "off"
+    off: tuple[int, ...] | None = None
+    """The experts to be switched off; None stands for the one that the last token visits."""
+    last: bool = False
+    worth: bool = False
+    seed: int = 0
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Selection:
+        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        sent = {name: value for name, value in sent.items() if value is not None}
+        try:
+            return cls.model_validate(sent)
+        except ValidationError as problem:
+            wrong = {error["loc"][0] for error in problem.errors()}
+            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the browser keeps it."""
+        return self.model_dump(mode="json")
+
+    def moved(self, **changes: Any) -> Selection:
+        """The same with some fields changed."""
+        return self.model_copy(update=changes)
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """What a view of the tab draws from."""
+
+    page: Page
+    visitor: str
+    chosen: Selection
+    """`dense` and `mixture` are ids of models that are here, or will be once `job` is over."""
+    job: ComparisonJob | None
+    """The comparison that is shown; None of two models that came with their records alone."""
+    alone: str = ""
+    """The name of the chosen model, where it has no partner and another pair is shown."""
+
+    @property
+    def ids(self) -> tuple[str, str]:
+        """Of both models."""
+        return self.chosen.dense, self.chosen.mixture
+
+    @functools.cached_property
+    def view(self) -> PairView | None:
+        """The comparison as it is, else the two models, judged only if that was done before."""
+        return self.seen(judged=False)
+
+    def seen(self, *, judged: bool = True) -> PairView | None:
+        """The same; judging takes a moment."""
+        return self.job.view() if self.job else two(self.page, self.visitor, *self.ids, judged=judged)
+
+    @functools.cached_property
+    def pair(self) -> tuple[Checkpoint, Checkpoint]:
+        """Both models. Raises ValueError while one is not here."""
+        return tuple(self.page.registry.get(model_id, self.visitor) for model_id in self.ids)
+
+    @property
+    def mixture(self) -> Checkpoint:
+        """The one with experts. Raises ValueError while it is not here."""
+        return self.page.registry.get(self.chosen.mixture, self.visitor)
+
+    @property
+    def about(self) -> tuple:
+        """What all that is drawn of the mixture depends on."""
+        return self.chosen.mixture, self.page.step_of(self.visitor, self.chosen.mixture)
+
+    @property
+    def about_both(self) -> tuple:
+        """What all that is drawn of both models depends on."""
+        return self.chosen.dense, self.page.step_of(self.visitor, self.chosen.dense), *self.about
+
+
+def two(page: Page, visitor: str | None, dense: str, mixture: str, *, judged: bool = True) -> PairView | None:
+    """Two models as they are; None where one is missing."""
+    if not all(page.registry.has(model_id, visitor) for model_id in (dense, mixture)):
+        return None
+    one, other = (page.registry.get(model_id, visitor) for model_id in (dense, mixture))
+    recorded = (dense, mixture) == SHIPPED
+    return pair_of(dense, one, mixture, other, recorded=recorded, judged=judged)
+
+
+def pairs(page: Page, visitor: str | None) -> dict[tuple[str, str], str]:
+    """(dense, mixture) → name of every pair that was trained as one, the newest first, the recorded one last."""
+    jobs = page.board.of(visitor, kind=ComparisonJob)
+    own = {_ids(job): job.name for job in reversed(jobs) if len(job.learned) == 2}
+    there = all(page.registry.has(model_id, visitor) for model_id in SHIPPED)
+    return own | ({SHIPPED: "Dialects: dense + MoE"} if there else {})
+
+
+def at(page: Page, visitor: str, chosen: Selection) -> At:
+    """What is to be shown: the comparison that goes on, else the pair that is chosen."""
+    jobs = page.board.of(visitor, kind=ComparisonJob)
+    going = next((job for job in reversed(jobs) if job.active), None)
+    if going is not None:
+        return At(page, visitor, _with(chosen, _ids(going)), going)
+    known, registry = pairs(page, visitor), page.registry
+    given = tuple(chosen.pair.split(" ")) if chosen.pair.count(" ") == 1 else (chosen.dense, chosen.mixture)
+    ids = tuple(next((m for m in (each, f"shipped-{each}") if each and registry.has(m, visitor)), "") for each in given)
+    alone = ""
+    if not all(ids):
+        wanted = [each for each in (*reversed(ids), chosen.model) if each]
+        found = next((pair for name in wanted for pair in known if name in pair), None)
+        if found is None and registry.has(chosen.model, visitor):
+            alone = registry.get(chosen.model, visitor).name
+        ids = found or next(iter(known), ("", ""))
+    job = next((job for job in jobs if _ids(job) == ids and len(job.learned) == 2), None)
+    return At(page, visitor, _with(chosen, ids), job, alone)
+
+
+def within(here: At) -> At:
+    """The same, with a layer and experts that this mixture has, and with texts that the models know."""
+    try:
+        config = here.mixture.config
+        layers = expert_layers(config)
+    except ValueError:
+        return here
+    chosen, (dense, mixture) = here.chosen, here.ids
+    if chosen.layer not in layers:  # the first layer's router has read little but the token itself
+        chosen = chosen.moved(layer=layers[min(1, len(layers) - 1)], off=None)
+    if chosen.off is not None:
+        chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))
+    if chosen.prompt is None and chosen.routing:
+        chosen = chosen.moved(prompt=texts_to_route(here.page, mixture, here.visitor)[0])
+    if chosen.begin is None and (chosen.breaking or chosen.figures):
+        chosen = chosen.moved(begin=suggestions(here.page, dense, here.visitor)[0])
+    return replace(here, chosen=chosen)
+
+
+def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
+    """A few lines of the model's language, where it has one, then beginnings that it knows."""
+    known = suggestions(page, model_id, visitor)
+    try:
+        language = LANGUAGES.get(page.registry.get(model_id, visitor).about.get("language") or "")
+    except ValueError:
+        language = None
+    return known if language is None else [language.sample(LINES, seed=TEXT_SEED).rstrip("\n"), *known]
+
+
+def _ids(job: ComparisonJob) -> tuple[str, str]:
+    return job.model_ids["dense"], job.model_ids["moe"]
+
+
+def _with(chosen: Selection, ids: tuple[str, str]) -> Selection:
+    return chosen.moved(dense=ids[0], mixture=ids[1], pair=" ".join(ids))

@@ -1,0 +1,244 @@
+"""What a pair comes to, answer first: a headline, the number behind it, facts, curves and details. All escaped."""
+
+from __future__ import annotations
+
+import html
+import math
+from typing import Any
+
+import numpy as np
+
+from ....figures.pair import (
+    Curve,
+    describe_differences,
+    describe_pair,
+    describe_verdict,
+    difference_lines,
+    pair_curves,
+    verdict_figure,
+)
+from ....service.views import EQUAL_WORDS, NAMES, PairView
+from ....training.comparison import SIDES
+from ....training.verdict import mean_interval, still_learning
+from ....words.verdict import still_learning_in_words, verdict_in_words
+from ... import theme
+from ...followers import ordinal
+from ...refusals import sentence
+from ...theme import duration
+from .table import training_speed
+
+CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Above the best possible"}
+
+
+def headline(view: PairView) -> str:
+    """What is to be learned from the pair, in a few words."""
+    verdict = view.verdict
+    if verdict is None:
+        return _why_none(view)
+    far = " so far" if view.active else ""
+    better = "MoE" if verdict.difference < 0 else "The dense model"
+    if verdict.seeds == 1:
+        tie = abs(verdict.difference) <= verdict.margin
+        return "A tie so far." if tie else f"{better} is ahead, with one seed."
+    return f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}."
+
+
+def _why_none(view: PairView) -> str:
+    if view.active:
+        return {"waiting": "In line.", "stopping": "Stopping …"}.get(view.state, "Training both …")
+    reasons = {reason for side in view.sides.values() for reason in side.reasons}
+    if "diverged" in reasons:
+        return "No verdict: one of the two diverged."
+    return "No verdict on these two." if view.withheld else "Not judged yet."
+
+
+def about(view: PairView) -> str:
+    """Which pair is shown."""
+    if not view.sides:
+        return html.escape(view.corpus)
+    seeds = view.verdict.seeds if view.verdict and not view.active else view.seeds
+    parts = [view.corpus, EQUAL_WORDS.get(view.equal or "", "sizes not equal"), f"{seeds} seed{'s' * (seeds != 1)}"]
+    parts += ["recorded"] if view.state == "recorded" else []
+    return " · ".join(html.escape(part) for part in parts if part)
+
+
+def numbers(view: PairView) -> str:
+    """The number behind the headline."""
+    verdict = view.verdict
+    if verdict is not None and math.isfinite(verdict.margin):
+        sign = "lower" if verdict.difference < 0 else "higher"
+        return f"MoE is <b>{abs(verdict.difference):.4f}</b> nats {sign}, ± {verdict.margin:.4f}"
+    losses = {side.name: side.val_losses[-1] for side in view.sides.values() if side.val_losses}
+    if len(losses) == len(SIDES) and view.alike:
+        return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items()) + " nats"
+    return ""
+
+
+def details(view: PairView) -> str:
+    """How the interval was computed, and what it leaves open."""
+    parts = []
+    if view.verdict is not None:
+        words = verdict_in_words(view.verdict, EQUAL_WORDS.get(view.equal or "", "sizes that are not equal"))
+        parts.append(words + (" Both were scored anew, on fresh text." if view.matched is None else ""))
+        if not view.active and (still := _still_learning(view)):
+            parts.append(still)
+        if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
+            parts.append(_beside_the_gap(view))
+    if view.withheld:
+        parts.append(view.withheld)
+    if view.state == "finished" and view.message and not view.withheld:
+        parts.append(view.message)
+    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part)
+
+
+def remarks(view: PairView) -> str:
+    """What should be known before the verdict is believed."""
+    parts = [theme.notice(text, "warning") for text in view.notices]
+    if view.withheld and not view.active:
+        parts.append(theme.notice(view.withheld, "warning"))
+    elif view.verdict is not None and not view.active and _still_learning(view):
+        parts.append(theme.notice("Both were still learning: this compares early speed. See Details.", "warning"))
+    return "".join(parts)
+
+
+def _still_learning(view: PairView) -> str:
+    """Whether the pairs that were judged were stopped on their way, in words."""
+    judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
+    if not all(judged):
+        return ""
+    losses = [[each["val_loss"] for each in x] for x in judged]
+    return still_learning_in_words(still_learning([x[0]["step"] for x in judged], losses, view.verdict))
+
+
+def _beside_the_gap(view: PairView) -> str:
+    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # of another pair that is under way, not yet
+    gap = sum(losses) / len(losses) - view.baselines.floor if losses else math.nan
+    if not gap > 0:
+        return ""
+    share = 100 * abs(view.verdict.difference) / gap
+    return f"That is {share:.0f} % of the dense model's distance to the best possible loss ({gap:.4f} nats)."
+
+
+# ---- facts -----------------------------------------------------------------------------------------------------------
+
+
+def facts(view: PairView) -> str:
+    """Memory and arithmetic of the mixture, as multiples of the dense model's."""
+    dense, moe = (view.sides[side].config for side in SIDES)
+    return _fact(moe.n_parameters / dense.n_parameters, "the memory") + _fact(
+        moe.flops_per_token() / dense.flops_per_token(), "the arithmetic per token"
+    )
+
+
+def speed_fact(speeds: dict[str, float | None] | None) -> str:
+    """The mixture's training speed, likewise; a gap where it is not known yet."""
+    known = speeds and all(speeds.values())
+    return _fact(speeds["moe"] / speeds["dense"] if known else None, "the training speed")
+
+
+def speeds_while_training(view: PairView) -> dict[str, float | None]:
+    """Tokens per second of both, as recorded while they trained in turns."""
+    return {side: training_speed(view.sides[side]) for side in SIDES}
+
+
+def _fact(times: float | None, of: str) -> str:
+    value = "–" if times is None else f"{times:.2g} ×" if times < 0.95 else f"{times:.1f} ×"
+    return f'<div class="fact"><b>{value}</b><span>{of}</span></div>'
+
+
+# ---- pictures --------------------------------------------------------------------------------------------------------
+
+
+def differences(view: PairView) -> list[float]:
+    """Mixture minus dense at the end of each completed pair; of two finished models the one that was just judged."""
+    if view.verdict is None:
+        return []
+    if not view.active and view.verdict.seeds == 1:
+        return [view.verdict.difference]
+    pairs = zip(view.sides["dense"].histories, view.sides["moe"].histories)
+    return [moe.val_loss - dense.val_loss for dense, moe in list(pairs)[: view.verdict.seeds]]
+
+
+def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
+    """The verdict as an interval about zero."""
+    found = differences(view)
+    if not found:
+        return None, ""
+    margin = view.verdict.margin if math.isfinite(view.verdict.margin) else None
+    given = (found, view.verdict.difference, margin)
+    return verdict_figure(*given), describe_verdict(*given)
+
+
+def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
+    """The difference along training with its interval, or the losses themselves."""
+    end = max((side.planned_steps for side in view.sides.values()), default=None)
+    if kind == "difference" and view.alike:
+        figure, words = _difference(view, end)
+    else:
+        figure, words = _losses(view, kind == "gap", end)
+    figure["layout"]["uirevision"] += f" {view.id}"
+    return figure, words
+
+
+def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
+    found = along(view)
+    steps = sorted(set.intersection(*(set(each) for each in found))) if found else []
+    rows = np.array([[each[step] for step in steps] for each in found]).reshape(len(found), len(steps))
+    mean, margin = mean_interval(rows) if rows.size else (np.array([]), np.array([]))
+    verdict = view.verdict
+    one = verdict is not None and verdict.seeds == 1 and math.isfinite(verdict.margin) and not view.active
+    ended = (verdict.difference, verdict.margin) if one else None
+    figure = difference_lines(steps, rows, mean, margin, ended=ended, end=end)
+    return figure, describe_differences(steps, mean, margin)
+
+
+def along(view: PairView) -> list[dict[int, float]]:
+    """Step → mixture minus dense, of each pair that both have begun."""
+    pairs = zip(view.sides["dense"].histories, view.sides["moe"].histories) if view.sides else ()
+    found = []
+    for pair in pairs:
+        dense, moe = (dict(zip(h.evaluations["step"], h.evaluations["val_loss"])) for h in pair)
+        found.append({step: moe[step] - dense[step] for step in dense.keys() & moe.keys()})
+    whole = [each for each in found if len(each) == max(map(len, found))] if found else []
+    return [each for each in whole if each]  # a pair under way has fewer, and joins once it is complete
+
+
+def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any], str]:
+    drawn = [
+        Curve(
+            f"{NAMES[side]}, seed no. {i + 1}" if i else NAMES[side],
+            side,
+            history.evaluations["step"],
+            history.evaluations["val_loss"],
+            i == 0,
+            view.sides[side].floor,
+        )
+        for side in SIDES
+        for i, history in enumerate(view.sides[side].histories if view.sides else ())
+        if history.evaluations["step"]
+    ]
+    rungs = view.baselines.losses() if view.baselines else []
+    figure = pair_curves(drawn, rungs, end=end, above_floor=gap, recorded=view.state == "recorded")
+    words = describe_pair(drawn, view.alike)
+    if gap and any(each.floor is None for each in drawn):
+        of_whom = "this text" if view.alike else "one of the two texts"
+        words = f"Nobody knows the best possible loss on {of_whom}, so the losses are drawn. {words}"
+    return figure, words
+
+
+# ---- progress --------------------------------------------------------------------------------------------------------
+
+
+def bar(view: PairView) -> str:
+    """How far a comparison is that goes on."""
+    if view.state == "waiting":
+        wait = f" · about {duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        return theme.progress(0.0, f"{ordinal(view.place or 1)} in line{wait}")
+    words = view.message or "Getting ready …"
+    if view.state == "training":
+        seed = max((len(side.histories) for side in view.sides.values()), default=1)
+        last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
+        planned = max((side.planned_steps for side in view.sides.values()), default=0)
+        left = f" · {duration(view.time_left)} left" if view.time_left else ""
+        words = f"{f'Seed {seed} of {view.seeds} · ' * (view.seeds > 1)}step {last:,} of {planned:,}{left}"
+    return theme.progress(view.share_done, words[:1].upper() + words[1:])

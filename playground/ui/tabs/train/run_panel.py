@@ -1,0 +1,359 @@
+"""The run panel: what a run comes to, its curve, what it writes; below it, folded, all else that is known of it.
+
+The run that goes on is shown, else that of the chosen model. One that has just ended stays until its model is chosen.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from ....model import Transformer
+from ....service.run_job import RunJob
+from ....service.runs import OWN_TEXT, predict
+from ....service.views import RunView
+from ... import theme
+from ...around import around
+from ...chart import chart_place, show
+from ...page import Page
+from ...panel import Asked, Shown, Slot, slot
+from ...refusals import sentence
+from . import speaking, verdict, watch
+from .linked import has_link, match
+from .running import Running, recorded
+from .runs_table import BESIDE, kept_words, runs_table
+
+FOLDS = ("details", "samples", "baselines", "runs", "inside")
+
+
+def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
+    """A fold that opens in place; `where` is the field of the selection without which there is nothing in it."""
+    seen = f' data-if="{where}"' if where else ""
+    return f'<details class="fold card" data-fold="{name}"{seen}><summary>{title}</summary>{inside}</details>'
+
+
+TEMPLATE = f"""<div class="card run-card">
+{slot("notices")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}
+<div id="status">{slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
+<div class="line numbers">{slot("numbers", tag="p", class_="num")}<details data-fold="details" data-if="measured">
+<summary>Details</summary></details></div><div data-if="details">{slot("details")}</div></div>
+{slot("remarks")}
+<div id="curve">{chart_place("curve", height=300, save_name="loss")}</div>
+<div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
+{
+    _fold(
+        "samples",
+        "Samples along the way",
+        f'''<div id="skill">{chart_place("skill", height=200, save_name="share-right")}</div>
+<div id="samples">{slot("samples")}</div>''',
+        where="has_samples",
+    )
+}
+{_fold("baselines", "Baselines", f'<div id="rungs">{slot("rungs")}</div>', where="has_baselines")}
+{_fold("runs", "Your runs", slot("runs") + slot("manage"), where="has_runs")}
+{
+    _fold(
+        "inside",
+        "Inside the run",
+        f'''<div id="predictions"><h3>Next token</h3>{slot("ask")}
+{chart_place("predictions", height=280, save_name="next-token")}</div>
+<div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
+{slot("parameter-table")}</div>
+<div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
+<div id="similarity"><h3>Embeddings</h3>{slot("similarity-note")}
+{chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
+    )
+}"""
+
+
+class Selection(BaseModel, frozen=True, extra="ignore"):
+    """All that the browser keeps of this panel."""
+
+    model: str = ""
+    run: str = ""
+    """The run that was last seen at work, while `before` is still the chosen model."""
+    before: str = ""
+    beside: tuple[str, ...] = ()
+    """Runs whose curves are drawn beside."""
+    after: str | None = None
+    """The text whose next token is predicted; None stands for the run's prompt."""
+    rename: str = ""
+    details: bool = False
+    samples: bool = False
+    baselines: bool = False
+    runs: bool = False
+    inside: bool = False
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Selection:
+        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        try:
+            return cls.model_validate(sent)
+        except ValidationError as problem:
+            wrong = {error["loc"][0] for error in problem.errors()}
+            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """What the panel draws from."""
+
+    page: Page
+    running: Running
+    visitor: str
+    chosen: Selection
+    view: RunView | None
+    """None where no model is here at all."""
+    job: RunJob | None
+    """The run itself; None of a model that came with its record alone."""
+    jobs: list[RunJob]
+    """All of the visitor's."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the visitor's own, to be renamed and deleted."""
+        view = self.view
+        return view.learned and not view.id.startswith("shipped-") and self.page.registry.has(view.id, self.visitor)
+
+    @property
+    def beside(self) -> list[RunJob]:
+        """The runs drawn beside it."""
+        ticked = [job for job in self.jobs if job.id in self.chosen.beside and job.id != self.view.id]
+        return ticked[-BESIDE:]
+
+
+def show_run(page: Page, running: Running, asked: Asked) -> Shown:
+    """The view: what the panel shows for a selection."""
+    at = _at(page, running, asked)
+    view, chosen = at.view, at.chosen
+    if view is None:
+        return Shown(chosen.model_dump(mode="json"), {"headline": Slot(None, lambda: "Nothing was trained yet.")})
+    slots = _card(at)
+    for name, make in {"samples": _samples, "baselines": _baselines, "runs": _runs, "inside": _inside}.items():
+        if getattr(chosen, name):
+            slots |= make(at)
+    there = {
+        "measured": view.history.val_loss is not None,
+        "has_samples": bool(view.history.samples),
+        "has_baselines": view.baselines is not None,
+        "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
+    }
+    return Shown(chosen.model_dump(mode="json") | there, slots, watch.facts(view))
+
+
+def show_bar(page: Page, asked: Asked) -> Shown:
+    """What stands in place of Train while a run goes on."""
+    job = page.board.active(asked.visitor)
+    if job is None:
+        return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
+    view = job.view()
+    words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
+    sleeps = " disabled" if view.state == "stopping" else ""
+    button = f'<button type="button" class="stop" id="stop-button" data-do="stop_run"{sleeps}>{words}</button>'
+    return Shown({}, {"stop": Slot(button, lambda: button), "bar": Slot(view.version, lambda: verdict.bar(view))})
+
+
+def _at(page: Page, running: Running, asked: Asked) -> At:
+    visitor, chosen = asked.visitor, Selection.read(asked.selection)
+    jobs = page.board.of(visitor)
+    going = next((job for job in reversed(jobs) if job.active), None)
+    if going is None and chosen.before == chosen.model:  # its model is chosen as soon as it is there
+        going = next((job for job in jobs if job.id == chosen.run and (job.learned or not job.settled)), None)
+    seen = {"run": going.id, "before": chosen.model} if going else {"run": "", "before": ""}
+    job = going or page.board.find(visitor, chosen.model)
+    view = going.view() if going else running.view_of(visitor, chosen.model)
+    view = view or recorded(page, page.registry.default)
+    beside = tuple(each.id for each in jobs if each.id in chosen.beside)
+    return At(page, running, visitor, chosen.model_copy(update=seen | {"beside": beside}), view, job, jobs)
+
+
+# ---- the card --------------------------------------------------------------------------------------------------------
+
+
+def _card(at: At) -> dict[str, Slot]:
+    view, history, beside = at.view, at.view.history, [job.view() for job in at.beside]
+    measured = len(history.evaluations["step"])
+    this = (view.id, view.state, view.name, view.used, measured)
+    facts = (*this, view.version if view.active else 0, len(history.judged), view.baselines is None)
+    drawn = tuple((other.id, other.name, len(other.history.evaluations["step"])) for other in beside)
+    spec = at.job.spec if at.job else None
+    before_first = view.active and not measured
+    mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
+    slots = {
+        "notices": _notices(at),
+        "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
+        "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
+        "numbers": Slot(facts, lambda: verdict.numbers(view)),
+        "remarks": Slot(
+            (this, view.notices), lambda: "".join(theme.notice(n, "warning") for n in view.notices) + match(view, spec)
+        ),
+        "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
+    }
+    if not before_first:
+        slots |= {
+            "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
+            "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
+        }
+    if at.chosen.details:
+        slots["details"] = Slot(facts, lambda: verdict.details(view))
+    return slots
+
+
+def _notices(at: At) -> Slot:
+    failed = at.page.board.failed(at.visitor)
+    failed = None if failed is None or failed.id == at.view.id else failed
+    key, others = around(at.page, at.visitor, RunJob)
+
+    def make() -> str:
+        if failed is None:
+            return others
+        why, close = html.escape(sentence(failed.message)), _act("dismiss_run", "×", kind="link", title="Dismiss")
+        said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
+        return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
+
+    return Slot((failed and (failed.id, failed.version), key), make)
+
+
+def _act(name: str, text: str, *, kind: str = "ghost", **attributes: str) -> str:
+    """A button that does something on the server. Escaped."""
+    more = "".join(f' {key.replace("_", "-")}="{html.escape(value, quote=True)}"' for key, value in attributes.items())
+    return f'<button type="button" class="{kind}" data-do="{name}"{more}>{html.escape(text)}</button>'
+
+
+def _about_it(view: RunView) -> str:
+    return f'{{"of": "{html.escape(view.id)}"}}'
+
+
+def _buttons(at: At) -> str:
+    view, parts, this = at.view, [], _about_it(at.view)
+    if view.learned:
+        parts.append('<button type="button" class="primary" id="talk" data-open-tab="generate">Talk to it →</button>')
+    if view.learned and view.kept:
+        parts.append(_act("use_best", watch.use_label(view), id="use-best", data_with=this))
+    if view.can_resume:
+        parts.append(_act("resume_run", watch.resume_label(view), id="resume-button", data_with=this))
+    if view.learned:
+        parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
+    return "".join(parts)
+
+
+def _share(at: At) -> str:
+    spec = at.job.spec if at.job else None
+    parts = []
+    if has_link(at.view, spec):
+        carries = ""
+        if at.job is not None:
+            text = ", not its text" if spec.source.kind == OWN_TEXT else ""
+            carries = theme.quiet(f"The link carries the recipe{text}: who opens it trains the model anew.")
+        parts.append(f'{carries}<button type="button" class="ghost" id="copy-run" data-copy-link>Copy link</button>')
+    parts.append('<button type="button" class="ghost" data-unfold="take">Download or save to the Hub</button>')
+    return "".join(parts)
+
+
+# ---- the folds -------------------------------------------------------------------------------------------------------
+
+
+def _samples(at: At) -> dict[str, Slot]:
+    view, history = at.view, at.view.history
+    return {
+        "skill": Slot((view.id, len(history.judged)), lambda: show(*speaking.skill_chart(view))),
+        "samples": Slot(
+            (view.id, view.state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)
+        ),
+    }
+
+
+def _baselines(at: At) -> dict[str, Slot]:
+    view = at.view
+    known = (view.id, view.baselines and view.baselines.losses(), view.learned_text is None)
+    return {"rungs": Slot(known, lambda: speaking.panel(view))}
+
+
+def _runs(at: At) -> dict[str, Slot]:
+    departed, beside = at.page.registry.departed(at.visitor), at.chosen.beside
+    alike = {job.id for job in at.jobs if job.corpus_key and job.corpus_key == at.view.corpus_key}
+    known = tuple((job.id, job.name, job.state, job.evaluations, job.used) for job in at.jobs)
+    return {
+        "runs": Slot(
+            (known, at.view.id, departed, beside),
+            lambda: runs_table([job.view() for job in at.jobs], at.view.id, departed, beside=beside, alike=alike),
+        ),
+        "manage": Slot((at.view.id, at.view.name, at.own), lambda: _manage(at)),
+    }
+
+
+def _manage(at: At) -> str:
+    view, parts = at.view, []
+    if at.own:
+        name, this = html.escape(view.name, quote=True), _about_it(view)
+        sure = "Delete this run, its model and its files for good?"
+        parts.append(
+            f'<div class="line tight"><input type="text" name="rename" dir="auto" maxlength="60" placeholder="{name}" '
+            f'aria-label="New name of {name}">{_act("rename_run", "Rename", data_with=this)}'
+            f"{_act('delete_run', 'Delete', data_with=this, data_sure=sure)}</div>"
+        )
+    sure = (
+        "Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a "
+        "class? Nothing of it can be brought back."
+    )
+    kept = theme.quiet(kept_words(at.page.limits, lasting=at.page.registry.data.lasting))
+    return "".join(parts) + f"{kept}{_act('forget_me', 'Delete my data', kind='link', data_sure=sure)}"
+
+
+def _inside(at: At) -> dict[str, Slot]:
+    view, history, after = at.view, at.view.history, at.chosen.after
+    this = (view.id, view.state, view.used)
+    of_model = {} if view.used is None else {"step": view.used}
+
+    def drawn(make: Callable[[], tuple], **facts: Any) -> Callable[[], Any]:
+        return lambda: show(*make(), **of_model, **facts)
+
+    prompt = after or view.prompt
+    asked = Slot(
+        (*this, len(history.samples), after), drawn(lambda: watch.predictions(_predicted(at)), prompt=prompt), slow=True
+    )
+    return {
+        "ask": Slot(
+            (view.id, view.prompt),
+            lambda: (
+                '<label class="field-label">after <input type="text" name="after" dir="auto" autocomplete="off" '
+                f'spellcheck="false" maxlength="400" placeholder="{html.escape(view.prompt, quote=True)}"></label>'
+            ),
+        ),
+        "predictions": asked,
+        "parameters": Slot(view.config, drawn(lambda: watch.parameter_chart(view.config))),
+        "parameter-table": Slot(view.config, lambda: watch.parameter_table(view.config)),
+        "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
+        "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
+        "similarity-note": Slot(this, lambda: watch.similarity_note(view)),
+    }
+
+
+def _predicted(at: At) -> RunView:
+    """The view with its predictions after the prompt that was typed. Raises ValueError."""
+    view, after = at.view, at.chosen.after
+    if not after or after == view.prompt or view.active or not at.page.registry.has(view.id, at.visitor):
+        return view
+    at.page.limits.check_prompt(after)
+    checkpoint = at.page.registry.get(view.id, at.visitor)
+    ids = checkpoint.tokenizer.encode(after)[-checkpoint.config.context_length :]
+    if not ids:
+        raise ValueError("The prompt is empty. Type something for the model to continue.")
+    # the same seed makes the same untrained model again
+    untrained = Transformer(checkpoint.config, seed=at.job.spec.training.seed) if at.job else None
+    return view.asked(after, predict(checkpoint.model, ids), predict(untrained, ids) if untrained else None)
+
+
+def _words_of(at: At) -> tuple[Any, Any]:
+    """The model whose word vectors can be compared, once a run is over."""
+    view, registry = at.view, at.page.registry
+    if not view.learned or view.tokenizer is None or view.tokenizer.kind != "word":
+        return None, None
+    if not registry.has(view.id, at.visitor):
+        return None, None
+    checkpoint = registry.get(view.id, at.visitor)
+    return checkpoint.model, checkpoint.tokenizer

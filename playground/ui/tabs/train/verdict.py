@@ -1,0 +1,141 @@
+"""What a run comes to, answer first: a headline about its text, what it is, its loss, and the details. All escaped."""
+
+from __future__ import annotations
+
+import html
+import math
+from operator import attrgetter
+
+from ....data import LANGUAGES, Baselines
+from ....data.judging import Share
+from ....model import PRESETS, ModelConfig
+from ....service.views import RunView
+from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
+from ....words import states
+from ....words.baselines import equally_likely
+from ....words.training import in_steps
+from ... import theme
+from ...followers import ordinal
+from ...forms.run import SIZES
+from ...refusals import sentence
+from . import speaking
+from .watch import cards, resume_label, seconds_of
+
+_PLACES = ("", "First", "Second", "Third", "Fourth", "Fifth")
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+
+def headline(view: RunView) -> str:
+    """The answer in at most twelve words: what its text is worth, else what its losses say."""
+    if view.state == "waiting":
+        return f"{_placed(view)} in line."
+    if view.history.val_loss is None:
+        return "Getting ready …" if view.active else "This model came without a record of its training."
+    state, shares = view.standing, speaking.shares(view)
+    if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
+        return states.headline(state)
+    if shares and ([*shares.values()][-1].right or not view.active):
+        return judged([*shares.values()][-1], *_unit(view.language))
+    if view.baselines is None:
+        return states.headline(state)
+    begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
+    passed = view.baselines.passed(view.of_model.val_loss)
+    return f"{begun}: {f'it beats {guesser(view.baselines, passed)}' if passed else 'no better than guessing yet'}."
+
+
+def judged(share: Share, units: str, right: str) -> str:
+    """How much of what it writes is right."""
+    part = share.right / max(share.of, 1)
+    parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (1e-9, "Few"), (0.0, "None"))
+    most = "All" if share.right == share.of else next(word for least, word in parts if part >= least)
+    return f"{most} of its {units} are {right}: {share.right} of {share.of}."
+
+
+def _unit(language: str) -> tuple[str, str]:
+    return LANGUAGES[language].units[1], LANGUAGES[language].right
+
+
+def guesser(baselines: Baselines, name: str) -> str:
+    """A baseline by what it knows."""
+    before = baselines.order - 1
+    count = _NUMBERS[before] if before < len(_NUMBERS) else str(before)
+    return {
+        "uniform": "guessing at random",
+        "unigram": f"counting {baselines.unit}s",
+        "bigram": f"the one-{baselines.unit} guesser",
+        "floor": "the best possible",
+    }.get(name, f"the {count}-{baselines.unit} guesser")
+
+
+def about(view: RunView) -> str:
+    """Which run this is: its name, text, size and steps, and whether it is of now."""
+    planned = view.planned_steps if view.active else view.history.last_step
+    came = "" if view.state != "recorded" else "recorded" if view.history.last_step else "brought along"
+    text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
+    parts = (view.name, text, size(view.config), in_steps(planned) if planned else "", "live" if view.active else came)
+    return " · ".join(f"<bdi>{html.escape(part)}</bdi>" for part in parts if part)
+
+
+def size(config: ModelConfig | None) -> str:
+    """The size whose shape this is; else how many parameters there are."""
+    if config is None:
+        return ""
+    shape = attrgetter("n_layers", "d_model", "n_heads", "n_experts")
+    known = (title for name, title in SIZES.items() if shape(PRESETS[name]) == shape(config))
+    return next(known, f"{config.n_parameters:,} parameters")
+
+
+def numbers(view: RunView) -> str:
+    """The one number behind the headline, and how far it could go."""
+    history, baselines = view.of_model, view.baselines
+    value = history.val_loss
+    if value is None:
+        return html.escape(view.message) if view.active else ""
+    if not math.isfinite(value):
+        return "Loss: not a number"
+    words = f"Loss <b>{value:.3f}</b>"
+    if baselines is not None and baselines.floor is not None:
+        words += f", best possible {baselines.floor:.3f}"
+    words += f" · perplexity {equally_likely(value)}"
+    return words + (f" · step {view.used:,}" if view.used is not None else "")
+
+
+def details(view: RunView) -> str:
+    """All there is to say of how it went: cards, what is left to learn, how it ended."""
+    parts = []
+    if view.state == "finished":
+        parts.append(theme.notice(_ended(view), states.TONES[view.standing.kind]))
+    elif view.history.val_loss is not None and states.TONES[view.standing.kind] in ("warning", "error"):
+        parts.append(theme.notice(states.in_words(view.standing), states.TONES[view.standing.kind]))
+    if view.history.val_loss is not None:
+        parts += [speaking.standing_line(view), theme.stat_cards(cards(view))]
+    seconds = seconds_of(view)
+    if view.state == "recorded" and seconds:
+        whence = "A comparison trained it" if view.paired else "It comes with the playground, trained"
+        parts.append(theme.quiet(f"{whence} in {theme.duration(seconds)}."))
+    return "".join(parts)
+
+
+def _ended(view: RunView) -> str:
+    """How a run ended, in what state, and which weights are the model."""
+    words = f"{sentence(view.message)} {states.in_words(view.standing)}"
+    if view.used is not None:
+        words += f" The model is that of step {view.used:,} now; {resume_label(view)} goes on from the last step."
+    return words
+
+
+def bar(view: RunView) -> str:
+    """How far a run is that goes on."""
+    done, planned = view.history.last_step, view.planned_steps or 0
+    left = f" · {theme.duration(view.latest.time_left)} left" if view.latest and view.latest.time_left else ""
+    if view.state == "waiting":
+        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        return theme.progress(0.0, f"{_placed(view)} in line{wait}")
+    if view.state == "training":
+        return theme.progress(done / planned if planned else 0.0, f"Step {done:,} of {planned:,}{left}")
+    return theme.progress(done / planned if planned else 0.0, view.message or "Getting ready …")
+
+
+def _placed(view: RunView) -> str:
+    place = view.place or 1
+    return _PLACES[place] if place < len(_PLACES) else ordinal(place)

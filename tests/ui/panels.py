@@ -1,0 +1,51 @@
+"""A page's panels without a page: asks the routes for what a panel shows, presses its buttons, hears the news."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+
+class PanelCaller:
+    """One visitor's panel. It keeps the selection as the browser does, and `slots` of the last answer."""
+
+    def __init__(self, address: str, visitor: str, panel: str, model: str = "", **selection: Any):
+        self.address, self.visitor, self.panel, self.model = address.rstrip("/"), visitor, panel, model
+        self.selection: dict[str, Any] = selection
+        self.slots: dict[str, Any] = {}
+
+    def post(self, path: str, **body: Any) -> tuple[int, dict]:
+        """Post to a route as the page does."""
+        data = json.dumps({"visitor": self.visitor, **body}).encode()
+        request = urllib.request.Request(f"{self.address}/{path}", data, {"Content-Type": "application/json"})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, json.loads(refusal.read())
+
+    def look(self, **moves: Any) -> dict[str, Any]:
+        """What the panel shows after these moves, the slow slots among it: HTML, or a chart's value."""
+        self.selection |= moves
+        asked = {"selection": {**self.selection, "model": self.model}}
+        status, answer = self.post(f"view/{self.panel}", **asked)
+        assert status == 200 and "problem" not in answer, answer
+        slots = dict(answer["slots"])
+        if answer["later"]:
+            slots |= self.post(f"view/{self.panel}", **asked, later=True)[1]["slots"]
+        self.selection = answer["selection"]
+        self.slots = {name: content for name, (_, content) in slots.items()}
+        return self.slots
+
+    def do(self, name: str, **more: Any) -> dict:
+        """Press a button; returns the answer."""
+        _, answer = self.post(f"do/{name}", selection={**self.selection, "model": self.model, **more})
+        self.selection |= answer.get("move", {})
+        return answer
+
+    def news(self) -> dict[str, Any]:
+        """What the page hears."""
+        with urllib.request.urlopen(f"{self.address}/news?visitor={self.visitor}", timeout=30) as answer:
+            return json.load(answer)

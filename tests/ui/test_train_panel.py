@@ -1,0 +1,242 @@
+"""The run panel is one state of the server: every page of a visitor shows the same, and nobody else's."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+from pathlib import Path
+
+import pytest
+
+import playground
+from playground.service.board import Board
+from playground.service.comparisons import ComparisonJob
+from playground.service.models import Registry
+from playground.service.runs import Source
+from playground.ui.app import build_app, launch
+from tests.service.test_comparisons import TRAINING, spec
+
+from .panels import PanelCaller
+from .raw import RawCaller
+from .runs import TEXT, known, small_limits, small_spec, until
+from .test_limits import press_train
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The whole page with one place for training; its board, and its address."""
+    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
+    board = Board(Registry(limits), limits)
+    app = build_app(limits, board.registry, board)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield board, address
+    app.close(verbose=False)
+
+
+class Visit(PanelCaller):
+    """An open page of a visitor."""
+
+    def __init__(self, served, visitor: str, session: str = ""):
+        self.board, address = served
+        super().__init__(address, known(visitor), "train", "shipped-stories")
+        self.bar = PanelCaller(address, self.visitor, "train-bar", "shipped-stories")
+        self.caller = RawCaller(address, visitor + session)
+
+    def train(self, **changes) -> str:
+        status, answer = press_train(self.caller, self.visitor, **changes)
+        assert status == 200, answer
+        return answer
+
+    def until_over(self):
+        until(lambda: all(job.settled for job in self.board.of(self.visitor)))
+        made = self.news()["made"]
+        self.model = [*made][-1] if made else self.model
+        return self.look()
+
+    def text(self, *slots: str) -> str:
+        return " ".join(html.unescape(re.sub("<[^>]+>", "", str(self.slots[slot]))) for slot in slots)
+
+
+def test_a_page_opens_with_a_recorded_run_that_is_judged_by_its_text(served):
+    page = Visit(served, "opens")
+    page.look(details=True, samples=True, baselines=True, inside=True)
+    assert page.text("headline") == "About half of its stories are consistent: 36 of 64."
+    assert page.text("about").endswith("Small · 2,400 steps · recorded")
+    assert page.text("numbers") == "Loss 0.130, best possible 0.126 · perplexity 1.14"
+    assert page.text("notices") == "" and page.selection["has_runs"] is False
+    assert page.slots["curve"]["figure"]["data"] and page.slots["skill"]["figure"] and "floor" in page.slots["rungs"]
+    assert page.slots["predictions"]["figure"] and page.slots["parameters"]["figure"]
+    assert page.bar.look() == {"stop": "", "bar": ""}
+
+
+def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
+    board, _ = served
+    one, two = Visit(served, "emil", "one"), Visit(served, "emil", "two")
+    before = one.news()
+    assert before["pause"] is None and before["made"] == {}
+    one.train(Steps=3000, Name="The one")
+    (job,) = board.of(one.visitor)
+    for page in (one, two):
+        page.look()
+        assert page.text("about").startswith("The one") and "live" in page.text("about")
+        assert "stop_run" in page.bar.look()["stop"] and page.news()["pause"] < 5
+    until(lambda: job.view().history.last_step > 0)  # else there is nothing to go on with
+    assert "of 3,000" in two.bar.look()["bar"]
+    two.do("stop_run")
+    until(lambda: job.settled)
+    one.look()
+    assert "The one" in one.text("about") and one.model == "shipped-stories", "it stays until its model is chosen"
+    assert one.news()["made"][job.id][1:] == ["The one", "train"] and one.news()["pause"] is None
+    for page in (one, two):
+        page.until_over()
+        page.look(details=True)
+        assert page.model == job.id and "Stopped after" in page.text("details")
+    one.do("resume_run", of=job.id)
+    assert "stop_run" in two.bar.look()["stop"]
+    one.do("stop_run")
+    two.until_over()
+    assert one.do("rename_run", of=job.id, rename="The best one") == {"move": {"rename": ""}}
+    assert "The best one" in two.look(runs=True)["runs"] and "The best one" in two.text("about")
+    assert one.do("delete_run", of=job.id) == {} and board.of(one.visitor) == []
+    two.look()
+    assert "recorded" in two.text("about") and not two.selection["has_runs"], "the model that the page opens with"
+
+
+def test_a_bad_text_starts_nothing_and_leaves_results_alone(served):
+    board, _ = served
+    page = Visit(served, "bad")
+    answer = page.train(text="hello world")
+    assert "notice-error" in answer and "tokens" in answer and board.of(page.visitor) == []
+    assert "no text yet: paste a page or more, or choose an example" in page.train(text=" ")
+    page.look()
+    assert page.text("notices") == ""
+
+
+def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked(served):
+    board, _ = served
+    page = Visit(served, "carla")
+    page.train(Steps=20)
+    first = page.until_over()["about"]
+    bad = dataclasses.replace(small_spec(), source=Source("hub", repo="no/such", filename="x.txt"))
+    board.start(page.visitor, bad)
+    until(lambda: board.of(page.visitor)[-1].settled)
+    page.look()
+    assert "notice-error" in page.slots["notices"] and page.slots["about"] == first, "what was there stays"
+    page.do("dismiss_run")
+    assert page.look()["notices"] == ""
+
+
+def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
+    page = Visit(served, "dora")
+    ids = []
+    for seed in range(3):
+        page.train(Steps=20, Seed=seed)
+        page.until_over()
+        ids.append(page.model)
+    page.look(runs=True)
+    assert page.slots["runs"].count('role="checkbox"') == 2
+    page.look(beside=[ids[0], ids[1], ids[1], "somebody-elses"])
+    names = [trace["name"] for trace in page.slots["curve"]["figure"]["data"]]
+    assert sum("Run" in name for name in names) == 2 and page.selection["beside"] == ids[:2]
+    page.train(text=TEXT.replace("cat", "cow"), Steps=20)
+    page.until_over()
+    page.look(runs=True)
+    assert 'role="checkbox"' not in page.slots["runs"], "another text: the losses do not compare"
+
+
+def test_both_pages_predict_with_the_weights_that_are_used(served):
+    page = Visit(served, "flora")
+    page_of_text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
+    shape = {"Width (d_model)": 64, "Layers": 2, "Context": 32}
+    page.train(text=page_of_text, Steps=120, **shape, **{"Steps between evaluations": 5})
+    page.until_over()
+    (job,) = page.board.of(page.visitor)
+    before, mark = page.look(inside=True)["predictions"]["summary"], page.news()
+    step = job.view().kept
+    assert "Overfitting since step" in page.text("headline") and f"Use step {step}" in page.text("buttons")
+    assert page.do("use_best", of=job.id) == {}
+    page.look()
+    shown, now = page.slots["predictions"], page.news()
+    assert (
+        f"at step {step}" in str(shown["figure"])
+        and shown["summary"] != before
+        and f"step {step}" in page.text("numbers")
+    )
+    assert now["models"] != mark["models"] and now["made"][job.id][0] != mark["made"][job.id][0]
+    asked = page.look(after="zzzz the ")["predictions"]["about"]["line"]
+    assert "zzzz the" in asked
+    assert "empty" not in str(page.look(after="")["predictions"])
+
+
+def test_whoever_waits_reads_the_place_and_may_leave(served):
+    anna, bert = Visit(served, "anna"), Visit(served, "bert")
+    anna.train(Steps=100_000)
+    bert.train(Steps=20)
+    bert.look()
+    assert bert.text("headline") == "First in line." and "Leave the line" in bert.bar.look()["stop"]
+    assert "First in line" in bert.bar.slots["bar"]
+    assert "in line" not in str(anna.look())
+    bert.do("stop_run")
+    assert bert.bar.look()["stop"] == ""
+    bert.train(Steps=20)
+    anna.do("stop_run")
+    bert.until_over()
+    assert "20 steps" in bert.text("about")
+    anna.until_over()
+
+
+def test_another_kind_of_job_is_said_to_go_on_elsewhere(served):
+    board, _ = served
+    page = Visit(served, "ida")
+    job = board.compare(page.visitor, spec(training=TRAINING.replace(steps=100_000)))
+    page.look()
+    assert f"{job.name} goes on: see it on the tab Dense vs MoE" in page.text("notices")
+    assert "stop it first" in page.train(Steps=20), "one thing at a time"
+    board.stop(page.visitor, kind=ComparisonJob)
+    until(lambda: job.settled)
+    assert "goes on" not in str(page.look()["notices"])
+
+
+def test_buttons_answer_strangers_in_sentences(served):
+    page = Visit(served, "eve")
+    other = Visit(served, "owner")
+    other.train(Steps=20)
+    other.until_over()
+    for deed in ("resume_run", "use_best", "rename_run", "delete_run"):
+        answer = page.do(deed, of=other.model, rename="Mine now")
+        assert answer.get("problem", "").endswith("."), (deed, answer)
+    page.model = other.model
+    page.look()
+    assert "recorded" in page.text("about"), "another's model is as none"
+    odd = {"run": 5, "beside": {"a": 1}, "details": "perhaps", "after": ["x"], "of": {"a": 1}}
+    status, answer = page.post("view/train", selection={**odd, "model": 7})
+    assert status == 200 and answer["slots"]
+    assert page.post("do/rename_run", selection=odd)[0] == 200
+
+
+def test_a_double_click_begins_one_run(served):
+    page = Visit(served, "twice")
+    page.train(Steps=3000)
+    assert "problem" not in page.train(Steps=3000).lower() and len(page.board.of(page.visitor)) == 1
+    page.do("stop_run")
+    until(lambda: page.board.of(page.visitor)[0].settled)
+
+
+def test_a_forecast_is_made_anew_when_a_run_has_shown_how_fast_this_is(served):
+    """A run that is over is chosen, and with that the forecast beside the settings follows."""
+    caller = RawCaller(served[1], "forecast")
+    outlook, model = caller.component("outlook"), caller.component("model")
+    follows = [d for d in caller.config["dependencies"] if [model, "change"] in [list(t) for t in d["targets"]]]
+    (remade,) = (d for d in follows if outlook in d["outputs"])
+    status, answer = caller.post(remade["id"], [caller.components[i]["props"].get("value") for i in remade["inputs"]])
+    assert status == 200 and ("a guess" in answer) == served[0].pace.guesses
+
+
+def test_nothing_that_was_written_runs(served):
+    page = Visit(served, "mallory")
+    evil = "<img src=x onerror=alert(1)>"
+    page.train(Steps=20, Name=evil, text=(evil + " the cat ") * 40, prompt="<img ")
+    page.until_over()
+    page.look(details=True, samples=True, baselines=True, runs=True, inside=True)
+    assert not [name for name, content in page.slots.items() if isinstance(content, str) and "<img" in content]
