@@ -207,11 +207,10 @@
     if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
     const place = await until(() => fold ? document.querySelector(`#${at} [data-fold="${fold}"]`) : document.getElementById(at));
     if (!place) return;
-    if (fold) place.open = true;
     for (let each = place; each; each = each.parentElement) {
       const title = each.querySelector(":scope > .label-wrap");
       if (title && !title.classList.contains("open")) title.click();
-      if (fold.localName === "details") fold.open = true;
+      if (each.localName === "details") /* one of a panel */ each.open = true;
     }
     setTimeout(() => {
       place.scrollIntoView({ block: place.clientHeight > innerHeight ? "start" : "center", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
