@@ -253,7 +253,7 @@ def test_handlers_that_there_are_not_are_refused_in_a_sentence(served, caplog):
 def test_values_that_cannot_be_sent_back_are_refused_by_every_handler(served, value, caplog, capfd):
     app, address = served
     handlers = [fn for fn in app.fns.values() if fn.fn and fn.inputs]
-    assert len(handlers) > 100
+    assert len(handlers) > 40
     for fn in handlers[::7] + [fn for fn in handlers if "reset" in str(fn.api_name)]:
         data = ", ".join([value] * len(fn.inputs))
         status, answer = post(
@@ -335,8 +335,12 @@ MULTIPART = "multipart/form-data; boundary=x"
 
 
 def lying(folder: Path) -> int:
-    """Bytes of all files in the upload folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Bytes of all files in the upload folder, from which some may be going right now."""
+    found = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            found += path.stat().st_size if path.is_file() else 0
+    return found
 
 
 def test_uploads_have_a_total_and_what_is_deleted_frees_it(served):

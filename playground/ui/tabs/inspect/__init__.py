@@ -14,6 +14,7 @@ selection that a click in one of its charts changes.
 
 from __future__ import annotations
 
+import dataclasses
 import html
 from typing import Any
 
@@ -32,6 +33,8 @@ TITLE = "Inspect QKV"
 SUBJECTS = {MODEL: "Chosen model", **{name: example.title for name, example in EXAMPLES.items()}}
 MODULES = {"steps": (steps,), "heads": (heads, roles, edits), "training": (training,), "cost": (cost, kv_cache)}
 """The modules that draw each view."""
+WITHIN = {"steps": steps.within, "training": training.within}
+"""What holds a view's own fields to what the model has."""
 ADDRESS = "view step subject prompt layer head cell edits strip training"
 """What of the selection stands in the page's address."""
 
@@ -93,7 +96,10 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
     weights = None if chosen.subject in EXAMPLES else page.step_of(asked.visitor, chosen.model)
     for edit in parsed(chosen.edits):
         edit.check(look.config)
-    return At(page, asked.visitor, within(chosen, look), look, weights), list(notes)
+    at = At(page, asked.visitor, within(chosen, look), look, weights)
+    if held := WITHIN.get(at.chosen.view):
+        at = dataclasses.replace(at, chosen=at.chosen.moved(**held(at)))
+    return at, list(notes)
 
 
 def facts(at: At) -> dict[str, Any]:

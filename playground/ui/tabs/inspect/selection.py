@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError, field_validator
+from pydantic import BaseModel, ValidationError, field_validator, model_validator
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
@@ -73,6 +73,11 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     """The habit whose appearance through training is drawn."""
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_links(cls, sent: Any) -> Any:
+        return {**sent, "training": "moments"} if isinstance(sent, dict) and sent.get("view") == "replay" else sent
 
     @field_validator("view")
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import html
 import re
@@ -43,7 +42,6 @@ TEMPLATE = f"""<div class="card"><div class="line step-bar">
 
 def slots(at: At) -> dict[str, Slot]:
     """The row of steps, the chosen step's picture and its words; the lens where it is open."""
-    at = dataclasses.replace(at, chosen=at.chosen.moved(**within(at)))
     look, c = at.look, at.chosen
     names, experts = step_names(look, c.layer), look.config.has_experts(c.layer)
     place = (*at.about, c.step, c.layer, c.head, c.query, c.key)

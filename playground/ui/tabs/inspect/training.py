@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -66,7 +65,6 @@ _steps = Kept(entries=48)
 
 def slots(at: At) -> dict[str, Slot]:
     """One optimizer step, or the prompt through training."""
-    at = dataclasses.replace(at, chosen=at.chosen.moved(**within(at)))
     c = at.chosen
     edits = {"training-edits": Slot(bool(c.edits), lambda: not_edited(at))}
     if c.training == "moments":
