@@ -67,13 +67,13 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     busiest = int(visits.argmax())
     who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
     words = (
-        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets "
-        f"{100 * visits[busiest] / visits.sum():.0f} % of the visits (even would be {100 / E:.3g} %)."
+        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets the most, "
+        f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
     )
     if K > 1:
         t = int(weights[:, 0].argmin())
         only = "only " * bool(weights[t, 0] < ONLY)
-        words += f" The least decided is {t} “{tokens[t]}”: its first choice counts {only}{weights[t, 0]:.2f}."
+        words += f" Least certain: {t} “{tokens[t]}”, whose first choice gets {only}{weights[t, 0]:.2f} of the weight."
     return words
 
 
@@ -99,8 +99,8 @@ def describe_journey(token: str, position: int, layers: Sequence[int], experts: 
         f"expert {row[0]} ({share[0]:.2f}) in layer {layer}" for layer, row, share in zip(layers, experts, weights)
     )
     return (
-        f"Token {position} “{token}” goes first to {way}: their weights, which add up to 1 over the experts visited "
-        "(framed). The numbers in the map are the router's probabilities over all experts."
+        f"Token {position} “{token}” goes to {way}, with its weight in brackets. Framed: the experts it uses. Numbers: "
+        "the router's probabilities."
     )
 
 
@@ -130,7 +130,7 @@ def describe_weights(
     weight: tuple[float, Sequence[int]],
     never_first: Sequence[int],
 ) -> str:
-    """How even visits and weight are over this text's tokens, and who is hardly heard.
+    """How even visits and weight are over this text's tokens, and which experts get hardly any.
 
     Args:
         tokens: how many there are.
@@ -139,20 +139,17 @@ def describe_weights(
     """
     (visits, dead), (heard, unheard) = load, weight
     like = f"{visits:.1f}", f"{heard:.1f}"
-    words = f"By visits this text uses its experts like {like[0]} evenly used ones"
+    words = f"This text uses its experts as evenly as {like[0]} equal ones would be used"
     # with one expert per token every visit counts fully
-    words += "" if like[0] == like[1] else f", by weight like {like[1]}"
-    words += ": a visit may count next to nothing." if float(like[1]) < float(like[0]) else "."
+    words += "." if like[0] == like[1] else f"; by weight, as {like[1]}."
     if dead:
-        words += (
-            f" Not visited by {f'any of its {tokens:,} tokens' if tokens != 1 else 'its one token'}: {_listed(dead)}."
-        )
+        words += f" Not used by {f'any of its {tokens:,} tokens' if tokens != 1 else 'its one token'}: {_listed(dead)}."
     silent = [expert for expert in unheard if expert not in dead]
     if silent:
-        words += f" Visited, but hardly heard: {_listed(silent)}."
+        words += f" Used, but with hardly any weight: {_listed(silent)}."
     rest = [expert for expert in never_first if expert not in dead]
     if rest:
-        words += f" Nobody's first choice: {_listed(rest)}."
+        words += f" Never a first choice: {_listed(rest)}."
     return words
 
 
@@ -189,8 +186,8 @@ def describe_load(
 ) -> str:
     """How even a load is, and which experts are dead."""
     words = (
-        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, like {2**entropy:.1f} evenly used "
-        f"experts; the busiest is expert {busiest} with {100 * share:.0f} %."
+        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, as {2**entropy:.1f} equal experts would "
+        f"have; the busiest is expert {busiest} with {100 * share:.0f} %."
     )
     if dead:
         names = ", ".join(map(str, dead))

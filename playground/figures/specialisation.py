@@ -202,8 +202,7 @@ def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
     who = f"Of the experts that a fiftieth of the tokens chooses first, expert {e}" if rare else f"Expert {e}"
     return (
         f"{who} stands out most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who writes "
-        f"{100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}). Whether that was learned, the bits "
-        f"above tell.{_nobodys_first(table)}"
+        f"{100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}).{_nobodys_first(table)}"
     )
 
 

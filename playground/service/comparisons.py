@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import logging
 import shutil
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -131,7 +130,6 @@ class ComparisonJob(Job):
         self.model_ids = {side: new_id() for side in SIDES}
         self.learned: set[str] = set()
         """The sides whose models are in the registry."""
-        self._stop_side = {side: threading.Event() for side in SIDES}
         self._paired: Paired | None = None
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
@@ -164,7 +162,7 @@ class ComparisonJob(Job):
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
-                return should_stop() or self._stop_side[side].is_set() or time.monotonic() > deadline
+                return should_stop() or time.monotonic() > deadline
 
             return runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
 
@@ -178,13 +176,6 @@ class ComparisonJob(Job):
             yield _OVER
 
         self.begin("Reading the text …", all_events, take)
-
-    def stop_side(self, side: str) -> None:
-        """Stop one of the two; the other goes on to its end."""
-        assert side in SIDES, side
-        self._stop_side[side].set()
-        with self._lock:
-            self._version += 1
 
     def view(self) -> PairView:
         """A consistent copy of what is known."""

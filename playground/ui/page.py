@@ -18,9 +18,8 @@ A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id
         page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
 
 Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
-What takes longer, or is asked again before it was answered, goes through `widgets.turns`. What nobody sees yet is not
-worked out: when the page loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, and
-`page.opened` which one is open.
+What takes longer, or changes by itself, is a panel (`panel.py`). What nobody sees yet is not worked out: when the page
+loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, `page.opened` which one is.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Page:
         return gr.Tabs(selected=tab)
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
-        """What a handler with `page.model` (or a `model_picker`) among its outputs returns to renew its list."""
+        """What a handler with `page.model` among its outputs returns to renew its list."""
         choices = self.registry.choices(visitor)
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
@@ -108,14 +107,6 @@ class Page:
         """The list as it opens: with the visitor's newest run chosen, if there is one."""
         own = [entry.id for entry in self.registry.models(visitor) if not entry.shipped]
         return self.model_list(visitor, own[0] if own else None)
-
-    def model_picker(self, label: str, **dropdown) -> gr.Dropdown:
-        """A further drop-down of models for a tab that needs a second one; its list follows the first one's."""
-        picker = model_dropdown(self.registry, label=label, **dropdown)
-        # a new run is chosen, or said to be there: the signs that the list has changed
-        signs = [self.model.change, self.over.change]
-        self.later(lambda: gr.on(signs, self.model_list, [self.visitor, picker], picker, **QUIETLY))
-        return picker
 
     def share(self, name: str, component: Any) -> None:
         """Let others use this part of a tab, commonly a component, under a name such as `train.prompt`."""
@@ -162,11 +153,3 @@ def model_dropdown(
     value = registry.default if value is None and experts is None else value
     # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
     return LenientDropdown(registry.choices(None, experts=experts), value=value, filterable=False, **dropdown)
-
-
-def scroll_to(selector: str) -> str:
-    """Javascript for a button whose results begin out of sight: below it on a phone, or above what is in view."""
-    return f"""() => {{
-  const results = document.querySelector('{selector}');
-  if (innerWidth < 900 || results.getBoundingClientRect().top < 0) results.scrollIntoView({{behavior: 'smooth'}});
-}}"""

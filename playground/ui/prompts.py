@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any
-
-import gradio as gr
 
 from ..data import LANGUAGES, visible
 from ..service.runs import OWN_TEXT
@@ -65,16 +62,6 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
 def _stands_in(text: str, prompt: str) -> bool:
     """Whether all its words do, as far as a text is looked through."""
     return all(word in text[:SEARCHED] for word in prompt.split())
-
-
-def chips(known: list[str]) -> dict:
-    """What a `gr.Dataset` of beginnings is made of: each as it is, and with its line breaks to be seen."""
-    return {"samples": [[text] for text in known], "sample_labels": [text.replace("\n", " ⏎ ") for text in known]}
-
-
-def chip_text(sample: Any) -> Any:
-    """The beginning that a chip stands for; whatever else is sent changes nothing."""
-    return sample[0] if isinstance(sample, list) and sample and isinstance(sample[0], str) else gr.skip()
 
 
 def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str) -> str:

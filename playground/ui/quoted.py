@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import html
-import inspect
 import re
-from collections.abc import Callable
 from typing import Any
 
 from .. import __version__
@@ -55,23 +52,6 @@ def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, 
         "model": " and ".join(names[model_id] for model_id in known) or None,
         "step": " and ".join(f"{step:,}" for step in steps) or None,
     }
-
-
-def quoting(handler: Callable, registry: Registry, **named: str) -> Callable:
-    """A handler of (visitor, model_id, …), whose answers are quoted.
-
-    Args:
-        **named: fact → the parameter whose value it is, such as prompt="words".
-    """
-    signature = inspect.signature(handler)
-
-    @functools.wraps(handler)
-    def answered(visitor: Any, model_id: Any, *others: Any, **more: Any) -> Any:
-        given = signature.bind(visitor, model_id, *others, **more).arguments
-        facts = {fact: given[parameter] for fact, parameter in named.items()}
-        return quoted(handler(visitor, model_id, *others, **more), **model_facts(registry, visitor, model_id), **facts)
-
-    return answered
 
 
 def _quoted(value: Any, facts: dict[str, Any]) -> Any:

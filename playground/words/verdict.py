@@ -15,16 +15,16 @@ def verdict_in_words(verdict: Verdict, equal: str = "equal cost") -> str:
     sign = "lower" if verdict.difference < 0 else "higher"
     if verdict.seeds == 1:
         return (
-            f"One pair, so no winner: with this seed MoE {size} {sign} at {equal}. The ± is a {CERTAINTY} % "
-            "interval from the spread between validation windows alone (Student's t): it does not know how far "
-            f"another seed would land. Train more: with three seeds a difference has to be {_detectable(3):.1f} "
-            f"times their spread to be told from chance, with five {_detectable(5):.1f} times."
+            f"One pair names no winner: with this seed MoE is {size} {sign} at {equal}. The ± is a {CERTAINTY} % "
+            "interval from the spread between validation windows (Student's t). It does not cover another seed. "
+            f"With three seeds a difference shows once it is {_detectable(3):.1f} times their spread, with five "
+            f"{_detectable(5):.1f} times."
         )
     if verdict.is_clear:
         better = "the mixture" if verdict.difference < 0 else "the dense model"
-        words = f"MoE {size} {sign} at {equal} over {verdict.seeds} seeds: {better} predicts better."
+        words = f"MoE is {size} {sign} at {equal} over {verdict.seeds} seeds: {better} predicts better."
     else:
-        words = f"No difference that can be told from chance at {equal} over {verdict.seeds} seeds: MoE {size} {sign}."
+        words = f"A tie at {equal} over {verdict.seeds} seeds: MoE is {size} {sign}, no more than chance would make it."
     words += f" The ± is a {CERTAINTY} % interval from the spread between seeds (Student's t)"
     if not verdict.spread:
         return words + "."
@@ -40,7 +40,7 @@ def still_learning_in_words(found: StillLearning | None) -> str:
         f"Both were still learning: {spans[0]} the dense model fell by {found.fell[0]:.4f} and "
         f"{'' if spans[0] == spans[1] else f'{spans[1]} '}the mixture by {found.fell[1]:.4f} nats"
         f"{f' (means over {found.seeds} seeds)' if found.seeds > 1 else ''}. This compares how fast they learn at "
-        "first, not what they come to."
+        "first, not where they end."
     )
 
 

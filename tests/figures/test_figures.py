@@ -427,7 +427,7 @@ def test_a_first_choice_that_has_all_counts_not_only_that_much():
         experts, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
         return routing.describe_routing(experts, weights, ["the"], 0, 4)
 
-    assert "counts only 0.55." in least(0.55) and "counts 0.99." in least(0.99)
+    assert "gets only 0.55 of the weight." in least(0.55) and "gets 0.99 of the weight." in least(0.99)
 
 
 def test_no_head_is_missed_where_none_moves_the_prediction():

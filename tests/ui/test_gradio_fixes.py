@@ -215,14 +215,9 @@ def test_handlers_that_show_no_progress_say_so_to_nobody(page):
 
 
 def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
-    for kind, plain, sent in (
-        (lenient.LenientDropdown, gr.Dropdown, "old"),
-        (lenient.LenientRadio, gr.Radio, "old"),
-        (lenient.LenientCheckboxGroup, gr.CheckboxGroup, ["old"]),
-    ):
-        assert kind(["new"]).preprocess(sent) == sent
-        with pytest.raises(gr.Error):
-            plain(["new"]).preprocess(sent)
+    assert lenient.LenientDropdown(["new"]).preprocess("old") == "old"
+    with pytest.raises(gr.Error):
+        gr.Dropdown(["new"]).preprocess("old")
     for kind in (lenient.SteadyRadio, lenient.SteadyDropdown):
         assert [kind(["a", "b"]).preprocess(sent) for sent in ("b", "c", None, {}, [])] == ["b", "a", "a", "a", "a"]
     assert lenient.LenientSlider(0, 1).preprocess(7) == 7 and lenient.LenientDropdown(["new"]).preprocess({}) is None

@@ -154,7 +154,7 @@ def test_a_model_without_sources_says_so_and_still_shows_favourites(tab):
     routed = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1)
     told = [[f"×{f.lift:.2f}" for f in some] for some in favourites(routed.numpy(), ids, 4)[0]]
     assert any(told) and re.findall(r"×\d+\.\d+", table) == [f for some in told for f in some]
-    assert table.count("nothing more often than luck explains") == told.count([])
+    assert table.count("nothing more often than chance") == told.count([])
 
 
 def test_what_is_shown_about_sources_is_what_was_measured(tab):
@@ -215,7 +215,11 @@ def test_both_models_stand_side_by_side(tab):
 def test_what_the_routers_margin_is_stands_under_its_table():
     one = Station(0, (0, 2), (0.6, 0.4), (1.0, 0.7, 0.5, -1.0), (0.4, 0.3, 0.2, 0.1))
     said = routing.scores_table([one])
-    assert "<td>−0.20</td>" in said and "lowest score of those visited minus" in said and "Below 0 the bias" in said
+    assert (
+        "<td>−0.20</td>" in said
+        and "lowest score among the experts used" in said
+        and "Below 0 the balance bias" in said
+    )
     assert "Below 0" not in routing.scores_table([dataclasses.replace(one, experts=(0, 1))])
 
 
@@ -288,12 +292,10 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
 
 def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
     said = routing_figures.describe_weights(24, (7.9, ()), (6.9, (4,)), [4])
-    assert "like 7.9 evenly used ones, by weight like 6.9: a visit" in said and "hardly heard: expert 4" in said
-    assert "Nobody's first choice: expert 4" in said
-    more = routing_figures.describe_weights(24, (7.1, ()), (7.3, ()), [])
-    assert "like 7.1 evenly used ones, by weight like 7.3." in more  # which no light visits explain
+    assert "as 7.9 equal ones" in said and "by weight, as 6.9." in said and "hardly any weight: expert 4" in said
+    assert "Never a first choice: expert 4" in said
     said = routing_figures.describe_weights(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
-    assert not any(words in said for words in ("hardly heard", "first choice", "by weight", "next to nothing"))
+    assert not any(words in said for words in ("hardly any weight", "first choice", "by weight", "next to nothing"))
 
 
 def test_pictures_say_what_they_show():

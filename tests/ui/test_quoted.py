@@ -16,7 +16,7 @@ from playground.figures import gradients, parts, shapes, specialisation, vectors
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import Feed, show, whole_figure
-from playground.ui.quoted import about, quoted, quoting
+from playground.ui.quoted import about, quoted
 
 UI = Path(chart.__file__).parent
 FIGURE = shapes.figure([], 100)
@@ -53,18 +53,6 @@ def test_new_points_of_a_growing_curve_carry_the_line_too():
         update = quoted(feed.update(figure), model="run", step=n)
         assert update["about"]["name"] == f"run-step{n}"
     assert "append" in update
-
-
-def test_a_handler_is_quoted_by_its_own_arguments():
-    class Models:
-        def choices(self, visitor):
-            return [("Mine", "id")]
-
-        def get(self, model_id, visitor):
-            return type("", (), {"history": type("", (), {"last_step": 7})})
-
-    handler = quoting(lambda visitor, model_id, words, number=1: show(FIGURE), Models(), prompt="words", layer="number")
-    assert handler("v", "id", "hello", number=4)["about"]["line"].startswith("Mine · step 7 · prompt “hello” · layer 4")
 
 
 def test_no_two_files_have_one_name():

@@ -23,8 +23,8 @@ def test_words_claim_no_more_than_was_measured():
     better = [losses(torch.tensor([1.0 - gain])) for gain in (0.030, 0.031, 0.032)]
     mixed = [losses(torch.tensor([1.0 - gain])) for gain in (0.030, -0.031, 0.002)]
     clear = judge(same, better)
-    assert "MoE 0.0310 ± 0.0025 nats lower at equal FLOPs over 3 seeds" in verdict_in_words(clear, "equal FLOPs")
-    assert "No difference that can be told from chance" in verdict_in_words(judge(same, mixed))
+    assert "MoE is 0.0310 ± 0.0025 nats lower at equal FLOPs over 3 seeds" in verdict_in_words(clear, "equal FLOPs")
+    assert "A tie at equal cost over 3 seeds" in verdict_in_words(judge(same, mixed))
     assert "higher" in verdict_in_words(judge(better, same))
     assert verdict_in_words(clear).endswith("3 seeds cannot show less than 0.0025.")
     assert "about" not in verdict_in_words(clear)
@@ -46,6 +46,6 @@ def test_how_far_both_still_fell_is_a_mean_over_seeds_between_steps_that_were_ev
 def test_one_seed_never_names_a_winner():
     alone = judge([losses(torch.ones(5))], [losses(torch.linspace(0.50, 0.51, 5))])
     words = verdict_in_words(alone)
-    assert "One pair, so no winner: with this seed MoE" in words and "predicts better" not in words
-    assert "with three seeds" in words and "2.5 times their spread" in words
+    assert "One pair names no winner" in words and "predicts better" not in words
+    assert "With three seeds" in words and "2.5 times their spread" in words
     assert "single validation window" in verdict_in_words(Verdict(-0.1, math.inf, 1))

@@ -19,7 +19,7 @@ import gradio as gr
 
 def _as_sent(self: gr.components.Component, payload: Any) -> Any:
     """A text or a number as it was sent, or a list of such where several can be chosen; anything else is None."""
-    if isinstance(self, gr.CheckboxGroup) or getattr(self, "multiselect", False):
+    if getattr(self, "multiselect", False):
         return [one for one in payload if isinstance(one, (str, int, float))] if isinstance(payload, list) else []
     return payload if isinstance(payload, (str, int, float)) else None
 
@@ -40,8 +40,6 @@ def _lenient(kind: type, read: Callable = _as_sent, name: str = "Lenient") -> ty
 
 
 LenientDropdown = _lenient(gr.Dropdown)
-LenientRadio = _lenient(gr.Radio)
-LenientCheckboxGroup = _lenient(gr.CheckboxGroup)
 LenientSlider = _lenient(gr.Slider)
 LenientNumber = _lenient(gr.Number)
 SteadyRadio = _lenient(gr.Radio, _or_first, "Steady")

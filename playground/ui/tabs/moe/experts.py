@@ -92,13 +92,13 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
     found, looked = favourites(experts, tokens, routing.n_experts, most=8)
     for expert, liked in enumerate(found):
         words = "".join(
-            f'<span class="favourite" title="{f.taken:,} of its {f.count:,} occurrences visit this expert"><code>'
+            f'<span class="favourite" title="{f.taken:,} of its {f.count:,} occurrences go to this expert"><code>'
             f"{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code> "
             f"<small>×{f.lift:.2f}</small></span>"
             for f in liked
         )
         share, heard = routing.load[i, expert], routing.weight[i, expert]
-        nothing = "nothing more often than luck explains" if share else "nothing: this expert is not visited"
+        nothing = "nothing more often than chance" if share else "nothing: no token goes there"
         rows.append(
             (
                 Cell(str(expert), html=expert_badge(expert)),
@@ -107,8 +107,8 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
                 Cell(html=words or nothing, kind="words"),
             )
         )
-    takes = Cell("takes more often than luck explains: lift", kind="words")
-    shown = table(("expert", "share of visits", "of weight", takes), rows, save="favourite-tokens")
+    takes = Cell("tokens that it gets more often than chance: lift", kind="words")
+    shown = table(("expert", "share of tokens", "of weight", takes), rows, save="favourite-tokens")
     words = (
         f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}. Lift ×3: the expert gets this token three "
         f"times as often as tokens in general. All that is listed holds together (95 %, {looked:,} pairs)."

@@ -173,9 +173,9 @@ def scores_table(stations: list[Station]) -> str:
             for e, x in enumerate(s.logits)
         ]
         rows.append((s.layer, Cell(html=visits), margin, *scores))
-    told = "Margin: the lowest score of those visited minus the highest of those left out; near 0, they were close."
+    told = "Margin: the lowest score among the experts used, minus the highest among the others. Near 0 it was close."
     if any(s.margin < 0 for s in stations):
-        told += " Below 0 the bias chose, which keeps the load even, and not the score alone."
+        told += " Below 0 the balance bias decided."
     caption = "The router’s scores (logits) of this token"
-    shown = table(("layer", "visits, weight", "margin", *range(E)), rows, caption=caption, save="router-scores")
+    shown = table(("layer", "experts, weight", "margin", *range(E)), rows, caption=caption, save="router-scores")
     return shown + quiet(told)
