@@ -35,8 +35,10 @@
     const ofModel = (root.dataset.ofModel ?? "").split(" ").filter(Boolean); // what each model has of its own
     const inAddress = (root.dataset.address ?? "").split(" ").filter(Boolean);
 
+    const named = new URLSearchParams(location.search).get("model"); // whom what the address selects belongs to
+    let linked = fromAddress();
     /** @type {Record<string, any>} */
-    let selection = { ...start, ...fromAddress(), ...(props.value?.move ?? {}) };
+    let selection = { ...start, ...linked, ...(props.value?.move ?? {}) };
     /** @type {Record<string, any>} */
     const atHome = {};
     /** @type {Record<string, string>} slot → digest of what it shows */
@@ -409,6 +411,10 @@
       const before = `${selection.model || model} ${selection.subject ?? ""}`;
       selection = { ...selection, model };
       if (before !== owner()) exchange(before);
+      if (named && [named, `shipped-${named}`].includes(model)) { // a link's model is chosen a moment after the page opens
+        selection = { ...selection, ...linked };
+        linked = {};
+      }
       follow(null, false);
     });
     if (root.hasAttribute("data-follows")) {
