@@ -80,7 +80,7 @@ def do(page, step: Step) -> None:
         if done["control"] == "generate.greedy":
             page.locator("#generate-panel input[name=temperature]").press("Home")
         else:
-            page.click("#edit-apply")
+            page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     elif "when" in done:
         for _ in range(int(done["when"].split()[-1])):
             if page.locator(".lesson-told").count():
@@ -91,7 +91,7 @@ def do(page, step: Step) -> None:
             page.click("#generate-panel .bet-button")
             page.wait_for_function(f"was => document.querySelector('{result}').innerText !== was", arg=before)
     elif done.get("changed") == "pattern then":
-        page.locator("#replay-slider input[type=range]").press("ArrowLeft")
+        page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:
         if step.point == "prompt":
             page.fill("#generate-panel textarea[name=prompt]", "the moon is")
@@ -123,14 +123,14 @@ def walk(page, lesson: Lesson) -> None:
             page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
             print(lesson.id, i, page.inner_text(".lesson-told").replace("\n\n", " | "), flush=True)
     page.click(".lesson [data-do=close]")
-    page.wait_for_selector(".lesson-list summary")
+    page.wait_for_selector(".lesson header", state="detached")
     assert "✓ done" in page.locator(f".lesson-list [data-lesson={lesson.id}]").text_content()
 
 
 def test_a_lesson_is_found_again(address, open_page):
     page, lesson = open_page(), all_lessons()[5]
     page.goto(address)
-    page.click(".lesson-list summary")
+    page.click("#head-learn button")
     page.click(f".lesson-list [data-lesson={lesson.id}]")
     page.wait_for_selector(".lesson-name span:has-text('step 1 of')")
     guess(page, lesson.steps[0])
@@ -172,7 +172,7 @@ def test_lessons_are_walked(visitor, quick, name):
     if name != WALKED[0]:
         if visitor.locator(".lesson [data-do=close]").count():  # of a lesson that failed
             visitor.click(".lesson [data-do=close]")
-        visitor.click(".lesson-list summary")
+        visitor.click("#head-learn button")
         visitor.click(f".lesson-list [data-lesson={lesson.id}]")
         visitor.wait_for_selector(f".lesson-name:has-text('{lesson.title}')")
     walk(visitor, lesson)

@@ -13,7 +13,7 @@ from .measuring import broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
-VIEWS = ("Heads side by side", "What heads do", "Layers' minds", "Change it", "How it learns")
+VIEWS = ("Step by step", "Training", "Cost")
 # colours fade; what follows scrolling never ends
 FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
   .map((change) => change.finished))"""
@@ -28,7 +28,9 @@ def settle(page) -> None:
 
 def unfold(page) -> None:
     """Open every folded part in view."""
-    while (folded := page.locator("button.label-wrap:not(.open):visible")).count():
+    while (
+        folded := page.locator("button.label-wrap:not(.open):visible, details.fold:not([open]) > summary:visible")
+    ).count():
         folded.first.click()
 
 
@@ -70,11 +72,13 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     unfold(page)
     look.found += broken_rules(page)
     tab(page, "Inspect QKV")
-    page.wait_for_selector("#inspect-step-chart [data-state=drawn]")
-    look()
+    page.wait_for_selector("[data-slot=grid] [data-state=drawn]")
+    unfold(page)
+    page.wait_for_selector("[data-slot=worth] [data-state=drawn]")
+    look(dark=True)
     for view in VIEWS:  # a phone is where things meet first
-        tab(page, view)
-        look((390,), rules=view == "Change it")
+        page.locator("#inspect-panel .views label", has_text=view).click()
+        look((390,), rules=view == "Training")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
     for name in ("routing", "experts", "breaking", "figures"):
@@ -91,7 +95,9 @@ def test_the_measure_sees_what_lies_over_something(address, chromium_page):
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
     settle(page)
-    page.add_style_tag(content="#status p { color: #bbb !important; }")  # which a look at the run does not undo
+    page.add_style_tag(
+        content="#train-panel :is(.quiet, .num) { color: #bbb !important; }"
+    )  # which a look at the run does not undo
     page.evaluate("""() => {
       const [a, b] = document.querySelectorAll("#curve .ytick text");
       b.setAttribute("transform", a.getAttribute("transform"));
@@ -136,11 +142,11 @@ def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromi
     page = chromium_page
     page.goto(served[1])
     tab(page, "Inspect QKV")
-    page.wait_for_selector("#inspect-heads-grid [data-state=drawn]")
+    page.wait_for_selector("[data-slot=grid] [data-state=drawn]")
 
     def save(kind: str):
         with page.expect_download() as download:
-            page.locator(f"#inspect-heads-grid [data-chart={kind}]").click()
+            page.locator(f"[data-slot=grid] [data-chart={kind}]").click()
         return download.value
 
     table = save("csv")
@@ -151,7 +157,7 @@ def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromi
     )
     rows = list(csv.reader(lines))
     width = len(rows[0])
-    assert rows[0][0].startswith("L") and rows[0][1] == "0 M" and rows[1][0] == "0 M"
+    assert re.match(r"\d\.\d", rows[0][0]) and rows[0][1] == "0 M" and rows[1][0] == "0 M"
     own = np.array([[float(x or 0) for x in row[1:]] for row in rows[1:width]])
     assert np.allclose(own.sum(axis=1), 1, atol=1e-6), "not the bytes that are enough to look at"
     digits = [cell.split("e")[0].replace(".", "").lstrip("0") for row in rows[1:width] for cell in row[1:]]

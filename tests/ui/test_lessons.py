@@ -25,6 +25,8 @@ from .runs import ANNA, BERT, known, until
 BRINGS = {
     "ladder": "#rungs summary",
     "written text": "#generate-panel .generate-start",
+    "receipt": "#inspect-panel [data-slot=pattern]",
+    "role": "#inspect-panel [data-slot=roles-map]",
     "four temperatures": "#generate-panel .compare-temperatures",
     "precisions": "#generate-panel .measure-precision",
     "followed token": "#routing-text [data-token='5']",
