@@ -31,7 +31,7 @@ _ARGUMENTS = [
 
 
 DESK = {"width": 1280, "height": 900}
-PATIENCE = 30_000
+PATIENCE = 90_000
 """Milliseconds that anything may take: these tests ask what happens, not how soon, and machines may be busy."""
 
 

@@ -13,7 +13,7 @@ from .measuring import broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
-VIEWS = ("Step by step", "Training", "Cost")
+VIEWS = ("Step by step", "Training")
 # colours fade; what follows scrolling never ends
 FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
   .map((change) => change.finished))"""
@@ -95,9 +95,7 @@ def test_the_measure_sees_what_lies_over_something(address, chromium_page):
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
     settle(page)
-    page.add_style_tag(
-        content="#train-panel :is(.quiet, .num) { color: #bbb !important; }"
-    )  # which a look at the run does not undo
+    page.add_style_tag(content="#train-results p { color: #bbb !important; }")  # which a look at the run does not undo
     page.evaluate("""() => {
       const [a, b] = document.querySelectorAll("#curve .ytick text");
       b.setAttribute("transform", a.getAttribute("transform"));

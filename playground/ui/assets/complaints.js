@@ -77,7 +77,7 @@
     try {
       answer = await fetched(resource, options);
     } catch (problem) {
-      if (/\/(gradio_api|view|do|news)\//.test(address) && problem?.name !== "AbortError") waitForServer();
+      if (/(^|\/)(gradio_api|view|do|write|news)[\/?]/.test(address) && problem?.name !== "AbortError") waitForServer();
       throw problem;
     }
     if (!answer.ok && address.includes("/gradio_api/run/")) {
