@@ -3,7 +3,7 @@
 import gradio as gr
 import pytest
 
-from playground.ui.widgets.clicks import cell_of, index_of, number_of, trace_of
+from playground.ui.clicks import cell_of, index_of, number_of, trace_of
 
 HUGE = 10**400
 NONSENSE = [None, True, "1", "x", [], [1], [1, 2, 3], {}, {"0": 1}, [None, None], [[0], [0]], [{}, 0], ["0", "0"],

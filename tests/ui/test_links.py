@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 
 import gradio as gr
 import pytest
@@ -21,7 +20,7 @@ from playground.training import RECIPES, History
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import awaits, broken, copying, linked_place, linked_prompt, query_of
+from playground.ui.links import broken, query_of
 from playground.ui.tabs.train.linked import (
     _beyond_the_form,
     card_of,
@@ -190,32 +189,6 @@ def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
 # ---- words of the address --------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_from_the_address_belongs_to_its_tab_and_its_model():
-    asked = Asked(tab="generate", prompt="Mia", model="stories")
-    assert linked_prompt(asked, "generate", "shipped-stories") == "Mia"
-    assert linked_prompt(asked, "generate", "shipped-prose") is None
-    assert linked_prompt(asked, "inspect", "shipped-stories") is None
-    assert linked_prompt(Asked(tab="generate", prompt="Mia"), "generate", "a-run") == "Mia"
-    assert linked_prompt(Asked(tab="generate", prompt="x" * 3000), "generate", "a-run") is None
-    assert linked_prompt(None, "generate", "a-run") is None
-
-
-def test_a_place_from_the_address_is_its_models_and_changes_wait_for_one_that_is_still_to_be_trained():
-    asked = Asked(tab="inspect", model="stories", prompt="Mia", layer="1", cell="3,2")
-    there = {"layer": 1, "query": 3, "key": 2}
-    for first in (True, False):
-        assert linked_place(asked, "inspect", "shipped-stories", "Mia", "model", first=first) == there
-        assert linked_place(asked, "inspect", "shipped-stories", "Tom", "model", first=first) == {}
-        assert linked_place(asked, "inspect", "shipped-prose", "Mia", "model", first=first) == {}
-    anyones = Asked(tab="inspect", layer="1", subject="pronoun")
-    assert linked_place(anyones, "inspect", "a-run", "Mia", "pronoun", first=True) == {"layer": 1}
-    assert linked_place(anyones, "inspect", "a-run", "Mia", "model", first=True) == {}
-    assert linked_place(anyones, "inspect", "another", "Mia", "pronoun", first=False) == {}
-    trained = Asked(tab="inspect", model="a-run", run="letters")
-    assert awaits(trained, "inspect", "shipped-stories") and not awaits(trained, "inspect", "a-run")
-    assert not awaits(asked, "inspect", "shipped-prose") and not awaits(None, "inspect", "a-run")
-
-
 @pytest.mark.parametrize("request_", [None, object(), type("R", (), {"query_params": None})()])
 def test_a_call_without_an_address_has_no_words(request_):
     assert query_of(request_) == {}
@@ -224,11 +197,6 @@ def test_a_call_without_an_address_has_no_words(request_):
 def test_what_is_wrong_with_a_link_is_escaped_and_begins_as_a_sentence():
     said = broken(LinkError("it names <img src=x onerror=alert(1)>"))
     assert "<img" not in said and "This link cannot be opened: it names &lt;img" in said
-
-
-def test_the_copying_script_names_its_button_and_its_inputs():
-    script = copying("copy-x", ["model", "run", "prompt"], "generate")
-    assert "#copy-x" in script and '"prompt"' in script and not re.search(r"NAMES|'#ID'", script)
 
 
 def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_so_when_not(tmp_path):

@@ -17,8 +17,8 @@ from ....service.limits import EDITS as MOST_EDITS
 from ....words.numbers import percent, signed
 from ... import theme
 from ...chart import chart_place, show
+from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
-from ...widgets.clicks import cell_of
 from .selection import At
 from .strip import edited
 from .tested import survey_of

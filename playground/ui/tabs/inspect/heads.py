@@ -24,8 +24,8 @@ from ....words.heads import (
     without_words,
 )
 from ...chart import chart_place, show
+from ...clicks import cell_of, trace_of
 from ...panel import Slot, choice, move_button, slot
-from ...widgets.clicks import cell_of, trace_of
 from . import receipt
 from .drawn import MOST_HEADS, cell, window, window_words
 from .selection import At, importance, ranking, strongest_key

@@ -12,8 +12,8 @@ from ....inspection.lens import LogitLens, logit_lens
 from ....words.lens import lens_caveat, stage_names
 from ... import theme
 from ...chart import chart_place, show
+from ...clicks import index_of
 from ...panel import Slot, choice, slot
-from ...widgets.clicks import index_of
 from .drawn import MOST_GUESSES, window, window_buttons, window_words
 from .selection import At
 

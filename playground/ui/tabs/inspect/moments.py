@@ -18,8 +18,8 @@ from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....words.heads import HABIT_NAMES, describe_pattern, head_name
 from ... import theme
 from ...chart import chart_place, show
+from ...clicks import cell_of, number_of
 from ...panel import Slot, slot, switch
-from ...widgets.clicks import cell_of, number_of
 from .drawn import cell, window, window_buttons, window_words
 from .selection import At
 

@@ -15,9 +15,9 @@ from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
+from ...clicks import cell_of
 from ...panel import Slot, slot, switch
 from ...refusals import sentence
-from ...widgets.clicks import cell_of
 from .selection import At, importance, ranking
 from .tested import Tested, roles_of
 

@@ -10,9 +10,9 @@ from typing import Any
 from ....inspection.walk import STEPS, Step, step, step_names
 from ....words.walk import Described, describe
 from ...chart import chart_place, show
+from ...clicks import cell_of, index_of
 from ...panel import Slot, choice, move_button, slot
 from ...slips import slips
-from ...widgets.clicks import cell_of, index_of
 from . import lens
 from .drawn import window_buttons, window_words
 from .pictures import HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading

@@ -19,9 +19,9 @@ from ....training import TrainConfig
 from ....words.numbers import brief, signed
 from ... import theme
 from ...chart import chart_place, show
+from ...clicks import cell_of
 from ...panel import Slot, choice, slot, switch
 from ...slips import slips
-from ...widgets.clicks import cell_of
 from . import moments
 from .selection import At
 from .words import not_edited

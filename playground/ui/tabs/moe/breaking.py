@@ -20,10 +20,10 @@ from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ....words.numbers import signed
 from ...chart import chart_place, show
+from ...clicks import cell_of
 from ...panel import Slot, choice, slot
 from ...prompts import read_prompt
 from ...theme import Cell, notice, stat_cards, table
-from ...widgets.clicks import cell_of
 from .selection import At
 from .texts import text_for
 

@@ -26,10 +26,10 @@ from ....kept import Kept
 from ....storage import Checkpoint
 from ....words.numbers import signed
 from ...chart import chart_place, show
+from ...clicks import index_of
 from ...panel import Slot, slot, switch
 from ...prompts import read_prompt
 from ...theme import Cell, notice, quiet, table
-from ...widgets.clicks import index_of
 from .expert_text import expert_badge, expert_text
 from .selection import At, texts_to_route
 
