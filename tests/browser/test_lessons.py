@@ -87,9 +87,18 @@ def do(page, step: Step) -> None:
                 break
             result = "#generate-panel [data-slot=game-result]"
             before = page.inner_text(result)
-            page.locator("#generate-panel .bet-tokens button").first.click()
-            page.click("#generate-panel .bet-button")
-            page.wait_for_function(f"was => document.querySelector('{result}').innerText !== was", arg=before)
+
+            def bet() -> None:
+                page.locator("#generate-panel .bet-tokens button").first.click()
+                with contextlib.suppress(TimeoutError):  # the board was drawn once more and has forgotten the choice
+                    page.click("#generate-panel .bet-button", timeout=3000)
+
+            insist(
+                bet,
+                lambda ms, was=before: page.wait_for_function(
+                    f"was => document.querySelector('{result}').innerText !== was", arg=was, timeout=ms
+                ),
+            )
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:
