@@ -87,18 +87,9 @@ def do(page, step: Step) -> None:
                 break
             result = "#generate-panel [data-slot=game-result]"
             before = page.inner_text(result)
-
-            def bet() -> None:
-                page.locator("#generate-panel .bet-tokens button").first.click()
-                with contextlib.suppress(TimeoutError):  # the board was drawn once more and has forgotten the choice
-                    page.click("#generate-panel .bet-button", timeout=3000)
-
-            insist(
-                bet,
-                lambda ms, was=before: page.wait_for_function(
-                    f"was => document.querySelector('{result}').innerText !== was", arg=was, timeout=ms
-                ),
-            )
+            page.locator("#generate-panel .bet-tokens button").first.click()
+            page.click("#generate-panel .bet-button")
+            page.wait_for_function(f"was => document.querySelector('{result}').innerText !== was", arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:
