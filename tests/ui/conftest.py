@@ -6,6 +6,12 @@ from typing import Any
 import pytest
 from gradio import blocks
 
+from playground.service.board import Board
+from playground.service.models import Registry
+from playground.ui.app import build_app, launch
+
+from .runs import small_limits
+
 
 class _Unserved:
     """What a page has instead of an app until it is launched, which makes one anew."""
@@ -22,3 +28,14 @@ def routes_where_served() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks.App, "create_app", staticmethod(app))
         yield
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Board, str]]:
+    """The whole page with one place for training; its board, and its address."""
+    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
+    board = Board(Registry(limits), limits)
+    app = build_app(limits, board.registry, board)
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
+    yield board, address
+    app.close(verbose=False)

@@ -8,30 +8,16 @@ import urllib.request
 
 import pytest
 
-from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
-from playground.service.models import Registry
 from playground.service.run_job import RunJob
-from playground.ui.app import build_app, launch
 from playground.ui.around import SEEN_ON
 from playground.ui.followers import LONG, ordinal, tick
 
 from .raw import RawCaller
-from .runs import known, small_limits, until
+from .runs import known, until
 from .test_limits import press_train
-
-
-@pytest.fixture(scope="module")
-def served():
-    """The whole page with one place for training; its board, and its address."""
-    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
-    board = Board(Registry(limits), limits)
-    app = build_app(limits, board.registry, board)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield board, address
-    app.close(verbose=False)
 
 
 def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):

@@ -7,15 +7,13 @@ import html
 import re
 
 import gradio as gr
-import pytest
 
 from playground.data import corpus_from_text
 from playground.service import views
-from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
-from playground.service.models import Registry, new_id
+from playground.service.models import new_id
 from playground.service.runs import OWN_TEXT, Source
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.forms import pair as form
 from playground.ui.forms import run, texts
 from playground.ui.tabs.moe import measured, selection, table, training
@@ -28,17 +26,6 @@ from .test_links import Asked
 
 SHIPPED = selection.SHIPPED
 NONSENSE = [None, [], "x", 7, {}, *({"index": at, "trace": at} for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}))]
-
-
-@pytest.fixture(scope="module")
-def served():
-    """The whole page with one place for training; its board, and its address."""
-    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
-    board = Board(Registry(limits), limits)
-    app = build_app(limits, board.registry, board)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield board, address
-    app.close(verbose=False)
 
 
 class Visit(PanelCaller):

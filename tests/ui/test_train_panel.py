@@ -7,31 +7,15 @@ import html
 import re
 from pathlib import Path
 
-import pytest
-
 import playground
-from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
-from playground.service.models import Registry
 from playground.service.runs import Source
-from playground.ui.app import build_app, launch
 from tests.service.test_comparisons import TRAINING, spec
 
 from .panels import PanelCaller
 from .raw import RawCaller
-from .runs import TEXT, known, small_limits, small_spec, until
+from .runs import TEXT, known, small_spec, until
 from .test_limits import press_train
-
-
-@pytest.fixture(scope="module")
-def served():
-    """The whole page with one place for training; its board, and its address."""
-    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
-    board = Board(Registry(limits), limits)
-    app = build_app(limits, board.registry, board)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield board, address
-    app.close(verbose=False)
 
 
 class Visit(PanelCaller):

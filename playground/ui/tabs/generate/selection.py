@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
-
 from ....engine import PRECISIONS, SamplingConfig
 from ....service.limits import Limits
 from ...forms import sampling as form
 from ...forms.fields import whole
+from ...selected import Selected
 
 STOPS = 8
 """Texts to stop at."""
 
 
-class Selection(BaseModel, frozen=True, extra="ignore"):
+class Selection(Selected):
     """All that the browser keeps of this tab, but for the texts. Numbers are checked where they are used."""
 
     model: str = ""
@@ -55,19 +54,7 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
         """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
         if sent.get("greedy") in (True, 1):  # as older links say it
             sent = {**sent, "temperature": 0.0}
-        try:
-            return cls.model_validate(sent)
-        except ValidationError as problem:
-            wrong = {error["loc"][0] for error in problem.errors()}
-            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the browser keeps it."""
-        return self.model_dump(mode="json")
-
-    def moved(self, **changes: Any) -> Selection:
-        """The same with some fields changed."""
-        return self.model_copy(update=changes)
+        return super().read(sent)
 
     @property
     def greedy(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ValidationError, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
@@ -16,6 +16,7 @@ from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
 from ....kept import Kept
 from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS
 from ...page import Page
+from ...selected import Selected
 
 MODEL = "model"
 """The subject that is no worked example: the chosen model."""
@@ -24,7 +25,7 @@ OLD_VIEWS = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "
 VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
 
 
-class Selection(BaseModel, frozen=True, extra="ignore"):
+class Selection(Selected):
     """All that the browser keeps of this tab. Tokens, layers and heads count from 0."""
 
     model: str = ""
@@ -83,23 +84,6 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     @classmethod
     def _one_there_is(cls, view: str) -> str:
         return OLD_VIEWS.get(view, view if view in VIEWS else "heads")
-
-    @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> Selection:
-        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
-        try:
-            return cls.model_validate(sent)
-        except ValidationError as problem:
-            wrong = {error["loc"][0] for error in problem.errors()}
-            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the browser keeps it."""
-        return self.model_dump(mode="json")
-
-    def moved(self, **changes: Any) -> Selection:
-        """The same with some fields changed."""
-        return self.model_copy(update=changes)
 
 
 @dataclass(frozen=True, eq=False)

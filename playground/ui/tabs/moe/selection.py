@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-from pydantic import BaseModel, ValidationError
 
 from ....data import LANGUAGES
 from ....inspection.routing import expert_layers
@@ -16,6 +12,7 @@ from ....service.views import PairView, pair_of
 from ....storage import Checkpoint
 from ...page import Page
 from ...prompts import suggestions
+from ...selected import Selected
 
 LINES = 110
 """Characters of the language that a text to be routed opens with, rounded up to whole sentences."""
@@ -25,7 +22,7 @@ SHIPPED = ("shipped-dialects-dense", "shipped-dialects-moe")
 """The recorded pair."""
 
 
-class Selection(BaseModel, frozen=True, extra="ignore"):
+class Selection(Selected):
     """All that the browser keeps of this tab. Tokens, layers and experts count from 0."""
 
     model: str = ""
@@ -57,24 +54,6 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     last: bool = False
     worth: bool = False
     seed: int = 0
-
-    @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> Selection:
-        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
-        sent = {name: value for name, value in sent.items() if value is not None}
-        try:
-            return cls.model_validate(sent)
-        except ValidationError as problem:
-            wrong = {error["loc"][0] for error in problem.errors()}
-            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As the browser keeps it."""
-        return self.model_dump(mode="json")
-
-    def moved(self, **changes: Any) -> Selection:
-        """The same with some fields changed."""
-        return self.model_copy(update=changes)
 
 
 @dataclass(frozen=True, eq=False)

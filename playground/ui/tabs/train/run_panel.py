@@ -6,11 +6,9 @@ The run that goes on is shown, else that of the chosen model. One that has just 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-from pydantic import BaseModel, ValidationError
 
 from ....model import Transformer
 from ....service.run_job import RunJob
@@ -22,6 +20,7 @@ from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Shown, Slot, slot
 from ...refusals import sentence
+from ...selected import Selected
 from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
@@ -70,7 +69,7 @@ TEMPLATE = f"""<div class="card run-card">
 }"""
 
 
-class Selection(BaseModel, frozen=True, extra="ignore"):
+class Selection(Selected):
     """All that the browser keeps of this panel."""
 
     model: str = ""
@@ -87,15 +86,6 @@ class Selection(BaseModel, frozen=True, extra="ignore"):
     baselines: bool = False
     runs: bool = False
     inside: bool = False
-
-    @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> Selection:
-        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
-        try:
-            return cls.model_validate(sent)
-        except ValidationError as problem:
-            wrong = {error["loc"][0] for error in problem.errors()}
-            return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +121,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
     at = _at(page, running, asked)
     view, chosen = at.view, at.chosen
     if view is None:
-        return Shown(chosen.model_dump(mode="json"), {"headline": Slot(None, lambda: "Nothing was trained yet.")})
+        return Shown(chosen.to_dict(), {"headline": Slot(None, lambda: "Nothing was trained yet.")})
     slots = _card(at)
     for name, make in {"samples": _samples, "baselines": _baselines, "runs": _runs, "inside": _inside}.items():
         if getattr(chosen, name):
@@ -142,7 +132,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "has_baselines": view.baselines is not None,
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
-    return Shown(chosen.model_dump(mode="json") | there, slots, watch.facts(view))
+    return Shown(chosen.to_dict() | there, slots, watch.facts(view))
 
 
 def show_bar(page: Page, asked: Asked) -> Shown:
@@ -168,7 +158,7 @@ def _at(page: Page, running: Running, asked: Asked) -> At:
     view = going.view() if going else running.view_of(visitor, chosen.model)
     view = view or recorded(page, page.registry.default)
     beside = tuple(each.id for each in jobs if each.id in chosen.beside)
-    return At(page, running, visitor, chosen.model_copy(update=seen | {"beside": beside}), view, job, jobs)
+    return At(page, running, visitor, chosen.moved(**seen, beside=beside), view, job, jobs)
 
 
 # ---- the card --------------------------------------------------------------------------------------------------------
