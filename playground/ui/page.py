@@ -94,11 +94,6 @@ class Page:
         """The list of `model` as it is now, with what is chosen left as it is."""
         return gr.Dropdown(choices=self.registry.choices(visitor))
 
-    def over_for(self, visitor: str | None, model_id: str) -> str:
-        """The value of `over` for a model; empty where it has left."""
-        here = self.registry.has(model_id, visitor)
-        return f"{model_id} {self.registry.get(model_id, visitor).name}" if here else ""
-
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
         """The step whose weights are the model now; None where it is not here."""
         return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None

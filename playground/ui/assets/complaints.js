@@ -28,7 +28,7 @@
   }
 
   // A model was made while another tab was open: `over` is "id name", and
-  // `choose` chooses it. It is not put under whoever looks at another one.
+  // `choose` chooses it. Where another model is chosen, it stays chosen.
   let asked = null;
   window.playgroundAsk = (over, choose = () => document.getElementById("choose-over").click()) => {
     asked?.remove();

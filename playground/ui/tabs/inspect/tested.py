@@ -85,11 +85,6 @@ def survey_of(look: Look, judged: Judged) -> tuple[PartCosts, str]:
     return _surveys.get(look.ids if judged.stand_in else None, survey, owner=look.model)
 
 
-def surveyed_before(look: Look) -> tuple[PartCosts, str] | None:
-    """The same, if somebody has asked for it already."""
-    return _surveys.peek(None, owner=look.model) or _surveys.peek(look.ids, owner=look.model)
-
-
 def _written(look: Look) -> torch.Tensor:
     """Texts (N, T) that begin with the prompt's first token."""
     more = min(TEXT_TOKENS, look.config.context_length) - 1
