@@ -99,10 +99,6 @@ def build_app(
             page.presence.opened(request.session_hash)
             return visitor, page.recall(visitor)
 
-        def chosen(visitor: Any, over: Any) -> gr.Dropdown:
-            """A model that was made meanwhile is chosen on all tabs."""
-            return page.model_list(visitor, str(over).partition(" ")[0])
-
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
             """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
@@ -116,12 +112,10 @@ def build_app(
         page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
         letters = page.shared("train.letters")
         letters.change(None, letters, None, js="(letters) => { playground.tell({ letters }); }", **UNSEEN)
-        take = gr.Button(visible="hidden", elem_id="choose-over")
-        page.over.change(None, page.over, None, js="(over) => window.playgroundAsk(over)", **UNSEEN)
-        take.click(chosen, [visitor, page.over], model, **QUIETLY)
         renew = gr.Button(visible="hidden", elem_id="renew-models")
+        # what the browser wants stands in for the third input
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
-        renew.click(renewed, [visitor, model, page.over], [model, page.weights], js=wanted, **QUIETLY)
+        renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted, **QUIETLY)
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])

@@ -69,8 +69,6 @@ class Page:
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
     """Hidden; value: the id of the tab that is open, empty until the page has said so."""
-    over: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
-    """Hidden; value: "id name" of a model made while another tab was open; the page asks whether to choose it."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)

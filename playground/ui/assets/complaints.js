@@ -27,12 +27,11 @@
     return box;
   }
 
-  // A model was made while another tab was open: `over` is "id name", and
-  // `choose` chooses it. Where another model is chosen, it stays chosen.
+  // A model was made while another tab was open: a button below its name calls `choose`. Without a name the question goes.
   let asked = null;
-  window.playgroundAsk = (over, choose = () => document.getElementById("choose-over").click()) => {
+  window.playgroundAsk = (name, choose) => {
     asked?.remove();
-    if (!over) return;
+    if (!name) return;
     const take = document.createElement("button");
     take.type = "button";
     take.className = "take";
@@ -41,7 +40,7 @@
       asked.remove();
       choose();
     };
-    asked = tell(`${over.slice(over.indexOf(" ") + 1)} is trained.`, 0, "info", "status", take);
+    asked = tell(`${name} is trained.`, 0, "info", "status", take);
   };
 
   const fetched = window.fetch.bind(window);

@@ -20,7 +20,6 @@
   // Style sheets ask the body what is open: `data-shows` names what of this there is. Rules with :has() would do, but then
   // the browser styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
   const shown = {
-    unread: "#inspect-notice .unread", refused: "#inspect-notice .notice-error",
     lesson: "#lessons .lesson header", board: "#class-head .class-head",
     running: "#stop-button", unmeasured: "#train-panel .before-first",
     comparing: "#moe-stop", unpaired: "#moe-panel .before-first",

@@ -52,7 +52,7 @@
     if (address.openTab() === tab || known.model === id) return choose(id);
     later = { id, tab };
     press("");
-    window["playgroundAsk"](`${id} ${name}`, () => choose(id));
+    window["playgroundAsk"](name, () => choose(id));
   }
 
   /** Choose a model on all tabs.
