@@ -116,7 +116,7 @@ def difference_lines(
             line([steps[-1]], [ended[0]], "verdict, 95 % interval", palette.INK, error_y=bars, mode="markers",
                  marks={"size": 9, "symbol": "diamond"}, hover=f"%{{y:.4f}} ± {ended[1]:.4f}")
         )  # fmt: skip
-    # what the first fifth of the steps brings is far larger than what is left of it
+    # differences are far larger in the first fifth of the steps: the axis fits the rest
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     seen = [abs(float(x)) for x in late.ravel() if math.isfinite(x)] + ([abs(ended[0]) + ended[1]] if ended else [])
     reach = 1.25 * max([*seen, 1e-3])

@@ -121,7 +121,7 @@ def describe_information(layers: Sequence[int], told: Sequence[Mapping[str, Judg
 
 
 def information_details(layers: Sequence[int], told: Sequence[Mapping[str, Judgement]], token_bits: float) -> str:
-    """What is left of each measure above the hardest null."""
+    """By how much each measure beats the strictest of its controls."""
     parts = []
     for measure, name in MEASURE_NAMES.items():
         found = [layer[measure] for layer in told]
@@ -138,12 +138,12 @@ def information_details(layers: Sequence[int], told: Sequence[Mapping[str, Judge
 
 
 def _best(found: Sequence[Judgement]) -> int:
-    """The layer that stands best against its hardest null."""
+    """The layer with the largest lead over its strictest control."""
     return max(range(len(found)), key=lambda i: (found[i].is_clear, found[i].above))
 
 
 def _rest(left: Judgement) -> str:
-    """What is left above the hardest null, if anything is."""
+    """The lead over the strictest control, or that there is none."""
     if not np.isfinite(left.margin):
         return "what is left cannot be told from so short a text"
     size = f"{signed(left.above, 3, plus=True)} ± {left.margin:.3f}"

@@ -2,10 +2,10 @@
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
 for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, the one
-with the fewest at work first, and no address has more than `Limits.jobs_per_address` places. Within a network, a
-visitor's second job stands behind everybody's first, of equals whoever came first begins first, and newcomers never
-pass those of an earlier round. Where the line is full, whoever comes from a network that has fewer in it takes the last
-place of the one that has most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
+with the fewest at work first, and no address has more than `Limits.jobs_per_address` places. Within a network, every
+visitor's first job comes before anybody's second, in the order in which they were asked for, and newcomers never pass
+those of an earlier round. Where the line is full, a visitor from a network with fewer jobs in it takes the last place
+of the network with the most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
 after `AWAY_SECONDS`, those at work where others wait. Programs have no more than a few of the places.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
@@ -318,7 +318,7 @@ class Board:
         places = []
         for job in sorted(waiting, key=lambda job: self._turns[job.id]):
             round_, asked = self._turns[job.id]
-            # whoever asked before this network's last turn goes first, whoever asked after it does not
+            # a job asked for before its network's last turn counts as asked for at that turn
             places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
             ahead[job.share] += 1
         return [job for *_, job in sorted(places, key=lambda place: place[:-1])]
