@@ -96,7 +96,7 @@ def build_app(
             """The id that this browser remembers, or a new one; and this visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
-            page.presence.opened(request.session_hash)
+            page.presence.opened(request.session_hash, visitor)
             return visitor, page.recall(visitor)
 
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:

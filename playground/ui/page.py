@@ -128,9 +128,13 @@ class Page:
             raise ValueError("This page has not been set up yet: reload it and try again.")
         return visitor
 
-    def share_of(self, request: gr.Request | None, *, by_program: bool = False) -> str:
-        """From where a request comes, as work is shared out fairly: its network, open pages apart from programs."""
-        page = not by_program and self.presence.is_page(getattr(request, "session_hash", None))
+    def share_of(self, request: Any, visitor: str = "", *, by_program: bool = False) -> str:
+        """From where a request comes, as work is shared out fairly: its network, open pages apart from programs.
+
+        `visitor` is whose panel or form asks; other handlers of gradio's have a session.
+        """
+        asks = (visitor, getattr(request, "session_hash", None))
+        page = not by_program and any(map(self.presence.is_page, asks))
         return f"{self.reach.origin_of(request)} {'pages' if page else 'programs'}"
 
     def finish(self) -> None:

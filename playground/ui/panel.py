@@ -38,8 +38,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..devices import processors
+from ..service.data_folder import disk_problem
 from . import theme
-from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable
+from .gradio_fixes.quiet_refusals import DISK, OURS, STRANGE, check_sendable
 from .quoted import quoted
 from .refusals import sentence
 
@@ -189,9 +190,10 @@ class Panels:
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})
-        except Exception:
+        except Exception as problem:
             _log.exception("A view of the page ended in an error")
-            return JSONResponse({"problem": OURS}, 500)
+            full = disk_problem(problem) if isinstance(problem, OSError) else ""
+            return JSONResponse({"problem": DISK.format(full[:1].upper() + full[1:]) if full else OURS}, 500)
         finally:
             with self._lock:
                 self._asking[visitor] -= 1

@@ -26,23 +26,24 @@ class Presence:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: Counter[str] = Counter()
-        self._pages: OrderedDict[str, None] = OrderedDict()  # sessions, the latest last
+        self._pages: OrderedDict[str, None] = OrderedDict()  # sessions and visitors, the latest last
 
     def middleware(self) -> Middleware:
         """For the `middleware` of gradio's `app_kwargs`."""
         return Middleware(_Watching, presence=self)
 
-    def opened(self, session: str | None) -> None:
+    def opened(self, session: str | None, visitor: str = "") -> None:
         """A page was loaded."""
         with self._lock:
-            self._pages[session or ""] = None
-            self._pages.move_to_end(session or "")
-            while len(self._pages) > PAGES:
+            for name in filter(None, (session, visitor)):
+                self._pages[name] = None
+                self._pages.move_to_end(name)
+            while len(self._pages) > 2 * PAGES:
                 self._pages.popitem(last=False)
 
-    def is_page(self, session: str | None) -> bool:
-        """Whether this session is that of a page."""
-        return session in self._pages
+    def is_page(self, name: str | None) -> bool:
+        """Whether this session or visitor is that of a page."""
+        return name in self._pages
 
     def listens(self, session: str | None) -> bool:
         """Whether somebody waits for the answers of this session."""

@@ -51,12 +51,25 @@ class RawCaller:
             data[next(number for number in data if number in wanted[changed])] = value
         return self.post(endpoint["id"], list(data.values()))
 
+    def form(self, name: str, visitor: Any, causes: list[str] | None = None, **changes: Any) -> tuple[int, str]:
+        """Press the button of a form (`ui/forms/followed.py`), or touch it with these causes, as the page does."""
+        begins = f'playground.form.{"pressed" if causes is None else "touched"}({{"name": "{name}"'
+        its = next(each for each in self.config["dependencies"] if begins in (each["js"] or ""))
+        reads = json.JSONDecoder().raw_decode(its["js"], its["js"].index('{"name"'))[0]["reads"]
+        values = {number: self.components[number]["props"].get("value") for number in its["inputs"]}
+        for changed, value in changes.items():
+            values[next(number for number in self._named(changed) if number in values)] = value
+        selection = {"values": dict(zip(reads, values.values())), "causes": causes or [], "pressed": causes is None}
+        body = json.dumps({"visitor": visitor, "selection": selection}).encode()
+        return self._posted(f"do/{name}", body)
+
     def post(self, function: int, data: list[Any]) -> tuple[int, str]:
         """Post to the endpoint that gradio's page uses for events outside the queue."""
         body = json.dumps({"data": data, "fn_index": function, "session_hash": self.session}).encode()
-        request = urllib.request.Request(
-            f"{self.address}/gradio_api/run/predict", body, {"Content-Type": "application/json"}
-        )
+        return self._posted("gradio_api/run/predict", body)
+
+    def _posted(self, path: str, body: bytes) -> tuple[int, str]:
+        request = urllib.request.Request(f"{self.address}/{path}", body, {"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()

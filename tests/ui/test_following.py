@@ -23,7 +23,8 @@ from .test_limits import press_train
 def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     board, address = served
     fred = known("fred")
-    assert press_train(RawCaller(address, "freds"), fred, Steps=20)[0] == 200
+    caller = RawCaller(address, "freds")
+    assert press_train(caller, fred, Steps=20)[0] == 200 and caller.call("class-open")[0] == 200
     until(lambda: board.of(fred) and board.of(fred)[0].settled)
     with urllib.request.urlopen(address + "status", timeout=30) as answer:
         assert answer.headers["content-type"] == "application/json"

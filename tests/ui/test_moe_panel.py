@@ -38,10 +38,10 @@ class Visit(PanelCaller):
 
     def train(self, **changes) -> tuple[int, str]:
         """What pressing Train both with this form would send."""
-        given = {"moe-example": "text", "moe-text": TEXT, "Experts": 4, "Context": 16, "Layers": 1, "Seeds": 1}
+        given = {"moe-learn": "text", "moe-text": TEXT, "Experts": 4, "Context": 16, "Layers": 1, "Seeds": 1}
         given |= {"Width (d_model)": 16, "Attention heads": 2, "Steps": 20, "Steps between evaluations": 5}
-        given |= {"Pieces of text (tokens)": "char", "browserstate": self.visitor}
-        return RawCaller(self.address, self.visitor).call("moe-train", **{**given, **changes})
+        given |= {"Pieces of text (tokens)": "char"}
+        return RawCaller(self.address, self.visitor).form("moe_form", self.visitor, **{**given, **changes})
 
     def job(self) -> ComparisonJob:
         return self.board.of(self.visitor, kind=ComparisonJob)[-1]

@@ -28,6 +28,7 @@ from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import LETTERS, beginning_of, contents_of
 from playground.ui.forms.fields import FOLLOWS
+from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
@@ -375,131 +376,199 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
     assert stories.training.patience == 0  # a language's text is new all the time
 
 
-CONTROLS = (
-    *form.BY_NAME, *texts.OWN, "source", "size", "prompt", "base", "suited", "outlook", "changes", "answer", "advanced",
-    "reset", "own", "source_note", "preset", "preset_note", "problem",
-)  # fmt: skip
-
-
 def form_settings() -> Settings:
-    """The form's handlers, whose controls are their own names."""
-    return Settings(LOCAL, {name: name for name in CONTROLS}, Pace())
+    """What the form follows; no page is needed for it."""
+    return Settings(LOCAL, {}, Pace())
 
 
-def follow(values: dict, answer: dict) -> dict:
-    """What the form holds once the browser has taken an answer."""
-    told = {name: value for name, (_, value) in json.loads(answer["answer"])["fields"].items()}
-    return values | {name: value for name, value in answer.items() if name not in ("source", "tokenizer")} | told
+def follow(values: dict, *causes: str) -> dict:
+    """What the form holds once the browser has taken an answer, and what it shows."""
+    followed = form_settings().follow(values, causes)
+    assert not {"source", "learn"} & followed.fields.keys()
+    components = ("source", "tokenizer", "text", "upload", "hub")  # of these something else than the value changes
+    return values | {k: v for k, v in followed.shows.items() if k not in components} | followed.fields
 
 
 def own_text(text: str, **changes) -> dict:
     own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "suited": "", "preset": ""}
-    return filled(source=texts.OWN_TEXT) | own | changes
+    return filled(source=texts.OWN_TEXT) | own | {"learn": texts.OWN_TEXT, "letters": ""} | changes
 
 
 def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
-    settings, text = form_settings(), "a short text of mine. " * 100
+    text = "a short text of mine. " * 100
     start = own_text(text)
-    chosen = follow(start, settings.suit(start))
+    chosen = follow(start, "text")
     assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] < 100
     assert chosen["suited"] == "2200 char 15 tiny" and "Patience: 0 → 5" in chosen["changes"]
     spec = form.run_spec(chosen, Source("text", text=text), LOCAL)
     assert spec.training.eval_every == form.values_of(spec, LOCAL)["eval_every"] == 4  # a link repeats them
     mine = chosen | {"learning_rate": 1e-3, "text": text * 40}
-    after = follow(mine, settings.suit(mine))
+    after = follow(mine, "text")
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 5 * chosen["steps"]
-    assert after["advanced"].label == "Advanced · 1 changed" and after["reset"].visible
+    assert after["advanced"]["label"] == "Advanced · 1 changed" and after["reset"]["visible"]
     deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
     turned = mine | {"base": "medium", "n_layers": deep}
-    assert follow(turned, settings.suit(turned))["base"] == "medium"  # turned by hand
-    assert follow(mine, settings.suit(mine | {"text": ""}))["base"] == "small"
+    assert follow(turned, "text")["base"] == "medium"  # turned by hand
+    assert follow(mine | {"text": ""}, "text")["base"] == "small"
     # read otherwise, it is another length, and nothing else was set by hand
-    words = follow(chosen | {"tokenizer": "word"}, settings.suit(chosen | {"tokenizer": "word"}))
+    words = follow(chosen | {"tokenizer": "word"}, "text")
     assert words["suited"] == "600 word 7 tiny" and words["steps"] < chosen["steps"]
     assert "About 1" not in words["outlook"], "its words were counted"
     assert "characters → words" in words["changes"] and words["changes"].count("<li>") == 1
 
 
 def test_an_uploaded_text_sets_prompt_and_name_as_a_pasted_one_does(tmp_path):
-    path, settings = tmp_path / "queen.txt", form_settings()
+    path = tmp_path / "queen.txt"
     path.write_text("Once there was a queen who ruled. " * 100, encoding="utf-8")
     start = own_text("", own_kind="upload", upload=str(path), prompt="")
-    chosen = follow(start, settings.suit(start))
+    chosen = follow(start, "text")
     assert chosen["prompt"] == "Once there was a" and chosen["steps"] < 200
     assert texts.source_of(chosen, LOCAL).title == "queen.txt"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
     path.write_bytes(b"\x00\x01")
-    assert follow(start, settings.suit(start))["prompt"] == ""
+    assert follow(start, "text")["prompt"] == ""
 
 
-def test_an_answer_carries_what_it_was_asked_with():
-    settings = form_settings()
-    values = filled() | {"suited": "", "preset": ""}
-    told = json.loads(settings.choose_size(values | {"size": "tiny"})["answer"])
-    assert told["fields"]["d_model"] == [128, form.size_values("tiny", "stories")["d_model"]]
-    assert "seed" not in told["fields"], "what stays is not told"
-    assert json.loads(settings.choose_size(values | {"size": "tiny"})["answer"])["n"] > told["n"]
+def test_what_is_touched_before_an_answer_is_followed_in_that_order():
+    """A text and a size chosen within a second: the answer to the first once overwrote that to the second."""
+    start = filled() | {"suited": "", "preset": "", "learn": texts.EXAMPLE, "source": "sentences", "size": "tiny"}
+    both = follow(start | dict.fromkeys(texts.OWN, "") | {"own_kind": "paste"}, "source", "size")
+    assert form.model_config(both).n_parameters == 205_696 and "205,696" in both["outlook"]
+    assert (both["base"], both["size"], both["prompt"]) == ("tiny", "tiny", texts.PROMPTS["sentences"])
+
+
+def test_only_what_follows_is_told():
+    values = filled() | {"size": "tiny", "suited": "", "preset": "", "learn": texts.EXAMPLE}
+    told = form_settings().follow(values, ["size"]).fields
+    assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
+    assert form_settings().follow(values | told, ["fields"]).fields == {}
+
+
+SCRIPT = """
+const values = { steps: 600, size: "small", text: "a", outlook: "" }, sent = [], done = [];
+const form = { name: "f", reads: ["steps", "size", "text"], sets: ["steps", "size", "outlook"], texts: ["text"] };
+const wait = (time) => new Promise((go) => setTimeout(go, time));
+let slow = 0;
+global.window = { playground: { known: { visitor: "v" }, news: { look() {} }, ask: async (path, body, signal) => {
+  sent.push(body.selection);
+  await wait(slow);
+  if (signal?.aborted) throw new Error("aborted");
+  const { values: given, causes, pressed } = body.selection;
+  if (pressed) return { begun: "run", shows: { outlook: `trains ${given.steps}` } };
+  const fields = causes.includes("size") ? { steps: given.size === "tiny" ? 36 : 600 } : {};
+  return { fields, shows: { outlook: `${given.size} ${fields.steps ?? given.steps}` } };
+} } };
+global.document = { addEventListener() {}, querySelector() {} };
+global.innerWidth = 1280;
+FORM
+const now = () => form.reads.map((name) => values[name]);
+function put(updates) {
+  form.sets.forEach((name, i) => {
+    const value = updates[i];
+    if (!value?.__type__) values[name] = value;
+    else if ("value" in value) values[name] = value.value;
+  });
+}
+const { touched, pressed } = window.playground.form;
+const touch = (changes, cause, whole = false) => {
+  Object.assign(values, changes);
+  done.push(touched(form, cause, whole, now()).then(put));
+};
+"""
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script with")
-def test_a_late_answer_leaves_alone_what_was_typed_meanwhile():
+@pytest.mark.parametrize(
+    ("doings", "holds", "asked"),
+    [
+        ('touch({ size: "tiny" }, "size");', ["tiny", 36, "tiny 36"], [["size"]]),
+        # typed while the answer is under way: it stays, and what is said is said of it
+        (
+            'slow = 300; touch({ size: "tiny" }, "size"); await wait(200); touch({ steps: 77 }, "fields");',
+            ["tiny", 77, "tiny 77"],
+            [["size"], ["size", "fields"], []],
+        ),
+        # the older answer comes last
+        (
+            'slow = 600; touch({ size: "tiny" }, "size"); await wait(200); slow = 9; touch({ size: "small" }, "size");',
+            ["small", 600, "small 600"],
+            [["size"], ["size"]],
+        ),
+        # Train right after a choice waits for what follows from it
+        (
+            'slow = 200; touch({ size: "tiny" }, "size"); done.push(pressed(form, "#p", now()).then(put));',
+            ["tiny", 36, "trains 36"],
+            [["size"], "pressed"],
+        ),
+        # a form that is touched after Train was pressed does not hear why it could not begin
+        (
+            'slow = 500; done.push(pressed(form, "#p", now()).then(put)); await wait(50); slow = 10; '
+            'touch({ steps: 9 }, "fields"); await wait(700);',
+            ["small", 9, "small 9"],
+            ["pressed", ["fields"]],
+        ),
+    ],
+)
+def test_the_newest_question_wins_and_what_was_typed_stays(doings, holds, asked):
     script = (Path(playground.__file__).parent / "ui/front/form.js").read_text(encoding="utf-8")
+    script = f"""{SCRIPT.replace("FORM", script)}
+    (async () => {{ {doings} await Promise.all(done); console.log(JSON.stringify([values, sent])); }})();"""
+    said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    values, sent = json.loads(said)
+    assert [values["size"], values["steps"], values["outlook"]] == holds
+    assert ["pressed" if each.get("pressed") else each["causes"] for each in sent] == asked
+    assert all("text" not in each["values"] for each in sent if not each.get("pressed")), (
+        "texts are not sent for nothing"
+    )
 
-    def answer(n: int, **fields) -> str:
-        return json.dumps(json.dumps({"n": n, "fields": fields}))
 
-    asked = f"""
-    global.window = {{}}; global.document = {{ addEventListener() {{}} }};
-    {script}
-    const names = ["steps", "seed", "prompt"], settle = (answer, now) => window.playground.settle(answer, names, now);
-    const out = [settle({answer(1, steps=[800, 60], seed=[0, 0], prompt=["", "Once"])}, [77, 0, ""])];
-    out.push(settle({answer(2, steps=[77, 90])}, [77, 0, "Once"]));
-    out.push(settle({answer(4, steps=[800, 50])}, [90, 5, "mine"]));
-    out.push(settle({answer(3, steps=[50, 1])}, [50, 5, "mine"]));
-    console.log(JSON.stringify(out));"""
-    said = subprocess.run(["node", "-e", asked], capture_output=True, text=True, check=True, timeout=60).stdout
-    typed, answered, written, late = json.loads(said)
-    assert typed == [77, 0, "Once"] and answered == [90, 0, "Once"]
-    assert written == [50, 5, "mine"], "what an answer wrote, another may overwrite"
-    assert late == [50, 5, "mine"], "the answer to an older question says nothing any more"
+def test_a_file_is_read_only_where_uploads_lie(tmp_path):
+    from gradio.utils import get_upload_folder
+
+    folder = Path(get_upload_folder())
+    folder.mkdir(parents=True, exist_ok=True)
+    assert uploaded({"path": str(folder / "a" / "b.txt")}) == str((folder / "a" / "b.txt").resolve())
+    strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
+    assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
+    assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
 
 
 def test_pieces_are_a_setting_of_an_own_text_too():
     """They are named, a reset takes them back and counts the text again, and a size chosen by hand outlives them."""
-    settings, start = form_settings(), own_text(LIGHTHOUSE[:8000])
-    start = follow(start, settings.suit(start))
+    start = own_text(LIGHTHOUSE[:8000])
+    start = follow(start, "text")
     tiny = start | {"size": "tiny"}
-    tiny = follow(tiny, settings.choose_size(tiny))
+    tiny = follow(tiny, "size")
     read = tiny | {"tokenizer": "bpe"}
-    read = follow(read, settings.suit(read))
+    read = follow(read, "text")
     assert (read["base"], read["size"], read["tokenizer"]) == ("tiny", "tiny", "bpe") and read["steps"] < tiny["steps"]
     assert read["changes"].count("<li>") == 1 and "characters → byte pairs" in read["changes"]
     assert "<em>about 1.5× the parameters</em>" in read["changes"], "what other pieces there are was not counted"
-    again = follow(read, settings.reset(read))
+    again = follow(read, "reset")
     assert all(again[name] == tiny[name] for name in (*form.BY_NAME, "base", "suited"))
-    medium = follow(read | {"size": "medium"}, settings.choose_size(read | {"size": "medium"}))
+    medium = follow(read | {"size": "medium"}, "size")
     assert (medium["tokenizer"], medium["base"]) == ("bpe", "medium")
     # back from a language, which is not read so, the text is counted again
-    copy = follow(read | {"source": "copy"}, settings.choose_source(read | {"source": "copy"}))
+    copy = follow(read | {"source": "copy", "learn": texts.EXAMPLE}, "source")
     assert copy["tokenizer"] == "char" and copy["prompt"] == texts.PROMPTS["copy"]
-    back = copy | {"source": texts.OWN_TEXT}
-    back = follow(back, settings.choose_source(back))
+    back = copy | {"learn": texts.OWN_TEXT}
+    back = follow(back, "source")
     assert all(back[name] == tiny[name] for name in ("suited", "steps", "base"))
     # a size that followed from the text follows it on
     auto = start | {"tokenizer": "bpe"}
-    assert start["base"] == "tiny" and follow(auto, settings.suit(auto))["base"] == "small"
+    assert start["base"] == "tiny" and follow(auto, "text")["base"] == "small"
 
 
 def test_a_known_models_outlook_is_of_the_text_that_is_there():
     """It spoke of the text before, and took the number of its letters for that of its words."""
-    settings, start = form_settings(), own_text(LIGHTHOUSE[:8000])
-    start = follow(start, settings.suit(start))
+    start = own_text(LIGHTHOUSE[:8000])
+    start = follow(start, "text")
     for name, about in (("s2", False), ("s5", True)):
-        chosen = follow(start, settings.choose_preset(start | {"preset": name}))
+        chosen = follow(start | {"preset": name}, "preset")
         assert chosen["base"] == name and ("About 1" in chosen["outlook"]) == about, "in words the text was not read"
         set_by_preset = {field: chosen[field] for field in form.BY_NAME}
         after = chosen | {"text": "ab " * 4000}
-        after = follow(after, settings.suit(after))
+        after = follow(after, "text")
         count = texts.own_of(after["text"], after["tokenizer"])
         assert form.remembered(after)[0] == count and {field: after[field] for field in form.BY_NAME} == set_by_preset
         n = form.model_config(after).n_parameters
@@ -519,8 +588,11 @@ def test_factors_are_said_without_powers_of_ten(factor, said):
 
 
 def test_a_known_model_without_a_recipe_of_its_own_is_said_to_be_trained_as_usual():
-    values = filled() | {"suited": ""}
-    notes = {name: form_settings().choose_preset(values | {"preset": name})["preset_note"] for name in form.SYSTEMS}
+    values = filled() | {"suited": "", "learn": texts.EXAMPLE}
+    notes = {
+        name: form_settings().follow(values | {"preset": name}, ["preset"]).shows["preset_note"]
+        for name in form.SYSTEMS
+    }
     usual = {name for name, note in notes.items() if "trained by the usual settings" in note}
     assert usual == set(form.SYSTEMS) - set(RECIPES)
 

@@ -43,6 +43,8 @@
     asked = tell(`${name} is trained.`, 0, "info", "status", take);
   };
 
+  window.playgroundComplain = (words) => tell(words, 12, "error", "alert");
+
   const fetched = window.fetch.bind(window);
 
   // The server is away: wait for it, and show the page anew where it was another start of it that came back.

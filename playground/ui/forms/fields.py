@@ -98,11 +98,6 @@ def draw(fields: Iterable[Field], limits: Limits, values: Mapping[str, Any]) -> 
     return {field.name: field.build(limits, values[field.name]) for field in fields}
 
 
-def by_name(components: Mapping[str, Any], values: Mapping[Any, Any]) -> dict[str, Any]:
-    """What an event sent, by the names of the components that it came from."""
-    return {name: values[component] for name, component in components.items() if component in values}
-
-
 def is_number(value: Any) -> bool:
     """Whether it is a number, neither a switch nor infinite."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53

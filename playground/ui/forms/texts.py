@@ -18,11 +18,11 @@ from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ..gradio_fixes.lenient import LenientDropdown
-from ..page import QUIETLY, UNSEEN
 from ..refusals import sentence
 from ..theme import notice
 from .excerpts import beginning_of, contents_of, note_of
 from .fields import titled
+from .followed import Followed
 
 EXAMPLES = {**{name: language.title for name, language in LANGUAGES.items()}, SENTENCES: "Twenty sentences"}
 SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
@@ -40,6 +40,8 @@ PROMPTS = {
 OWN_KINDS = {"paste": "Paste", "upload": "File", "hub": "Hub"}
 OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 """The controls that say which text of one's own."""
+READS = ("learn", "source", *OWN)
+"""All controls of the choice."""
 SET_BY_SOURCE = ("source_note", "source", "own", "tokenizer")
 """The components that another text changes, besides the settings."""
 
@@ -198,17 +200,8 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
         return unknown
 
 
-_SWITCH = """(learn, source) => {
-  if (learn === OWN) { window.playgroundExample = source === OWN ? FIRST : source; return OWN; }
-  return source === OWN ? window.playgroundExample ?? FIRST : source;
-}"""
-
-
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
-    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one.
-
-    `picked` is called as an event is, and hears of another choice by either of its two controls.
-    """
+    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
     c: dict[str, Any] = {}
     with gr.Column(elem_id=f"{prefix}source", elem_classes="text-choice"):
         c["learn"] = gr.Radio(
@@ -257,61 +250,55 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
         )
         c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
         c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
-    c["own_kind"].input(lambda kind: shown_kind(c, kind), c["own_kind"], [c[n] for n in _KINDS], **QUIETLY)
-
-    def contents(kind: Any, text: Any, upload: Any) -> str:
-        return contents_html({"source": OWN_TEXT, "own_kind": kind, "text": text, "upload": upload}, limits)
-
-    asked = [c["own_kind"], c["text"], c["upload"]]
-    # gradio tells of no `input` where a text was pasted
-    for listen in (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input):
-        listen(contents, asked, c["contents"], **QUIETLY)
-    switch = _SWITCH.replace("OWN", repr(OWN_TEXT)).replace("FIRST", repr(first))
-    switched = c["learn"].input(None, [c["learn"], c["source"]], c["source"], js=switch, **UNSEEN)
-
-    def picked(*handler: Any, **how: Any) -> list[Any]:
-        return [listen(*handler, **how) for listen in (c["source"].input, switched.then)]
-
-    c["picked"] = picked
     return c
 
 
 _KINDS = ("text", "upload", "hub")
 
 
-def shown_kind(c: Mapping[str, Any], kind: Any) -> dict:
+def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
+    """Let a form follow the choice: another one is the cause "source", anything about one's own text is "text"."""
+    form.on("source", c["source"].input, c["learn"].input, whole_texts=True)
+    # `input` says nothing of a pasted text
+    own = (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input)
+    form.on("text", *own, whole_texts=True)
+
+
+def with_source(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a page's form, with OWN_TEXT as the source where one's own text is learned from."""
+    return {**values, "source": OWN_TEXT} if values["learn"] == OWN_TEXT else dict(values)
+
+
+def shown_own(kind: Any) -> dict[str, Any]:
     """Updates that show paste, upload or the Hub."""
-    return {
-        c["text"]: gr.Textbox(visible=kind == "paste"),
-        c["upload"]: gr.File(visible=kind == "upload"),
-        c["hub"]: gr.Column(visible=kind == "hub"),
-    }
+    shown = {"text": "paste", "upload": "upload", "hub": "hub"}
+    return {name: gr.update(visible=kind == its) for name, its in shown.items()}
 
 
-def chosen(c: Mapping[str, Any], source: str, tokenizer: str | None = None) -> dict:
+def chosen(source: str, tokenizer: str | None = None) -> dict[str, Any]:
     """Updates that follow from another text: SET_BY_SOURCE. Without a tokenizer what is chosen stays."""
     allowed = TOKENIZERS_OF[source]
     own = source == OWN_TEXT
     value = {} if tokenizer is None else {"value": tokenizer}
     return {
-        c["source"]: gr.Dropdown(visible=not own),
-        c["own"]: gr.Column(visible=own),
-        c["source_note"]: note_html(source),
-        c["tokenizer"]: gr.Dropdown([(title, name) for title, name in TOKENIZERS if name in allowed], **value),
+        "source": gr.update(visible=not own),
+        "own": gr.update(visible=own),
+        "source_note": note_html(source),
+        "tokenizer": gr.update(choices=[(title, name) for title, name in TOKENIZERS if name in allowed], **value),
     }
 
 
-def put_back(c: Mapping[str, Any], values: Mapping[str, Any]) -> dict:
-    """Updates that make the choice hold these values (of `values_of`), `tokenizer` among them."""
-    out = chosen(c, values["source"], values["tokenizer"])
-    own = values["source"] == OWN_TEXT
-    out |= {c["learn"]: OWN_TEXT if own else EXAMPLE, c["source"]: gr.update(value=values["source"], visible=not own)}
-    if values["source"] == OWN_TEXT:
-        out |= shown_kind(c, values["own_kind"])
-        out |= {c[name]: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
-        out[c["text"]] = gr.Textbox(values["text"], visible=values["own_kind"] == "paste")
-    return out
+def put_back(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Updates that make the choice hold these values (of `values_of`), `tokenizer` among them: PUT_BACK."""
+    out = chosen(values["source"], values["tokenizer"])
+    if values["source"] != OWN_TEXT:
+        return out | {"learn": EXAMPLE, "source": gr.update(value=values["source"], visible=True)}
+    out |= {"learn": OWN_TEXT} | shown_own(values["own_kind"])
+    out |= {name: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
+    return out | {"text": gr.update(value=values["text"], visible=values["own_kind"] == "paste")}
 
 
 PUT_BACK = (*SET_BY_SOURCE, "learn", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""
+FOLLOWS_TEXT = (*SET_BY_SOURCE, *_KINDS, "contents")
+"""Those that a form which follows the choice sets besides its fields."""

@@ -1,32 +1,119 @@
 // @ts-check
-// What a form does in the browser: late answers leave alone what the visitor has typed meanwhile, and a text file can be
-// dropped where a text can be pasted.
+// What a form of Gradio's fields does in the browser (ui/forms/followed.py): whenever something is touched, the server is
+// asked what the form holds now. The newest question wins, and asks for all that was touched since the last answer; what
+// was typed meanwhile stays. A text file can be dropped where a text can be pasted.
 
 (() => {
   "use strict";
 
-  /** @type {Record<string, any>} what an answer wrote last into each field */
-  const written = {};
-  let newest = 0;
+  const TYPING = 120; // milliseconds without a key, after which the form is asked for
+  const AGAIN = 2000; // milliseconds after which a question that nobody answered is asked again
+  const SAME = { __type__: "update" }; // leaves a component as it is
 
+  /** @typedef {{name: string, reads: string[], sets: string[], texts: string[]}} Form
+   * What a form is called, the names of the components that it reads and sets, and those of them that hold whole texts. */
+  /** @typedef {{fields?: Record<string, any>, shows?: Record<string, any>, begun?: string, problem?: string}} Answer */
+
+  /** What is under way in a form. */
+  class Following {
+    /** @type {Set<string>} what was touched since the last answer */
+    causes = new Set();
+    /** @type {Record<string, any>} what the fields held when the first of these was touched */
+    first = {};
+    /** @type {Record<string, any>} what answers have put into fields since Train was pressed */
+    told = {};
+    wholeTexts = false;
+    newest = 0;
+    pressed = false;
+    asking = new AbortController();
+    /** @type {Promise<any>} */
+    answered = Promise.resolve();
+  }
+
+  /** @type {Record<string, Following>} */
+  const forms = {};
+  const wait = (/** @type {number} */ time) => new Promise((done) => setTimeout(done, time));
   const plain = (/** @type {any} */ value) =>
     value === null || value === undefined || value === "" ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
-  /** The values that fields take from an answer: those that nobody has changed since the question was asked.
-   * @param {string} answer JSON: `n` of the question, and for each field the value that was asked with and the new one
-   * @param {string[]} names @param {any[]} now what stands in these fields */
-  function settle(answer, names, now) {
-    const { n = 0, fields = {} } = JSON.parse(answer || "{}");
-    if (n < newest) return now;
-    newest = n;
-    return names.map((name, i) => {
-      if (!(name in fields)) return now[i];
-      const [asked, told] = fields[name];
-      const begun = name === "prompt" && plain(now[i]) === plain(window["playgroundBeginning"]);
-      if (!begun && ![asked, written[name]].some((value) => plain(value) === plain(now[i]))) return now[i];
-      if (name === "prompt") window["playgroundBeginning"] = told;
-      return (written[name] = told);
-    });
+  /** @param {Form} form @param {Record<string, any>} values */
+  const updates = (form, values) => form.sets.map((name) => (name in values ? values[name] : SAME));
+
+  /** @param {Form} form @param {any[]} list @returns {Record<string, any>} */
+  const named = (form, list) => Object.fromEntries(form.reads.map((name, i) => [name, list[i]]));
+
+  /** @param {Form} form @param {object} selection @param {AbortSignal} [signal] @returns {Promise<Answer>} */
+  async function ask(form, selection, signal) {
+    const { known, ask } = window["playground"];
+    while (!known.visitor) await wait(50); // while the page opens
+    return ask(`/do/${form.name}`, { visitor: known.visitor, selection }, signal);
+  }
+
+  /** Something was touched: returns what the form's components hold from now on.
+   * @param {Form} form @param {string} cause @param {boolean} wholeTexts whether texts are looked at @param {any[]} list */
+  async function touched(form, cause, wholeTexts, list) {
+    const at = (forms[form.name] ??= new Following()), now = named(form, list), mine = ++at.newest;
+    if (!at.causes.size) at.first = now;
+    at.causes.add(cause);
+    at.wholeTexts ||= wholeTexts;
+    at.asking.abort();
+    at.asking = new AbortController();
+    const answer = answerTo(form, at, now, mine);
+    at.answered = answer.catch(() => {});
+    return answer;
+  }
+
+  /** @param {Form} form @param {Following} at @param {Record<string, any>} now @param {number} mine */
+  async function answerTo(form, at, now, mine) {
+    const { signal } = at.asking;
+    await wait(TYPING);
+    if (mine !== at.newest) return updates(form, {});
+    const asked = at.wholeTexts ? now : Object.fromEntries(Object.entries(now).filter(([name]) => !form.texts.includes(name)));
+    let values = asked, causes = [...at.causes], fields = {}, shows = {};
+    for (;;) {
+      /** @type {Answer | null} */
+      const answer = await ask(form, { values, causes }, signal).catch(() => null);
+      if (mine !== at.newest) return updates(form, {});
+      if (!answer) {
+        await wait(AGAIN);
+        continue;
+      }
+      if (answer.problem) break; // nothing that a page sends; the form stays as it is
+      const told = Object.entries(answer.fields ?? {}), typed = told.filter(([name]) => plain(now[name]) !== plain(at.first[name]));
+      fields = { ...fields, ...Object.fromEntries(told.filter((each) => !typed.includes(each))) };
+      shows = { ...shows, ...answer.shows };
+      if (!typed.length || !causes.length) break;
+      [values, causes] = [{ ...asked, ...fields }, []]; // what is said is said of what was typed
+    }
+    at.causes.clear();
+    at.wholeTexts = false;
+    Object.assign(at.told, fields);
+    for (const [name, value] of Object.entries(fields)) { // a field's choices may change besides what is chosen
+      shows[name] = shows[name]?.__type__ ? { ...shows[name], value } : value;
+    }
+    return updates(form, shows);
+  }
+
+  /** The form's button was pressed: begin what it describes, once it has followed what was touched last.
+   * @param {Form} form @param {string} panel where to see what was begun @param {any[]} list */
+  async function pressed(form, panel, list) {
+    const at = (forms[form.name] ??= new Following());
+    if (at.pressed) return updates(form, {});
+    [at.pressed, at.told] = [true, {}];
+    try {
+      for (let last; last !== at.answered; ) await (last = at.answered);
+      const asked = at.newest, values = { ...named(form, list), ...at.told };
+      /** @type {Answer} */
+      const answer = await ask(form, { values, pressed: true }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      if (answer.problem) window["playgroundComplain"]?.(answer.problem);
+      if (answer.begun) {
+        window["playground"].news.look();
+        if (innerWidth < 900) document.querySelector(panel)?.scrollIntoView({ behavior: "smooth" });
+      }
+      return updates(form, at.newest === asked ? answer.shows ?? {} : {});
+    } finally {
+      at.pressed = false;
+    }
   }
 
   for (const kind of ["dragover", "drop"]) {
@@ -52,9 +139,9 @@
         field.files = carrier.files;
         return void field.dispatchEvent(new Event("change", { bubbles: true }));
       }
-      await new Promise((done) => setTimeout(done, 100));
+      await wait(100);
     }
   }
 
-  window["playground"] = { ...window["playground"], settle };
+  window["playground"] = { ...window["playground"], form: { touched, pressed } };
 })();

@@ -27,6 +27,7 @@ from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
 from ..page import QUIETLY, Page
+from ..tabs.train.settings import link_forgotten
 from .scenes import Scenes, whole
 from .words import list_html, strip_html
 
@@ -258,8 +259,8 @@ class Strip:
         trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
         going = page.board.active(visitor)
         if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
-            out |= self.settings.load(self.form_of(trained, lesson)) | self.running.linked.forget()
-            out.pop(self.settings.c["text_fits"], None)
+            out |= self.settings.load(self.form_of(trained, lesson))
+            out |= {self.settings.c[name]: value for name, value in link_forgotten().items() if name != "text_fits"}
         for name, value in sets.items():
             if not name.startswith(("train.", *(f"{panel}." for panel in self.panels))):
                 out[self.controls[name]] = value

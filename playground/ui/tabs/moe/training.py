@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,10 @@ from ....words.matched_pair import matched_in_words, sum_per_layer
 from ...around import SEEN_ON
 from ...forms import pair as form
 from ...forms import texts
-from ...forms.fields import by_name, draw
+from ...forms.fields import draw
+from ...forms.followed import Begins, Followed, Follows, Values
 from ...gradio_fixes.lenient import LenientDropdown
-from ...page import QUIETLY, UNSEEN, Page
+from ...page import UNSEEN, Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...theme import duration, notice, quiet, table
@@ -29,14 +30,12 @@ from .pair_panel import BAR, show_bar
 SEEN_ON[ComparisonJob] = "Dense vs MoE"
 TWICE = 1.0
 """Seconds within which a second press of Train both is a double click."""
-# the page hears of the comparison at once, and a phone scrolls to it
-BEGUN = """(begun) => {
-  if (!begun) return;
-  playground.news.look();
-  if (innerWidth < 900) document.querySelector("#moe-panel")?.scrollIntoView({ behavior: "smooth" });
-}"""
 # the text that was given on the Train tab is offered here, and the other way round
 SAME_TEXT = """(own, there) => (own ?? "").trim() ? own : there"""
+
+
+_WORDS = ("problem", "outlook", "sum")
+_FIELDS = tuple(field.name for field in form.FIELDS)
 
 
 class Comparing:
@@ -44,24 +43,18 @@ class Comparing:
 
     def __init__(self, page: Page):
         self.page, self.board, self.c = page, page.board, controls(page)
-        self.fields = {self.c[field.name] for field in form.FIELDS}
-        self.asked = {*self.fields, self.c["source"], self.c["equal"], *(self.c[name] for name in texts.OWN)}
 
     def connect(self) -> None:
         """Bind the handlers."""
         c, page = self.c, self.page
-        words = [c["problem"], c["outlook"], c["sum"]]
-        of_text = {c[name] for name in (*texts.SET_BY_SOURCE, *form.OF_THE_TEXT)}
-        for another in c["picked"](self.choose_source, self.asked, of_text, **QUIETLY):
-            another.then(self.outlook, self.asked, words, **QUIETLY)
-        gr.on([c["equal"].input, *(field.input for field in self.fields)], self.outlook, self.asked, words, **QUIETLY)
-        # `input` says nothing of a pasted text
-        given = [c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input]
-        gr.on(given, self.suit, self.asked, [c["context_length"], *words], **QUIETLY)
-        pressed = c["train"].click(self.train, {*self.asked, page.visitor}, [*words, c["begun"]], **QUIETLY)
-        pressed.then(None, c["begun"], None, js=BEGUN, **UNSEEN)
-        filled = [c[name] for name in (*texts.PUT_BACK, "equal")]
-        page.on_load(self.filled, [page.visitor], [*self.fields, *filled, *words])
+        reads = (*_FIELDS, *texts.READS, "equal")
+        sets = tuple(dict.fromkeys((*_FIELDS, *texts.FOLLOWS_TEXT, *_WORDS)))
+        followed = Followed(page, "moe_form", c, reads=reads, sets=sets, follow=self.follow, begin=self.train)
+        texts.follow_text(followed, c)
+        followed.on("fields", c["equal"].input, *(c[name].input for name in _FIELDS), whole_texts=True)
+        followed.begins(c["train"], panel="#moe-panel")
+        filled = [c[name] for name in (*_FIELDS, *texts.PUT_BACK, "equal", *_WORDS)]
+        page.on_load(self.filled, [page.visitor], list(dict.fromkeys(filled)))
         page.later(self._share_text)
         acts: dict[str, Callable[[Asked], Any]] = {
             "stop_pair": self.stop, "train_again": self.train_again, "dismiss_pair": self.dismiss
@@ -81,59 +74,52 @@ class Comparing:
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
-    def choose_source(self, values: dict) -> dict:
-        """Another text: the settings that hang on it are its own, all others stay."""
-        named = by_name(self.c, values)
+    def follow(self, values: Values, causes: Sequence[str]) -> Follows:
+        """What the form holds once it has followed what was touched: another text brings settings of its own."""
+        limits, named = self.page.limits, texts.with_source(values)
+        fields: Values = {}
+        shows: Values = {}
         if named["source"] not in texts.SOURCES:
-            return gr.skip()
-        own = form.own_in(named, self.page.limits)
-        first = form.first_values(named["source"], own)
-        out = {self.c[name]: first[name] for name in form.OF_THE_TEXT}
-        return out | texts.chosen(self.c, named["source"], first["tokenizer"])
+            return Follows()
+        if "source" in causes:
+            first = form.first_values(named["source"], form.own_in(named, limits))
+            fields = {name: first[name] for name in form.OF_THE_TEXT}
+            shows |= texts.chosen(named["source"]) | {"contents": texts.contents_html(named, limits)}
+        if "text" in causes:
+            shows |= texts.shown_own(named["own_kind"]) | {"contents": texts.contents_html(named, limits)}
+            if named["source"] == OWN_TEXT:  # the context follows it, as on the Train tab
+                first = form.first_values(OWN_TEXT, form.own_in(named, limits))
+                fields["context_length"] = first["context_length"]
+        return Follows(fields, self._words(named | fields) | shows)
 
-    def suit(self, values: dict) -> dict:
-        """One's own text is another: the context follows it, as on the Train tab."""
-        named = by_name(self.c, values)
-        if named["source"] != OWN_TEXT:
-            return gr.skip()
-        named["context_length"] = form.first_values(OWN_TEXT, form.own_in(named, self.page.limits))["context_length"]
-        return {self.c["context_length"]: named["context_length"], **self._words(named)}
+    def _words(self, named: Values) -> Values:
+        return dict(zip(_WORDS, words(named, self.page.limits, self.board.pace)))
 
-    def outlook(self, values: dict) -> dict:
-        """A setting was touched: what will be trained, and the sum that makes the two equal; or why there is none."""
-        return self._words(by_name(self.c, values))
-
-    def _words(self, named: dict[str, Any]) -> dict:
-        return dict(
-            zip((self.c["problem"], self.c["outlook"], self.c["sum"]), words(named, self.page.limits, self.board.pace))
-        )
-
-    def train(self, values: dict, request: gr.Request) -> dict:
+    def train(self, values: Values, asked: Asked) -> Begins:
         """Press Train both: check, and begin or stand in line. What is wrong is said above the button."""
-        c, page = self.c, self.page
+        page, visitor, named = self.page, asked.visitor, texts.with_source(values)
         try:
-            named, visitor = by_name(c, values), page.known(values[page.visitor])
             job = self.board.active(visitor, kind=ComparisonJob)
             if job is not None and time.monotonic() - job.began < TWICE:
-                return {c["begun"]: ""}
+                return Begins()
             source = texts.source_of(named, page.limits)
             spec = form.comparison_spec(named, source, page.limits, form.own_in(named, page.limits))
             if source.kind == OWN_TEXT:
                 texts.check_own_length(form.own_in(named, page.limits), spec.moe.context_length)
-            job = self.board.compare(visitor, spec, share=page.share_of(request))
+            job = self.board.compare(visitor, spec, share=page.share_of(asked.request, visitor))
         except ValueError as problem:
-            place = c["problem"] if isinstance(problem, TextError) else c["outlook"]
-            return {place: notice(sentence(str(problem)), "error"), c["begun"]: ""}
-        return {c["problem"]: "", c["begun"]: job.id}
+            place = "problem" if isinstance(problem, TextError) else "outlook"
+            return Begins(shows={place: notice(sentence(str(problem)), "error")})
+        return Begins(job.id, {"problem": ""})
 
     def filled(self, visitor: str | None) -> dict:
         """The form of a page that opens: as it was when the last comparison was begun."""
         jobs = self.board.of(visitor, kind=ComparisonJob)
         if not jobs:
             return gr.skip()
-        c, values = self.c, form.values_of(jobs[-1].spec)
-        out = {c[field.name]: values[field.name] for field in form.FIELDS}
-        return out | texts.put_back(c, values) | {c["equal"]: values["equal"]} | self._words(values | {"upload": None})
+        values = form.values_of(jobs[-1].spec)
+        out = {name: values[name] for name in (*_FIELDS, "equal")} | texts.put_back(values)
+        return {self.c[name]: value for name, value in (out | self._words(values | {"upload": None})).items()}
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
@@ -147,7 +133,7 @@ class Comparing:
 
     def train_again(self, asked: Asked) -> None:
         """Press Train three seeds, or Train without balance: the pair that is shown, with that changed."""
-        share = self.page.share_of(asked.request)
+        share = self.page.share_of(asked.request, asked.visitor)
         self.board.compare(asked.visitor, self.again(asked), share=share)
 
     def again(self, asked: Asked) -> ComparisonSpec:
@@ -190,11 +176,10 @@ def controls(page: Page) -> dict[str, Any]:
         for title, fields in form.GROUPS.items():
             with gr.Accordion(title, open=False, elem_classes="settings"):
                 c |= draw(fields, limits, values)
-    c["begun"] = gr.Textbox("", visible=False)  # the comparison that Train both has begun
     return c
 
 
-def words(named: dict[str, Any], limits: Limits, pace: Pace) -> tuple[str, str, str]:
+def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     """What is wrong with the text; what will be trained and how long that takes; how the two are made equal."""
     try:
         own = form.own_in(named, limits)

@@ -46,6 +46,5 @@ def build(page: Page) -> None:
             with gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take"):
                 takeaway.build(page, running.view_of)
                 hub.build(page)
-    running.settings.connect()
     running.connect()
     page.share("train.running", running)

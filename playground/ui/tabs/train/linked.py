@@ -10,7 +10,7 @@ from typing import Any
 import gradio as gr
 
 from .... import links
-from ....links import SEEN_ONLY, LinkError, RunCard, repetition
+from ....links import SEEN_ONLY, RunCard, repetition
 from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
@@ -22,11 +22,8 @@ from ... import theme
 from ...forms import run as form
 from ...forms import texts
 from ...links import broken, is_here, query_of
-from ...page import QUIETLY, Page
-from .settings import Settings
-
-# so that a reload does not bring it back
-_FORGET = "() => history.replaceState(null, '', location.pathname)"
+from ...page import Page
+from .settings import WORDS, Settings
 
 
 class LinkedRuns:
@@ -34,16 +31,12 @@ class LinkedRuns:
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.settings, self.c = page, settings, settings.c
-        self.form_parts = [*settings.fields, *(settings.c[name] for name in _SET_BY_LINKS)]
+        self.form_parts = [settings.c[name] for name in (*form.BY_NAME, *_SET_BY_LINKS)]
 
     def connect(self) -> None:
         """Bind them."""
         page, c = self.page, self.c
-        note = [c["letters"], c["linked"], c["forget"], c["text_fits"]]
-        c["forget"].click(self.forget, None, note, js=_FORGET, **QUIETLY)
-        touched = [c["learn"].input, c["source"].input, c["size"].input, c["reset"].click, c["preset"].input]
-        gr.on(touched, self.forget, None, note, **QUIETLY)
-        c["text"].change(self.fits, [c["letters"], c["text"]], c["text_fits"], **QUIETLY)
+        note = [c[name] for name in ("letters", "linked", "forget", "text_fits")]
 
         def wire() -> None:
             outputs = [*self.form_parts, *note, page.tabs]
@@ -79,39 +72,12 @@ class LinkedRuns:
         """The form as it was when this run was begun; outputs are `form_parts`."""
         return self.settings.load(form.values_of(spec, self.page.limits))
 
-    def forget(self) -> dict:
-        """The form is the visitor's own again."""
-        c = self.c
-        return {
-            c["letters"]: "",
-            c["linked"]: gr.HTML("", visible=False),
-            c["forget"]: gr.Button(visible=False),
-            c["text_fits"]: "",
-        }
-
     def applied(self, letters: Any, spec: RunSpec) -> tuple[RunCard | None, RunSpec]:
         """The card that a run about to start repeats, and its spec with the settings that the form has no place for."""
         if not letters:
             return None, spec
         card = RunCard.from_letters(letters)
         return card, self._with_all_settings(card, spec)
-
-    def fits(self, letters: Any, text: Any) -> str:
-        """Whether a pasted text is the link's."""
-        try:
-            card = RunCard.from_letters(letters) if letters else None
-        except LinkError:
-            return ""
-        if card is None or card.text != OWN_TEXT or not isinstance(text, str) or not text.strip():
-            return ""
-        found = links.text_hash(text)
-        if found.startswith(card.text_hash):
-            return theme.notice(f"This is the link's text: its hash is {found}.", "good")
-        return theme.notice(
-            f"This is not the link's text: its hash is {found}, the link's is {card.text_hash}. "
-            "Every character counts; the losses will differ.",
-            "warning",
-        )
 
     def _with_all_settings(self, card: RunCard, spec: RunSpec) -> RunSpec:
         model, training = _beyond_the_form(card, self.page.limits)
@@ -162,8 +128,7 @@ def _ends(view: RunView, card: RunCard) -> str:
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
-_WORDS = ("outlook", "problem", "changes", "advanced", "reset")
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *_WORDS)
+_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:

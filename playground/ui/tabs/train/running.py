@@ -17,23 +17,17 @@ from ... import theme
 from ...around import SEEN_ON
 from ...forms import run as form
 from ...forms import texts
+from ...forms.followed import Begins, Values
 from ...links import query_of
-from ...page import QUIETLY, UNSEEN, Page
+from ...page import QUIETLY, Page
 from ...panel import Asked
-from ...refusals import in_words, sentence
+from ...refusals import sentence
 from .linked import LinkedRuns, run_letters
 from .settings import Settings
 
 SEEN_ON[RunJob] = "Train tiny model"
 TWICE = 1.0
 """Seconds within which a second press of Train is a double click."""
-# the page hears of the run at once, and a phone scrolls to it
-BEGUN = """(begun) => {
-  if (!begun) return;
-  playground.news.look();
-  const panel = document.querySelector("#train-panel");
-  if (innerWidth < 900) panel?.scrollIntoView({ behavior: "smooth" });
-}"""
 
 
 class Running:
@@ -48,17 +42,11 @@ class Running:
         c, page = self.c, self.page
         self.linked.connect()
         page.share("train.letters", c["run_letters"])
-        own = {c[name] for name in texts.OWN}
-        pressed = {*self.settings.inputs, *own, c["letters"], c["name"], page.visitor}
-        said = [c["problem"], c["outlook"], c["begun"], c["name"]]
-        c["train"].click(self.train, pressed, said, **QUIETLY).then(None, c["begun"], None, js=BEGUN, **UNSEEN)
+        self.settings.connect(page, self.train)
         of_model = [page.visitor, page.model]
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
         page.on_load(self.letters_of, of_model, [c["run_letters"]])
         gr.on([page.model.change, page.weights.change], self.letters_of, of_model, c["run_letters"], **QUIETLY)
-        # a run that is over has shown how fast this machine is
-        outlook = [c["answer"], *self.settings.words]
-        page.model.change(self.settings.outlook, self.settings.inputs, outlook, **QUIETLY)
         acts: dict[str, Callable[[Asked], Any]] = {
             "stop_run": self.stop, "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
             "delete_run": self.delete, "dismiss_run": self.dismiss, "forget_me": self.forget,
@@ -68,27 +56,24 @@ class Running:
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
-    def train(self, values: dict, request: gr.Request) -> dict:
+    def train(self, values: Values, asked: Asked) -> Begins:
         """Press Train: check, and begin or stand in line. What is wrong is said under its field."""
-        c, page = self.c, self.page
-        with in_words():
-            visitor = page.known(values[page.visitor])
+        page, visitor = self.page, asked.visitor
         try:
             if _pressed_twice(self.board, visitor):
-                return {c["begun"]: ""}
-            named = self.settings.suited(self.settings.named(values))
+                return Begins()
+            named = self.settings.suited(texts.with_source(values))
             source = texts.source_of(named, page.limits)
             spec = form.run_spec(named, source, page.limits)
             texts.check_own_length(form.remembered(named)[0] if source.kind == OWN_TEXT else texts.UNKNOWN,
                                    spec.model.context_length)  # fmt: skip
-            card, spec = self.linked.applied(values[c["letters"]], spec)
-            share, name = page.share_of(request), str(values[c["name"]] or "")
+            card, spec = self.linked.applied(values["letters"], spec)
+            share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:
             said = theme.notice(sentence(str(problem)), "error")
-            of_text = isinstance(problem, TextError)
-            return {c["problem"]: said, c["begun"]: ""} if of_text else {c["outlook"]: said, c["begun"]: ""}
-        return {c["problem"]: "", c["begun"]: job.id, c["name"]: ""}
+            return Begins(shows={"problem" if isinstance(problem, TextError) else "outlook": said})
+        return Begins(job.id, {"problem": "", "name": ""})
 
     def filled(self, visitor: str | None, request: gr.Request) -> dict:
         """The form of a page that opens: as it was when the last run was begun, unless a link sets it up."""

@@ -1,19 +1,14 @@
-"""What touching the form does: texts, sizes and models set the controls; every change says what it changes.
-
-What an answer wants in the fields goes through `answer`, and the browser (front/form.js) leaves alone those that were
-touched meanwhile.
-"""
+"""What touching the form does: texts, sizes and models set the controls; every change says what it changes."""
 
 from __future__ import annotations
 
 import html
-import itertools
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
 
+from ....links import LinkError, RunCard, text_hash
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
@@ -25,8 +20,10 @@ from ... import theme
 from ...forms import run as form
 from ...forms import texts
 from ...forms.excerpts import beginning_of
-from ...forms.fields import by_name, read, whole
-from ...page import QUIETLY, UNSEEN
+from ...forms.fields import read, whole
+from ...forms.followed import Begins, Followed, Follows, Values
+from ...page import UNSEEN, Page
+from ...panel import Asked
 from ...refusals import sentence
 from ...theme import quiet
 
@@ -41,90 +38,100 @@ BEGINNING = """(prompt, text) => {
   return window.playgroundBeginning = begun.length <= 40 ? begun.join('') : [...cut].slice(0, 40).join('');
 }"""
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
-_SETTLE = f"(answer, ...now) => playground.settle(answer, {json.dumps(_FIELDS)}, now)"
+WORDS = ("outlook", "problem", "changes", "advanced", "reset")
+_OF_LINK = ("letters", "linked", "forget", "text_fits")
+_FORGET = "history.replaceState(null, '', location.pathname);"  # so that a reload does not bring it back
 
 
 class Settings:
-    """The handlers of the form. `inputs` are the components whose values make up a run."""
+    """What the form follows. It holds the components by name, and of visitors nothing."""
 
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
         self.limits, self.c, self.pace = limits, controls, pace
-        self.fields = [controls[field.name] for field in form.FIELDS]
-        self.words = [controls[name] for name in ("outlook", "problem", "changes", "advanced", "reset")]
-        self.inputs = {*self.fields, *(controls[name] for name in ("source", "size", "prompt", "base", "suited"))}
-        self._asked = itertools.count(1)
+        self._after: dict[str, Callable[[Values], tuple[Values, Values]]] = {
+            "source": self.choose_source,
+            "text": self.suit,
+            "size": self.choose_size,
+            "reset": self.reset,
+            "preset": self.choose_preset,
+        }
 
-    def connect(self) -> None:
-        """Bind them."""
-        c, inputs, words = self.c, self.inputs, self.words
-        told = [c["answer"], *words]
-        fields = [c[name] for name in _FIELDS]
-        c["answer"].change(None, [c["answer"], *fields], fields, js=_SETTLE, **UNSEEN)
-        touched = [field.input for field in self.fields if field is not c["tokenizer"]]
-        gr.on(touched, self.outlook, inputs, told, **QUIETLY)
-        own, of_source = [c[name] for name in texts.OWN], [c[name] for name in texts.SET_BY_SOURCE]
-        read = {*inputs, *own}
-        c["picked"](self.choose_source, read, [*told, *of_source], **QUIETLY)
+    def connect(self, page: Page, begin: Callable[[Values, Asked], Begins]) -> None:
+        """Bind it all; `begin` is what pressing Train does."""
+        c = self.c
+        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name")
+        shows = (*texts.FOLLOWS_TEXT, *WORDS, *_OF_LINK, "preset_note", "name")
+        sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
+        followed = Followed(page, "train_form", c, reads=reads, sets=sets, follow=self.follow, begin=begin)
+        texts.follow_text(followed, c)
+        followed.on("text", c["tokenizer"].input, whole_texts=True)
+        touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
+        # a run that is over has shown how fast this machine is
+        followed.on("fields", *touched, c["prompt"].input, page.model.change)
+        followed.on("size", c["size"].input)
+        followed.on("preset", c["preset"].input)
+        followed.on("reset", c["reset"].click, whole_texts=True)
+        followed.on("forget", c["forget"].click, first=_FORGET)
+        followed.begins(c["train"], panel="#train-panel")
         begun = [c["text"].change, c["text"].blur]
         gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
-        # `input` says nothing of a pasted text
-        suits = [c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input, c["tokenizer"].input]
-        gr.on(suits, self.suit, read, told, **QUIETLY)
-        c["size"].input(self.choose_size, inputs, told, **QUIETLY)
-        c["reset"].click(self.reset, read, told, **QUIETLY)
-        c["preset"].input(self.choose_preset, {*inputs, c["preset"]}, [*told, c["preset_note"]], **QUIETLY)
 
-    def named(self, values: dict) -> dict[str, Any]:
-        """The form's values by name."""
-        return by_name(self.c, values)
+    def follow(self, values: Values, causes: Sequence[str]) -> Follows:
+        """What the form holds once it has followed what was touched, in that order."""
+        asked = named = texts.with_source(values)
+        shows: Values = {}
+        for cause in causes:
+            if cause in self._after:
+                named, also = self._after[cause](named)
+                shows |= also
+            if cause in ("source", "size", "reset", "preset", "forget"):
+                shows |= link_forgotten()
+        named = named | {"size": form.size_of(named)}
+        fields = {name: named[name] for name in _FIELDS if asked.get(name) != named.get(name)}
+        return Follows(fields, self.words(named) | shows)
 
-    def _base(self, named: dict[str, Any]) -> dict[str, Any]:
+    def _base(self, named: Values) -> Values:
         """The settings that Reset goes back to."""
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
         return form.base_values(named.get("base"), source, self.limits, form.remembered(named)[0]) | {
             "source": source, "prompt": named.get("prompt") or ""
         }  # fmt: skip
 
-    def _by_length(self, named: dict[str, Any]) -> list[tuple[str, str]]:
+    def _by_length(self, named: Values) -> list[tuple[str, str]]:
         """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES:
             return []
         return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
-    def _answer(self, asked: dict[str, Any], named: dict[str, Any]) -> dict:
-        """Outputs that say what these settings make, and want them in the fields."""
-        told = named | {"size": form.size_of(named)}
-        fields = {name: (asked.get(name), told.get(name)) for name in _FIELDS if asked.get(name) != told.get(name)}
-        return self._words(named) | {self.c["answer"]: json.dumps({"n": next(self._asked), "fields": fields})}
-
-    def _words(self, named: dict[str, Any]) -> dict:
+    def words(self, named: Values) -> Values:
+        """What is said of these settings."""
         changes = form.changes(named, self._base(named))
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         return {
-            self.c["outlook"]: outlook_text(named, self.limits, self.pace),
-            self.c["problem"]: text_problem(named),
-            self.c["changes"]: changes_text(changes, named.get("base") or "", self._by_length(named)),
-            self.c["advanced"]: gr.Accordion(label=count),
-            self.c["reset"]: gr.Button(visible=bool(changes)),
+            "outlook": outlook_text(named, self.limits, self.pace),
+            "problem": text_problem(named),
+            "changes": changes_text(changes, named.get("base") or "", self._by_length(named)),
+            "advanced": gr.update(label=count),
+            "reset": gr.update(visible=bool(changes)),
         }
 
-    def suit(self, values: dict) -> dict:
+    def suit(self, asked: Values) -> tuple[Values, Values]:
         """One's own text is another, or is read otherwise: the form follows."""
-        asked = self.named(values)
         named = self.suited(asked)
         if named["source"] == OWN_TEXT and named["own_kind"] == "upload":
-            named["prompt"] = self._beginning(named)
-        return self._answer(asked, named)
+            named = named | {"prompt": self._beginning(named)}
+        shows = texts.shown_own(asked["own_kind"]) | {"contents": texts.contents_html(asked, self.limits)}
+        return named, shows | {"text_fits": text_fits(asked["letters"], asked["text"])}
 
-    def _beginning(self, named: dict[str, Any]) -> str:
+    def _beginning(self, named: Values) -> str:
         """What an uploaded text begins with; the prompt as it is where there is none."""
         try:
             return beginning_of(texts.source_of(named, self.limits).text) or named["prompt"]
         except ValueError:
             return named["prompt"]
 
-    def suited(self, named: dict[str, Any]) -> dict[str, Any]:
+    def suited(self, named: Values) -> Values:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
         follow from the text's length, and what the visitor has set stays. A known model's settings stay, too."""
         if named["source"] != OWN_TEXT:
@@ -138,48 +145,44 @@ class Settings:
         base = self._base(suited)
         return suited | {name: base[name] for name in form.BY_NAME if name not in by_hand}
 
-    def outlook(self, values: dict) -> dict:
-        """A setting was touched: say what it changes."""
-        named = self.named(values)
-        return self._answer(named, named)
-
-    def choose_source(self, values: dict) -> dict:
+    def choose_source(self, asked: Values) -> tuple[Values, Values]:
         """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
-        asked = self.named(values)
         source = asked["source"]
         if source not in texts.SOURCES:
-            return gr.skip()
+            return asked, {}
         new = form.for_another_text(asked, source, self.limits, form.remembered(asked)[0])
-        named = self.suited(asked | {"prompt": texts.PROMPTS[source]} | new)
-        return self._answer(asked, named) | texts.chosen(self.c, source)
+        shows = texts.chosen(source) | {"contents": texts.contents_html(asked, self.limits)}
+        return self.suited(asked | {"prompt": texts.PROMPTS[source]} | new), shows
 
-    def load(self, named: dict[str, Any]) -> dict:
-        """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
-        out = {self.c[name]: named[name] for name in (*form.BY_NAME, "base", "prompt")}
-        out |= {self.c["suited"]: named.get("suited", ""), self.c["size"]: form.size_of(named), self.c["name"]: ""}
-        return out | self._words(named) | texts.put_back(self.c, named)
-
-    def choose_size(self, values: dict) -> dict:
+    def choose_size(self, asked: Values) -> tuple[Values, Values]:
         """Another position of the dial; one's own text is still read in the same pieces."""
-        asked = self.named(values)
         named = asked | {"base": asked["size"], "suited": form.written(form.remembered(asked)[0], form.BY_HAND)}
         pieces = {"tokenizer": named["tokenizer"]} if named["source"] == OWN_TEXT else {}
-        return self._answer(asked, named | self._base(named) | pieces)
+        return named | self._base(named) | pieces, {}
 
-    def reset(self, values: dict) -> dict:
+    def reset(self, asked: Values) -> tuple[Values, Values]:
         """All settings back to the size's own."""
-        asked = self.named(values)
-        return self._answer(asked, self.suited(asked | self._base(asked)))
+        return self.suited(asked | self._base(asked)), {}
 
-    def choose_preset(self, values: dict) -> dict:
+    def choose_preset(self, asked: Values) -> tuple[Values, Values]:
         """The settings of a model that others have made, or a size's own again."""
-        asked = self.named(values)
         name = asked["preset"]
         if name not in form.SYSTEMS:
-            return self._answer(asked, asked | {"base": form.FIRST_SIZE}) | {self.c["preset_note"]: ""}
+            return asked | {"base": form.FIRST_SIZE}, {"preset_note": ""}
         settings, shrunk = form.preset_values(name, self.limits)
-        note = preset_note(name, shrunk=shrunk)
-        return self._answer(asked, asked | {"base": name} | settings) | {self.c["preset_note"]: note}
+        return asked | {"base": name} | settings, {"preset_note": preset_note(name, shrunk=shrunk)}
+
+    def load(self, named: Values) -> dict:
+        """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
+        out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
+        out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
+        return {self.c[name]: value for name, value in (out | self.words(named) | texts.put_back(named)).items()}
+
+
+def link_forgotten() -> Values:
+    """Updates after which the form is the visitor's own again."""
+    return {"letters": "", "linked": gr.update(value="", visible=False), "forget": gr.update(visible=False),
+            "text_fits": ""}  # fmt: skip
 
 
 def preset_note(name: str, *, shrunk: bool) -> str:
@@ -193,13 +196,13 @@ def preset_note(name: str, *, shrunk: bool) -> str:
     return quiet(note)
 
 
-def _own(named: dict[str, Any]) -> texts.Own:
+def _own(named: Values) -> texts.Own:
     """The length of one's own text, where it was read in these pieces."""
     own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
     return own if own.tokenizer == named["tokenizer"] else texts.UNKNOWN
 
 
-def text_problem(named: dict[str, Any]) -> str:
+def text_problem(named: Values) -> str:
     """Why one's own text cannot be learned, as HTML; empty where it can."""
     try:
         texts.check_own_length(_own(named), whole("Context", named["context_length"]))
@@ -208,7 +211,7 @@ def text_problem(named: dict[str, Any]) -> str:
     return ""
 
 
-def outlook_text(named: dict[str, Any], limits: Limits, pace: Pace) -> str:
+def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     try:
         own = _own(named)
@@ -241,3 +244,21 @@ def changes_text(changes: list[tuple[str, str]], base: str, by_length: Sequence[
         for what, effect in changes
     )
     return f'<div class="quiet-line">Changed from {html.escape(name)}:<ul class="changes">{rows}</ul></div>'
+
+
+def text_fits(letters: Any, text: Any) -> str:
+    """Whether a pasted text is that of the link that set the form up, as HTML; empty where there is none to compare."""
+    try:
+        card = RunCard.from_letters(letters) if letters else None
+    except LinkError:
+        return ""
+    if card is None or card.text != OWN_TEXT or not isinstance(text, str) or not text.strip():
+        return ""
+    found = text_hash(text)
+    if found.startswith(card.text_hash):
+        return theme.notice(f"This is the link's text: its hash is {found}.", "good")
+    return theme.notice(
+        f"This is not the link's text: its hash is {found}, the link's is {card.text_hash}. "
+        "Every character counts; the losses will differ.",
+        "warning",
+    )

@@ -1,0 +1,105 @@
+"""A form of Gradio's components that one Python function follows, however its fields are touched.
+
+    form = Followed(page, "train_form", components, reads=("source", "size", …), texts=("text",), sets=("outlook", …),
+                    follow=follow, begin=begin)
+    form.on("size", components["size"].input)               # follow(values, ["size"]) → Follows(fields, shows)
+    form.begins(components["train"], panel="#train-panel")  # begin(values, asked) → Begins(id) or Begins(shows=…)
+
+The browser's half is front/form.js: it sends what the fields hold and what was touched since the last answer. Only the
+answer to the newest question counts, and what was typed meanwhile stays. No event of Gradio's own takes part.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from gradio.utils import get_upload_folder
+
+from ..page import UNSEEN, Page
+from ..panel import Asked
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Follows:
+    """What a form holds from now on, by the names of its components."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Values for fields that follow; those that a visitor has touched meanwhile keep theirs."""
+    shows: Mapping[str, Any] = field(default_factory=dict)
+    """Values or `gr.update(…)` for everything else."""
+
+
+@dataclass(frozen=True)
+class Begins:
+    """What pressing the form's button came to."""
+
+    begun: str = ""
+    """The job; empty where none was begun."""
+    shows: Mapping[str, Any] = field(default_factory=dict)
+    """As in `Follows`."""
+
+
+class Followed:
+    """One form: which components it reads and sets, and the function that it follows."""
+
+    def __init__(
+        self,
+        page: Page,
+        name: str,
+        components: Mapping[str, gr.components.Component],
+        *,
+        reads: Sequence[str],
+        sets: Sequence[str],
+        follow: Callable[[Values, Sequence[str]], Follows],
+        begin: Callable[[Values, Asked], Begins],
+    ):
+        """`reads` and `sets` are names of components; `page.panels` answers the browser at /do/<name>."""
+        self._reads, self._sets = [components[each] for each in reads], [components[each] for each in sets]
+        self._names, self._follow, self._begin = frozenset(reads), follow, begin
+        texts = [each for each in reads if each == "text"]
+        self._form = json.dumps({"name": name, "reads": list(reads), "sets": list(sets), "texts": texts})
+        page.panels.act(name, self._answer)
+
+    def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False, first: str = "") -> None:
+        """Follow these events; `follow` is told the cause.
+
+        Args:
+            whole_texts: whether `follow` looks at pasted texts then; without it they are not sent.
+            first: a statement of JavaScript to run before.
+        """
+        touched = f"playground.form.touched({self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}, now)"
+        gr.on(list(events), None, self._reads, self._sets, js=f"(...now) => {{ {first} return {touched}; }}", **UNSEEN)
+
+    def begins(self, button: gr.Button, *, panel: str) -> None:
+        """Begin what the form describes when this is pressed; a phone scrolls to the panel."""
+        pressed = f"(...now) => playground.form.pressed({self._form}, {json.dumps(panel)}, now)"
+        button.click(None, self._reads, self._sets, js=pressed, **UNSEEN)
+
+    def _answer(self, asked: Asked) -> dict[str, Any]:
+        given, causes = asked.selection["values"], asked.selection.get("causes", [])
+        if not isinstance(given, dict) or not isinstance(causes, list):
+            raise ValueError("This is no form of this page: reload it and try again")
+        values = {name: given.get(name) for name in self._names}
+        if "upload" in values:
+            values["upload"] = uploaded(values["upload"])
+        if asked.selection.get("pressed"):
+            begun = self._begin(values, asked)
+            return {"begun": begun.begun, "shows": dict(begun.shows)}
+        followed = self._follow(values, [str(each) for each in causes])
+        return {"fields": dict(followed.fields), "shows": dict(followed.shows)}
+
+
+def uploaded(given: Any) -> str | None:
+    """Where the file of a `gr.File` lies that a browser sent the value of; None for anything but an upload."""
+    path = given.get("path") if isinstance(given, dict) else None
+    if not isinstance(path, str) or "\0" in path:
+        return None
+    found, folder = Path(path).resolve(), Path(get_upload_folder()).resolve()
+    return str(found) if found.is_relative_to(folder) and found != folder else None
