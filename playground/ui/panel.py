@@ -259,7 +259,7 @@ class _Wish:
         made = {
             name: [slot.digest, quoted(_made(slot), **shown.facts)]
             for name, slot in due.items()
-            if slot.slow == self.late
+            if slot.slow <= self.late  # one that has become quick since is not asked for again
         }
         later = [name for name, slot in due.items() if slot.slow and not self.late]
         return _json({"selection": shown.selection, "slots": made, LATER: later})

@@ -55,6 +55,15 @@ def test_only_slots_whose_content_would_differ_are_made_and_slow_ones_when_they_
     assert made == ["a", "b", "slow", "b"] and list(again["slots"]) == ["b"] and again["later"] == []
 
 
+def test_what_was_slow_when_it_was_asked_for_and_is_quick_by_now_is_shown():
+    """Another question had made it meanwhile, and the page waited for nothing."""
+    slow = [True]
+    server = client(lambda asked: Shown({}, {"slot": Slot(slow[0], lambda: "there", slow=slow[0])}))
+    assert ask(server).json()["later"] == ["slot"]
+    slow[0] = False
+    assert ask(server, later=True).json()["slots"]["slot"][1] == "there"
+
+
 def test_a_refusal_of_the_view_is_its_sentence_and_that_of_a_slot_stands_in_its_place():
     def refuses(asked: Asked) -> Shown:
         raise ValueError("the prompt is empty: type one")
