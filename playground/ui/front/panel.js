@@ -47,6 +47,7 @@
     const shows = {};
     /** @type {AbortController | null} */
     let asking = null;
+    let missed = false; // whether there were news while an answer was awaited, which may not hold them
     let waiting = false; // whether something changed while nobody could see the panel
 
     // ---- the selection ------------------------------------------------------------------------------------------
@@ -75,13 +76,13 @@
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
      * @param {Click | null} clicked @param {boolean} visited @param {boolean} [quiet] */
     async function follow(clicked, visited, quiet = false) {
-      if (quiet && asking) return;
+      if (quiet && asking) return void (missed = true);
       asking?.abort();
       if (!known.visitor || !known.model || !root.offsetParent) {
         waiting = true;
         return;
       }
-      waiting = false;
+      waiting = missed = false;
       const mine = (asking = new AbortController());
       if (!quiet) root.setAttribute("aria-busy", "true");
       try {
@@ -105,6 +106,7 @@
       }
       asking = null;
       for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+      if (missed) follow(null, false, true);
     }
 
     // ---- what is shown --------------------------------------------------------------------------------------------
