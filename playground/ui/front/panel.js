@@ -39,6 +39,8 @@
     let linked = fromAddress();
     /** @type {Record<string, any>} */
     let selection = { ...start, ...linked, ...(props.value?.move ?? {}) };
+    /** @type {Record<string, string>} what leads to the model that is shown, as the server says it */
+    let link = {};
     /** @type {Record<string, any>} */
     const atHome = {};
     /** @type {Record<string, string>} slot → digest of what it shows */
@@ -115,7 +117,7 @@
     const place = (slot) => root.querySelector(`[data-slot="${slot}"]`);
 
     /** Why something cannot be shown or done stays until the visitor does something else.
-     * @param {{problem?: string, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
+     * @param {{problem?: string, link?: Record<string, string>, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
      * @param {boolean} [quiet] */
     function take(answer, quiet = false) {
       const notice = place("problem");
@@ -126,6 +128,7 @@
       if (answer.selection) {
         selection = answer.selection;
         props.value = selection;
+        link = answer.link ?? {};
       }
       for (const [slot, [digest, content]] of Object.entries(answer.slots ?? {})) {
         have[slot] = digest;
@@ -380,23 +383,23 @@
     const rules = () => (root.dataset.rules ?? "").split(" ").filter((each) => each && selection[each] !== start[each])
       .map((each) => `${each}:${Number(selection[each])}`).join(",");
 
-    address.shown[tab] = () => Object.fromEntries(inAddress.flatMap((each) => {
+    address.shown[tab] = () => ({ ...link, ...Object.fromEntries(inAddress.flatMap((each) => {
       if (each === "rules") return rules() ? [[each, rules()]] : [];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
       if (value === undefined || value === null || usual) return [];
       return [[each, typeof value === "object" ? JSON.stringify(value) : value]];
-    }));
+    })) });
 
     /** @param {HTMLElement} button */
     async function copyLink(button) {
-      const link = address.link(tab), said = button.textContent;
+      const copied = address.link(tab), said = button.textContent;
       try {
-        await navigator.clipboard.writeText(link);
+        await navigator.clipboard.writeText(copied);
         button.textContent = "Link copied";
         setTimeout(() => (button.textContent = said), 2500);
       } catch {
-        window.prompt("Copy this link:", link);
+        window.prompt("Copy this link:", copied);
       }
     }
 

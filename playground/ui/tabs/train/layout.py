@@ -77,5 +77,4 @@ def advanced(limits: Limits) -> dict[str, Any]:
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     c["answer"] = gr.Textbox("", visible="hidden")  # what an answer wants in the fields, see settings.py
     c["begun"] = gr.Textbox("", visible=False)  # the run that Train has begun
-    c["run_letters"] = gr.Textbox("", visible="hidden")  # of a link to the chosen model's run
     return c

@@ -21,7 +21,7 @@ from ...links import query_of
 from ...page import QUIETLY, UNSEEN, Page
 from ...panel import Asked
 from ...refusals import in_words, sentence
-from .linked import LinkedRuns, run_letters
+from .linked import LinkedRuns
 from .settings import Settings
 
 SEEN_ON[RunJob] = "Train tiny model"
@@ -47,15 +47,11 @@ class Running:
         """Bind them."""
         c, page = self.c, self.page
         self.linked.connect()
-        page.share("train.letters", c["run_letters"])
         own = {c[name] for name in texts.OWN}
         pressed = {*self.settings.inputs, *own, c["letters"], c["name"], page.visitor}
         said = [c["problem"], c["outlook"], c["begun"], c["name"]]
         c["train"].click(self.train, pressed, said, **QUIETLY).then(None, c["begun"], None, js=BEGUN, **UNSEEN)
-        of_model = [page.visitor, page.model]
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
-        page.on_load(self.letters_of, of_model, [c["run_letters"]])
-        gr.on([page.model.change, page.weights.change], self.letters_of, of_model, c["run_letters"], **QUIETLY)
         # a run that is over has shown how fast this machine is
         outlook = [c["answer"], *self.settings.words]
         page.model.change(self.settings.outlook, self.settings.inputs, outlook, **QUIETLY)
@@ -97,11 +93,6 @@ class Running:
             return gr.skip()
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
         return self.linked.restore(last.spec)
-
-    def letters_of(self, visitor: str | None, model_id: str | None) -> str:
-        """The letters of a link to the run of a model."""
-        job = self.board.find(visitor, model_id)
-        return run_letters(job.view(), job.spec) if job else ""
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
