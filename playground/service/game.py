@@ -63,11 +63,10 @@ class Table:
 
 @dataclass
 class Seat:
-    """One visitor's game."""
+    """One visitor's game with one model."""
 
     name: str = ""
     """Unguessable; bets name it, so that none falls on another text."""
-    model_id: str = ""
     game: Game | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -90,7 +89,10 @@ class Position:
 
 
 class Games:
-    """The games of all visitors, the latest of each; for any number of threads."""
+    """The games of all visitors, the latest of each with each model; for any number of threads.
+
+    Whoever goes from model to model may have the one before opened after the next: each has a seat of its own.
+    """
 
     def __init__(self) -> None:
         self._seats = Kept(entries=GAMES)
@@ -102,23 +104,22 @@ class Games:
         self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, *, anew: bool = False
     ) -> Position:
         """This visitor's game with this model: the one under way, or a new one. Raises ValueError without a text."""
-        table, seat = self._table(checkpoint, source), self._seats.get(visitor, Seat)
+        table, seat = self._table(checkpoint, source), self._seats.get((visitor, model_id), Seat)
         with seat.lock:
-            if anew or seat.game is None or seat.model_id != model_id:
+            if anew or seat.game is None:
                 text = passage(table.unseen.corpus, checkpoint.config.context_length, secrets.randbits(31))
-                seat.name, seat.model_id = secrets.token_urlsafe(9), model_id
-                seat.game = Game(text, checkpoint.config.vocab_size)
+                seat.name, seat.game = secrets.token_urlsafe(9), Game(text, checkpoint.config.vocab_size)
             return _position(seat, table, checkpoint.tokenizer)
 
-    def seen(self, visitor: str) -> Game | None:
-        """This visitor's game as it stands; None before there is one."""
-        seat = self._seats.peek(visitor)
+    def seen(self, visitor: str, model_id: str) -> Game | None:
+        """This visitor's game with this model as it stands; None before there is one."""
+        seat = self._seats.peek((visitor, model_id))
         return seat.game if seat else None
 
     def mark(self, visitor: str, model_id: str) -> tuple[str, int] | None:
         """Differs whenever something else is to be shown of this visitor's game with this model; None before it."""
-        seat = self._seats.peek(visitor)
-        if seat is None or seat.game is None or seat.model_id != model_id:
+        seat = self._seats.peek((visitor, model_id))
+        if seat is None or seat.game is None:
             return None
         return seat.name, len(seat.game.rounds)
 
@@ -131,10 +132,10 @@ class Games:
         """
         if not isinstance(sent, Mapping):
             raise ValueError(_NO_BET)
-        table, seat = self._table(checkpoint, source), self._seats.get(visitor, Seat)
+        table, seat = self._table(checkpoint, source), self._seats.get((visitor, model_id), Seat)
         with seat.lock:
             game = seat.game
-            if game is None or sent.get("game") != seat.name or seat.model_id != model_id:
+            if game is None or sent.get("game") != seat.name:
                 raise ValueError("this text is no longer played: press Another text")
             turn = sent.get("round")
             if type(turn) is not int or not 0 <= turn <= len(game.rounds):

@@ -60,7 +60,7 @@ PRECISION_TOKENS = 2048
 PRECISION_WRITTEN = 64
 """Tokens that it writes in each."""
 GAMES = 500
-"""Visitors whose bets on the next token are remembered; one that was forgotten begins anew."""
+"""Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
 STAKES = 20
 """Tokens that one of these bets may name."""
 TYPED = 60

@@ -110,12 +110,11 @@ def build_app(
         tell = "(visitor, model) => { window.playground.tell({ visitor, model }); }"
         model.change(None, [visitor, model], None, js=tell, **UNSEEN)
         page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
-        letters = page.shared("train.letters")
-        letters.change(None, letters, None, js="(letters) => { playground.tell({ letters }); }", **UNSEEN)
         renew = gr.Button(visible="hidden", elem_id="renew-models")
-        # what the browser wants stands in for the third input
+        # what the browser wants stands in for the third input; pressed while it is at work, it works again
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
-        renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted, **QUIETLY)
+        renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted,
+                    trigger_mode="always_last", **QUIETLY)  # fmt: skip
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])

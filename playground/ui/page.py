@@ -31,6 +31,7 @@ from typing import Any
 import gradio as gr
 
 from ..service.board import Board
+from ..service.cards import run_letters
 from ..service.limits import Limits
 from ..service.models import Registry
 from .gradio_fixes.lenient import LenientDropdown
@@ -76,7 +77,7 @@ class Page:
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.panels = Panels(self.known)
+        self.panels = Panels(self.known, self.link_to)
 
     def open(self, tab: str) -> gr.Tabs:
         """What a handler with `page.tabs` among its outputs returns to show another tab."""
@@ -127,6 +128,16 @@ class Page:
         if not self.registry.data.knows(visitor):
             raise ValueError("This page has not been set up yet: reload it and try again.")
         return visitor
+
+    def link_to(self, visitor: str, model_id: Any) -> dict[str, str]:
+        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run."""
+        if not isinstance(model_id, str) or not model_id:
+            return {}
+        if model_id.startswith("shipped-"):
+            return {"model": model_id.removeprefix("shipped-")}
+        job = self.board.find(visitor, model_id)
+        letters = run_letters(job.view(), job.spec) if job else ""
+        return ({"run": letters} if letters else {}) | {"model": model_id}
 
     def share_of(self, request: Any, visitor: str = "", *, by_program: bool = False) -> str:
         """From where a request comes, as work is shared out fairly: its network, open pages apart from programs.

@@ -100,19 +100,23 @@ class Shown:
     """What saved pictures and tables say of themselves."""
     files: Mapping[str, Callable[[], tuple[str, bytes]]] = field(default_factory=dict)
     """What buttons with `data-download` save: each makes a file's name and content."""
+    model: str = ""
+    """Whose link is copied here, where that is not the chosen model."""
 
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
 """Changes something on the server. It may return `move`, which changes the selection."""
+Link = Callable[[str, Any], Mapping[str, str]]
+"""(visitor, model) → the words of a link that lead to this model."""
 
 
 class Panels:
     """The panels of one page, and the route that answers them."""
 
-    def __init__(self, known: Callable[[Any], str]):
+    def __init__(self, known: Callable[[Any], str], link: Link = lambda visitor, model: {}):
         """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
-        self._known = known
+        self._known, self._link = known, link
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
         self._others: list[Route] = []
@@ -216,7 +220,7 @@ class Panels:
         if not isinstance(have, dict):
             raise ValueError
         wanted = bool(body.get(LATER)), body.get("exact"), body.get("file")
-        return _Wish(self._views[name], asked, have, *wanted)
+        return _Wish(self._views[name], self._link, asked, have, *wanted)
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,7 @@ class _Wish:
     """One question, as the thread that works on it gets it."""
 
     view: View
+    link: Link
     asked: Asked
     have: Mapping[str, Any]
     """Slot → digest of what the browser shows."""
@@ -261,10 +266,11 @@ class _Wish:
         made = {
             name: [slot.digest, quoted(_made(slot), **shown.facts)]
             for name, slot in due.items()
-            if slot.slow == self.late
+            if slot.slow <= self.late  # one that has become quick since is not asked for again
         }
         later = [name for name, slot in due.items() if slot.slow and not self.late]
-        return _json({"selection": shown.selection, "slots": made, LATER: later})
+        link = self.link(self.asked.visitor, shown.model or self.asked.selection.get("model"))
+        return _json({"selection": shown.selection, "slots": made, LATER: later, "link": link})
 
 
 def _made(slot: Slot) -> Any:

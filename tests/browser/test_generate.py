@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from .measuring import calm
+
 
 @pytest.fixture
 def page(address, chromium_page):
@@ -154,6 +156,11 @@ def test_ten_bets_and_a_word_explained(page):
     page.locator("[data-fold=game] > summary").click()
     text, state = page.locator(".bet-text"), page.locator(".bet-state")
     expect(state).to_contain_text("Bet 1 of 40")
+    page.locator(".bet-token", has_text=re.compile("^a$")).click()
+    with page.expect_response("**/view/generate"):  # the same bet is drawn again
+        page.evaluate("document.querySelector('#generate-panel .panel').panel.move({})")
+    calm(page)
+    expect(page.locator(".bet-token[aria-pressed=true]")).to_have_text("a")
     for bet in range(10):
         before = text.inner_text()
         if bet == 5:

@@ -1,5 +1,6 @@
 """A panel in Chromium: the newest selection wins, typed text stays, keys work, a lost question is asked again."""
 
+import asyncio
 import threading
 import time
 
@@ -27,6 +28,7 @@ class Server:
         self.asked: list[dict] = []
         self.go: dict[str, threading.Event] = {}
         self.counted = 0
+        self.looks, self.held = 0, -1  # of the looks for news, the one that waits
 
     def view(self, asked) -> Shown:
         chosen = {"size": "1", **asked.selection}
@@ -51,18 +53,26 @@ class Server:
     def count(self, asked) -> None:
         self.counted += 1
 
+    async def news(self, request) -> JSONResponse:
+        self.looks += 1
+        word = str(self.counted)
+        while self.looks == self.held:
+            await asyncio.sleep(0.02)
+        return JSONResponse({"word": word, "pause": None})
+
 
 @pytest.fixture(scope="module")
 def served_panel(serve):
     server = Server()
     panels = Panels(lambda visitor: visitor)
     with gr.Blocks() as app:
-        panels.add("tried", server.view, PAGE, start={"size": "1", "prompt": "", "token": None}, elem_id="tried")
+        panels.add("tried", server.view, PAGE, start={"size": "1", "prompt": "", "token": None}, follows=True,
+                   elem_id="tried")  # fmt: skip
     panels.act("count", server.count)
     scripts = "".join(
         f'<script src="{served_path(FRONT / name)}"></script>' for name in ("page.js", "panel.js", "news.js")
     )
-    news = Route("/news", lambda _: JSONResponse({"word": "", "pause": None}))
+    news = Route("/news", server.news)
     return server, serve(app, head=head_html() + scripts, app_kwargs={"routes": [*panels.routes(), news]})
 
 
@@ -71,6 +81,7 @@ def opened(served_panel, chromium_page):
     server, address = served_panel
     server.asked.clear()
     server.go.clear()
+    server.held = -1
     chromium_page.goto(address)
     chromium_page.wait_for_function("window.playground?.panel && document.querySelector('#tried .panel')")
     chromium_page.evaluate("playground.tell({ visitor: 'me', model: 'm' })")
@@ -145,3 +156,28 @@ def test_a_server_that_does_not_answer_is_asked_again(opened):
     }""")
     page.get_by_text("two", exact=True).click()
     expect(page.locator("[data-slot=said]")).to_contain_text("size 2")
+
+
+def test_news_that_come_while_an_answer_is_awaited_are_looked_at_after_it(opened):
+    server, page = opened
+    server.go["2"] = threading.Event()
+    page.get_by_text("two", exact=True).click()
+    page.wait_for_function("document.querySelector('#tried .panel').matches('[aria-busy]')")
+    asked = len(server.asked)
+    page.evaluate("document.dispatchEvent(new CustomEvent('playground-news'))")
+    server.go["2"].set()
+    expect(page.locator("[data-slot=late]")).to_have_text("late 2")
+    page.wait_for_timeout(400)
+    assert len(server.asked) == asked + 2, "for the slow slot, and for the news"
+
+
+def test_whoever_begins_something_while_news_are_under_way_hears_of_it(opened):
+    server, page = opened
+    expect(page.locator("[data-slot=late]")).to_have_text("late 1")
+    server.held = server.looks + 1
+    page.evaluate("void playground.news.look()")  # its answer is from before
+    page.wait_for_timeout(200)
+    server.counted += 1
+    page.evaluate("void playground.news.look()")
+    server.held = -1
+    expect(page.locator("[data-slot=said]")).to_contain_text(f"counted {server.counted}")

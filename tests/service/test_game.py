@@ -116,6 +116,15 @@ def test_a_bet_belongs_to_one_visitor_and_one_text():
         Games().open(ANNA, "strange", made, None)
 
 
+def test_the_model_before_that_is_opened_late_takes_nobodys_place():
+    games, made = Games(), checkpoint()
+    at = games.open(ANNA, "mine", made, SOURCE)
+    games.open(ANNA, "the one before", made, SOURCE)
+    played = games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 0, "choice": at.candidates[0][0]}).game
+    assert len(played.rounds) == 1 and games.seen(ANNA, "mine") is played
+    assert games.seen(ANNA, "other") is None and not games.seen(ANNA, "the one before").rounds
+
+
 def test_tokens_can_be_typed():
     games, made = Games(), checkpoint("bpe")
     at = games.open(ANNA, "mine", made, SOURCE)

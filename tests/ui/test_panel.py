@@ -55,6 +55,15 @@ def test_only_slots_whose_content_would_differ_are_made_and_slow_ones_when_they_
     assert made == ["a", "b", "slow", "b"] and list(again["slots"]) == ["b"] and again["later"] == []
 
 
+def test_what_was_slow_when_it_was_asked_for_and_is_quick_by_now_is_shown():
+    """Another question had made it meanwhile, and the page waited for nothing."""
+    slow = [True]
+    server = client(lambda asked: Shown({}, {"slot": Slot(slow[0], lambda: "there", slow=slow[0])}))
+    assert ask(server).json()["later"] == ["slot"]
+    slow[0] = False
+    assert ask(server, later=True).json()["slots"]["slot"][1] == "there"
+
+
 def test_a_refusal_of_the_view_is_its_sentence_and_that_of_a_slot_stands_in_its_place():
     def refuses(asked: Asked) -> Shown:
         raise ValueError("the prompt is empty: type one")
@@ -158,3 +167,11 @@ def test_what_stands_in_a_template_is_escaped():
     button = panel.move_button("<b>", {"prompt": "\"'<"})
     assert "&lt;b&gt;" in button and "<b>" not in button
     assert "<i>" not in panel.choice("a", "<i>", {"<i>": "<i>"}) + panel.switch("a", "<i>", {"<i>": "<i>"})
+
+
+def test_an_answer_says_what_leads_to_the_model_that_is_shown():
+    panels = Panels(known, lambda visitor, model: {"run": f"{visitor} {model}"})
+    panels._views["tried"] = lambda asked: Shown({}, {}, model=asked.selection.get("of", ""))
+    server = TestClient(Starlette(routes=panels.routes()))
+    assert ask(server, selection={"model": "it"}).json()["link"] == {"run": f"{ME} it"}
+    assert ask(server, selection={"model": "it", "of": "another"}).json()["link"] == {"run": f"{ME} another"}

@@ -144,7 +144,10 @@
       return node;
     }
 
+    /** The same bet drawn again, as after any news, leaves what is chosen, typed and said for it.
+     * @param {any} value */
     function accept(value) {
+      if (board && value && board.game === value.game && board.round === value.round) return;
       state.classList.remove("refused");
       board = value;
       chips = new Map();

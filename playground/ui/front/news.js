@@ -11,6 +11,7 @@
   let timer = 0;
   let going = false; // whether something goes on
   let looking = false;
+  let again = false; // whether somebody asked to look meanwhile
   let models = ""; // the same of the models alone
   /** @typedef {Record<string, [mark: string, name: string, tab: string]>} Made models of runs that are over */
   /** @type {Made | null} */
@@ -23,8 +24,10 @@
   async function look() {
     const { known } = window["playground"];
     clearTimeout(timer);
-    if (looking || !known.visitor || (document.hidden && !going)) return;
+    if (looking) return void (again = true);
+    if (!known.visitor || (document.hidden && !going)) return;
     looking = true;
+    again = false;
     let pause = 2; // seconds, where the server does not answer
     try {
       const root = window["gradio_config"]?.root ?? "";
@@ -38,6 +41,7 @@
       }
     } catch { /* it is asked again */ }
     looking = false;
+    if (again) return look(); // what was just begun may not be in this answer
     if (pause && !document.hidden) timer = setTimeout(look, 1000 * pause);
   }
 

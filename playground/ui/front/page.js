@@ -5,10 +5,10 @@
 (() => {
   "use strict";
 
-  /** @typedef {{visitor: string, model: string, weights: string, letters: string}} Known */
+  /** @typedef {{visitor: string, model: string, weights: string}} Known */
 
   /** @type {Known} */
-  const known = { visitor: "", model: "", weights: "", letters: "" };
+  const known = { visitor: "", model: "", weights: "" };
 
   /** Tell the page's scripts what has changed; panels that are in sight ask again.
    * @param {Partial<Known>} news */
@@ -36,34 +36,29 @@
   const openTab = () =>
     document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]")?.id.slice("tab-".length, -"-button".length);
 
-  /** The words of a link to what is shown: a shipped model by its name, the visitor's own with the recipe of its run.
-   * @param {string} tab @param {Record<string, string | number>} words @returns {URLSearchParams} */
-  function words(tab, words) {
+  /** The words of a link to what a tab shows.
+   * @param {string} tab @returns {URLSearchParams} */
+  function words(tab) {
     const made = new URLSearchParams({ tab });
-    if (known.model.startsWith("shipped-")) made.set("model", known.model.slice("shipped-".length));
-    else {
-      if (known.letters) made.set("run", known.letters);
-      if (known.model) made.set("model", known.model);
-    }
-    for (const [name, value] of Object.entries(words)) if (value !== "" && value !== undefined) made.set(name, String(value));
+    for (const [name, value] of Object.entries(shown[tab]?.() ?? {})) if (value !== "" && value !== undefined) made.set(name, String(value));
     return made;
   }
 
-  /** @type {Record<string, () => Record<string, string | number>>} what each tab adds to the address */
+  /** @type {Record<string, () => Record<string, string | number>>} what each tab shows: its model and the rest */
   const shown = {};
 
   /** Put what an open tab shows into the address.
    * @param {string} tab @param {boolean} [visited] whether Back should lead to what stood there before */
   function write(tab, visited = false) {
     if (openTab() !== tab) return;
-    const old = new URLSearchParams(location.search), made = words(tab, shown[tab]?.() ?? {});
+    const old = new URLSearchParams(location.search), made = words(tab);
     for (const name of KEPT) if (old.has(name)) made.set(name, old.get(name) ?? "");
     if (String(made) === String(old)) return;
     history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
   }
 
   /** @param {string} tab @returns {string} */
-  const link = (tab) => `${location.origin}${location.pathname}?${words(tab, shown[tab]?.() ?? {})}`;
+  const link = (tab) => `${location.origin}${location.pathname}?${words(tab)}`;
 
   document.addEventListener("click", (event) => {
     const tab = /** @type {HTMLElement} */ (event.target)?.closest?.("#tabs > .tab-wrapper [role=tab][id^=tab-]");

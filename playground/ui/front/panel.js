@@ -39,6 +39,8 @@
     let linked = fromAddress();
     /** @type {Record<string, any>} */
     let selection = { ...start, ...linked, ...(props.value?.move ?? {}) };
+    /** @type {Record<string, string>} what leads to the model that is shown, as the server says it */
+    let link = {};
     /** @type {Record<string, any>} */
     const atHome = {};
     /** @type {Record<string, string>} slot → digest of what it shows */
@@ -47,6 +49,7 @@
     const shows = {};
     /** @type {AbortController | null} */
     let asking = null;
+    let missed = false; // whether there were news while an answer was awaited, which may not hold them
     let waiting = false; // whether something changed while nobody could see the panel
 
     // ---- the selection ------------------------------------------------------------------------------------------
@@ -75,13 +78,13 @@
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
      * @param {Click | null} clicked @param {boolean} visited @param {boolean} [quiet] */
     async function follow(clicked, visited, quiet = false) {
-      if (quiet && asking) return;
+      if (quiet && asking) return void (missed = true);
       asking?.abort();
       if (!known.visitor || !known.model || !root.offsetParent) {
         waiting = true;
         return;
       }
-      waiting = false;
+      waiting = missed = false;
       const mine = (asking = new AbortController());
       if (!quiet) root.setAttribute("aria-busy", "true");
       try {
@@ -105,6 +108,7 @@
       }
       asking = null;
       for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+      if (missed) follow(null, false, true);
     }
 
     // ---- what is shown --------------------------------------------------------------------------------------------
@@ -113,7 +117,7 @@
     const place = (slot) => root.querySelector(`[data-slot="${slot}"]`);
 
     /** Why something cannot be shown or done stays until the visitor does something else.
-     * @param {{problem?: string, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
+     * @param {{problem?: string, link?: Record<string, string>, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
      * @param {boolean} [quiet] */
     function take(answer, quiet = false) {
       const notice = place("problem");
@@ -124,6 +128,7 @@
       if (answer.selection) {
         selection = answer.selection;
         props.value = selection;
+        link = answer.link ?? {};
       }
       for (const [slot, [digest, content]] of Object.entries(answer.slots ?? {})) {
         have[slot] = digest;
@@ -378,23 +383,23 @@
     const rules = () => (root.dataset.rules ?? "").split(" ").filter((each) => each && selection[each] !== start[each])
       .map((each) => `${each}:${Number(selection[each])}`).join(",");
 
-    address.shown[tab] = () => Object.fromEntries(inAddress.flatMap((each) => {
+    address.shown[tab] = () => ({ ...link, ...Object.fromEntries(inAddress.flatMap((each) => {
       if (each === "rules") return rules() ? [[each, rules()]] : [];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
       if (value === undefined || value === null || usual) return [];
       return [[each, typeof value === "object" ? JSON.stringify(value) : value]];
-    }));
+    })) });
 
     /** @param {HTMLElement} button */
     async function copyLink(button) {
-      const link = address.link(tab), said = button.textContent;
+      const copied = address.link(tab), said = button.textContent;
       try {
-        await navigator.clipboard.writeText(link);
+        await navigator.clipboard.writeText(copied);
         button.textContent = "Link copied";
         setTimeout(() => (button.textContent = said), 2500);
       } catch {
-        window.prompt("Copy this link:", link);
+        window.prompt("Copy this link:", copied);
       }
     }
 

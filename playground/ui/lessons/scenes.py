@@ -105,7 +105,7 @@ class Scenes:
 
         def game() -> Game:
             chosen()
-            found = page.shared("generate.games").seen(visitor)
+            found = page.shared("generate.games").seen(visitor, model)
             if found is None:
                 raise NotYet("Open the game first.")
             return found

@@ -75,5 +75,4 @@ def advanced(limits: Limits) -> dict[str, Any]:
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
-    c["run_letters"] = gr.Textbox("", visible="hidden")  # of a link to the chosen model's run
     return c

@@ -132,7 +132,8 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "has_baselines": view.baselines is not None,
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
-    return Shown(chosen.to_dict() | there, slots, watch.facts(view))
+    model = view.id if page.registry.has(view.id, at.visitor) else ""
+    return Shown(chosen.to_dict() | there, slots, watch.facts(view), model=model)
 
 
 def show_bar(page: Page, asked: Asked) -> Shown:

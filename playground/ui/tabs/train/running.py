@@ -19,10 +19,10 @@ from ...forms import run as form
 from ...forms import texts
 from ...forms.followed import Begins, Values
 from ...links import query_of
-from ...page import QUIETLY, Page
+from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
-from .linked import LinkedRuns, run_letters
+from .linked import LinkedRuns
 from .settings import Settings
 
 SEEN_ON[RunJob] = "Train tiny model"
@@ -41,12 +41,8 @@ class Running:
         """Bind them."""
         c, page = self.c, self.page
         self.linked.connect()
-        page.share("train.letters", c["run_letters"])
         self.settings.connect(page, self.train)
-        of_model = [page.visitor, page.model]
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
-        page.on_load(self.letters_of, of_model, [c["run_letters"]])
-        gr.on([page.model.change, page.weights.change], self.letters_of, of_model, c["run_letters"], **QUIETLY)
         acts: dict[str, Callable[[Asked], Any]] = {
             "stop_run": self.stop, "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
             "delete_run": self.delete, "dismiss_run": self.dismiss, "forget_me": self.forget,
@@ -82,11 +78,6 @@ class Running:
             return gr.skip()
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
         return self.linked.restore(last.spec)
-
-    def letters_of(self, visitor: str | None, model_id: str | None) -> str:
-        """The letters of a link to the run of a model."""
-        job = self.board.find(visitor, model_id)
-        return run_letters(job.view(), job.spec) if job else ""
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
