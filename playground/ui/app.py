@@ -147,6 +147,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 *app.page.panels.routes(),
                 news_route(app.page),
                 made_route(),
+                chart.files_route(),
                 *mended_scripts(),
             ],
         },

@@ -16,7 +16,7 @@ import pytest
 
 from playground.ui import theme
 from playground.ui.app import build_app, launch
-from playground.ui.chart import head_html
+from playground.ui.chart import files_route, head_html
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _ARGUMENTS = [
@@ -71,7 +71,9 @@ def serve() -> Iterator[Callable[..., str]]:
     apps = []
 
     def launch(app: gr.Blocks, **arguments) -> str:
-        arguments = {"theme": theme.theme(), "css": theme.css(), "head": head_html(), **arguments}
+        kwargs = arguments.pop("app_kwargs", {})
+        kwargs = kwargs | {"routes": [files_route(), *kwargs.get("routes", [])]}
+        arguments = {"theme": theme.theme(), "css": theme.css(), "head": head_html(), **arguments, "app_kwargs": kwargs}
         _, address, _ = app.launch(
             server_name="127.0.0.1", prevent_thread_lock=True, quiet=True, run_history=False, **arguments
         )

@@ -262,3 +262,14 @@ def test_a_new_visitor_is_told_nothing_before_the_tab_is_opened(monkeypatch):
     monkeypatch.setattr(table, "_once", not_yet)
     page = build_app().page
     assert not any(page.board.news(new_id())) and set(texts.SOURCES)
+
+
+def test_a_button_of_the_panel_counts_as_the_page_of_its_visitor(served, monkeypatch):
+    page, shares = Visit(served, "rosa"), []
+    monkeypatch.setattr(page.board, "compare", lambda visitor, spec, share: shares.append(share))
+    page.do("train_again", seeds=3)
+    caller = RawCaller(page.address, "rosas-session")
+    loads = (d for d in caller.config["dependencies"] if any(event == "load" for _, event in d["targets"]))
+    caller.post(next(d["id"] for d in loads if d["backend_fn"]), [page.visitor])
+    page.do("train_again", seeds=3)
+    assert [share.split()[-1] for share in shares] == ["programs", "pages"]

@@ -39,7 +39,7 @@ class Running:
 
     def connect(self) -> None:
         """Bind them."""
-        c, page = self.c, self.page
+        page = self.page
         self.linked.connect()
         self.settings.connect(page, self.train)
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
