@@ -70,7 +70,7 @@
       state.textContent = many
         ? `${placed()} of ${board.most} chips placed; the rest lies evenly on all tokens.`
         : choice === null ? `Bet ${board.round + 1} of ${board.of}. Choose a token: it will count for ${sure} %, ${board.round ? "as often as your choices have come true so far, counting one more that was half right" : "and later for as much as your choices have come true"}.` : `“${named(choice)}” for ${sure} %.`;
-      button.ariaDisabled = !many && choice === null && !typed.value; // not disabled: it would lose the focus with every bet
+      button.ariaDisabled = sent || (!many && choice === null && !typed.value); // not disabled: it would lose the focus with every bet
     }
 
     function put(key, n) {
@@ -97,13 +97,18 @@
 
     async function settle(bet) {
       const { known, ask } = window["playground"];
-      sent = true;
+      sent = true; // until the next bet is there: what is chosen meanwhile is for that one
+      [chips, choice] = [new Map(), null];
+      mark();
       element.setAttribute("aria-busy", "true");
       const selection = { ...root.panel.selection(), bet: { game: board.game, round: board.round, ...bet } };
       const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server does not answer. Bet again in a moment." }));
-      sent = false;
       element.removeAttribute("aria-busy");
       if (!answer.problem) return root.panel.move({});
+      sent = false;
+      choice = bet.choice ?? null;
+      chips = new Map(bet.chips ?? []);
+      mark();
       state.textContent = answer.problem;
       state.classList.add("refused");
     }
@@ -150,8 +155,8 @@
       if (board && value && board.game === value.game && board.round === value.round) return;
       state.classList.remove("refused");
       board = value;
-      chips = new Map();
-      choice = null;
+      if (!sent) [chips, choice] = [new Map(), null];
+      sent = false;
       draw();
     }
     element.addEventListener("shown", ({ detail }) => accept(detail));
