@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
-from playwright.sync_api import TimeoutError
 
 # Every piece of writing of every figure in view, as the four corners of its letters: those that meet another's or leave
 # the figure. A box is higher than its letters by about a third.
@@ -41,6 +39,9 @@ WRITING = """() => {
   }
   return found;
 }"""
+# colours fade; what follows scrolling never ends
+FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
+  .map((change) => change.finished))"""
 DRAWN = """() => [...document.querySelectorAll('.chart-plot')].filter((p) => p.clientWidth && p._fullLayout)
   .every((p) => Math.abs(p._fullLayout.width - p.clientWidth) < 2)"""
 
@@ -52,22 +53,30 @@ def figures(page: Any) -> list[str]:
 
 
 def calm(page: Any) -> None:
-    """Until nothing is being computed, or for half a minute: whether a busy sign goes is asked by other tests."""
-    with contextlib.suppress(TimeoutError):
-        page.wait_for_function("() => !document.querySelector('[aria-busy=true]')", timeout=30_000)
+    """Until nothing is being computed, and nothing fades any more."""
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    page.evaluate(FADED)
 
 
 def broken_rules(page: Any, *rules: str) -> list[str]:
     """What axe-core finds against these rules (those of WCAG 2.1 A and AA) in view, a line per element and rule."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    calm(page)
-    found = page.evaluate(RULES, rules or ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa"))
+    found = None
+    while found is None:
+        calm(page)
+        found = page.evaluate(RULES, rules or ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa"))
     return [f"{rule}: {target} {why}" for rule, target, why in found]
 
 
+# nothing, where a part was at work meanwhile, and so was dimmed
 RULES = """async (runOnly) => {
+  let busy = Boolean(document.querySelector("[aria-busy=true]"));
+  const looks = new MutationObserver(() => (busy = true));
+  looks.observe(document, { subtree: true, attributes: true, attributeFilter: ["aria-busy"] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
+  looks.disconnect();
+  if (busy) return null;
   return violations.flatMap(({ id, nodes }) => nodes.map((node) =>
     [id, node.target.join(" "), [...node.any, ...node.all, ...node.none][0]?.message ?? ""]));
 }"""

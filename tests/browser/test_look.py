@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from .measuring import broken_rules, calm, figures
+from .measuring import FADED, broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
 VIEWS = ("Step by step", "Training")
-# colours fade; what follows scrolling never ends
-FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
-  .map((change) => change.finished))"""
 DRAWN = "() => [...document.querySelectorAll('.chart-box')].some((b) => b.clientWidth && b.dataset.state === 'drawn')"
 
 
