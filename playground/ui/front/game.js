@@ -154,9 +154,8 @@
     function accept(value) {
       if (board && value && board.game === value.game && board.round === value.round) return;
       state.classList.remove("refused");
-      board = value;
-      if (!sent) [chips, choice] = [new Map(), null];
-      sent = false;
+      if (!sent || board?.game !== value?.game) [chips, choice] = [new Map(), null];
+      [board, sent] = [value, false];
       draw();
     }
     element.addEventListener("shown", ({ detail }) => accept(detail));
