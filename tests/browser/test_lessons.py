@@ -89,12 +89,12 @@ def do(page, step: Step) -> None:
         else:
             page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     elif "when" in done:
+        result = "#generate-panel [data-slot=game-result]"
+        changed = f"was => document.querySelector('{result}').innerText !== was"
         for _ in range(int(done["when"].split()[-1])):
             if page.locator(".lesson-told").count():
                 break
-            result = "#generate-panel [data-slot=game-result]"
             before = page.inner_text(result)
-            changed = f"was => document.querySelector('{result}').innerText !== was"
             insist(lambda: bet(page), lambda ms, was=before: page.wait_for_function(changed, arg=was, timeout=ms))
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
