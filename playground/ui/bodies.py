@@ -23,10 +23,9 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from ..service.data_folder import disk_problem
 from ..service.limits import LimitError, Limits
 from ..service.uploads import Uploads
-from .gradio_fixes.quiet_refusals import DISK, LOG, LONGEST, OURS, STRANGE
+from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -192,9 +191,8 @@ def _answer_to(problem: Exception, scope: Message) -> Response:
     if isinstance(problem, _STRANGE):
         where = traceback.extract_tb(problem.__traceback__)[-1].name
         return _strange(scope, f"{where}: {type(problem).__name__}: {problem}")
-    if isinstance(problem, OSError) and (words := disk_problem(problem)):
+    if said := disk_refusal(problem):
         LOG.warning("could not write at %.*s: %s", LONGEST, ascii(scope["path"]), problem)
-        said = DISK.format(words[:1].upper() + words[1:])
         return PlainTextResponse(said, 507) if scope["path"].rstrip("/").endswith(_UPLOAD) else _refusal(said, 507)
     logging.getLogger(__name__).error("a request failed: %s", scope["path"], exc_info=problem)
     return _refusal(OURS, 500)

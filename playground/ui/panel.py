@@ -38,9 +38,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..devices import processors
-from ..service.data_folder import disk_problem
 from . import theme
-from .gradio_fixes.quiet_refusals import DISK, OURS, STRANGE, check_sendable
+from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable, disk_refusal
 from .quoted import quoted
 from .refusals import sentence
 
@@ -101,7 +100,7 @@ class Shown:
     files: Mapping[str, Callable[[], tuple[str, bytes]]] = field(default_factory=dict)
     """What buttons with `data-download` save: each makes a file's name and content."""
     model: str = ""
-    """Whose link is copied here, where that is not the chosen model."""
+    """The model that a copied link leads to, if that is not the chosen one."""
 
 
 View = Callable[[Asked], Shown]
@@ -196,8 +195,7 @@ class Panels:
             return JSONResponse({"problem": sentence(str(problem))})
         except Exception as problem:
             _log.exception("A view of the page ended in an error")
-            full = disk_problem(problem) if isinstance(problem, OSError) else ""
-            return JSONResponse({"problem": DISK.format(full[:1].upper() + full[1:]) if full else OURS}, 500)
+            return JSONResponse({"problem": disk_refusal(problem) or OURS}, 500)
         finally:
             with self._lock:
                 self._asking[visitor] -= 1
@@ -269,8 +267,10 @@ class _Wish:
             if slot.slow <= self.late  # one that has become quick since is not asked for again
         }
         later = [name for name, slot in due.items() if slot.slow and not self.late]
-        link = self.link(self.asked.visitor, shown.model or self.asked.selection.get("model"))
-        return _json({"selection": shown.selection, "slots": made, LATER: later, "link": link})
+        answer = {"selection": shown.selection, "slots": made, LATER: later}
+        if not self.late:
+            answer["link"] = self.link(self.asked.visitor, shown.model or self.asked.selection.get("model"))
+        return _json(answer)
 
 
 def _made(slot: Slot) -> Any:

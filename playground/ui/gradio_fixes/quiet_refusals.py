@@ -28,6 +28,12 @@ DISK = "{}, so this could not be done. Your models are still here: try again lat
 STRANGE = "This was sent something that the page never sends. Reload the page and try again."
 
 
+def disk_refusal(problem: Exception) -> str:
+    """What a visitor is told of a disk that takes nothing more; empty for any other problem."""
+    words = disk_problem(problem) if isinstance(problem, OSError) else ""
+    return DISK.format(words[:1].upper() + words[1:]) if words else ""
+
+
 class QuietRefusals(gr.Blocks):
     """Blocks that refuse in a sentence."""
 
@@ -42,9 +48,9 @@ class QuietRefusals(gr.Blocks):
         except gr.Error:
             raise
         except Exception as problem:
-            if isinstance(problem, OSError) and (words := disk_problem(problem)):
+            if said := disk_refusal(problem):
                 LOG.warning("%s could not write: %s", block_fn.api_name, problem)
-                raise gr.Error(DISK.format(words[:1].upper() + words[1:]), print_exception=False) from problem
+                raise gr.Error(said, print_exception=False) from problem
             LOG.exception("an error of our own in %s", block_fn.api_name)
             raise gr.Error(OURS, print_exception=False) from problem
 
