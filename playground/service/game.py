@@ -91,7 +91,7 @@ class Position:
 class Games:
     """The games of all visitors, the latest of each with each model; for any number of threads.
 
-    Whoever goes from model to model may have the one before opened after the next: each has a seat of its own.
+    A slow question about the model before may arrive after the next game was opened, so each model has its own seat.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What a panel's browser keeps, read from whoever sent it: the base of every tab's `Selection`."""
+"""The base class of every tab's `Selection`: what the browser keeps of a panel, checked when it is sent."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing_extensions import Self
 
 
 class Selected(BaseModel, frozen=True, extra="ignore"):
-    """The fields of one panel, each with its value at first."""
+    """The fields of one panel, each with its default."""
 
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> Self:
-        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        """The selection that a browser sent. A field with an invalid value gets its default."""
         try:
             return cls.model_validate(sent)
         except ValidationError as problem:

@@ -27,7 +27,7 @@
     return box;
   }
 
-  // A model was made while another tab was open: a button below its name calls `choose`. Without a name the question goes.
+  // A model was made while another tab was open: offer to choose it. Without a name, take the offer back.
   let asked = null;
   window.playgroundAsk = (name, choose) => {
     asked?.remove();

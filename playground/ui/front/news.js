@@ -11,7 +11,7 @@
   let timer = 0;
   let going = false; // whether something goes on
   let looking = false;
-  let again = false; // whether somebody asked to look meanwhile
+  let again = false; // whether another look was asked for during this one
   let models = ""; // the same of the models alone
   /** @typedef {Record<string, [mark: string, name: string, tab: string]>} Made models of runs that are over */
   /** @type {Made | null} */

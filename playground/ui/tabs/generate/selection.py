@@ -51,7 +51,7 @@ class Selection(Selected):
 
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> Selection:
-        """From what a browser sent, whoever wrote it: a field that makes no sense is as it is at first."""
+        """The selection that a browser sent. A field with an invalid value gets its default."""
         if sent.get("greedy") in (True, 1):  # as older links say it
             sent = {**sent, "temperature": 0.0}
         return super().read(sent)
