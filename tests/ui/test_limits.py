@@ -76,13 +76,27 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"learn": "example", "example": "klingon"}, "Choose an example or your own text"),
         ({"Pieces of text (tokens)": "telepathy"}, "must be one of characters"),
         ({"Hide the future (causal mask)": "maybe"}, "must be on or off"),
+        ({"size": "huge"}, "sent something that the page never sends"),
+        ({"own-kind": "carrier pigeon"}, "sent something that the page never sends"),
+        ({"Kind of repository": "planet"}, "sent something that the page never sends"),
+        ({"text": ["a text"]}, "sent something that the page never sends"),
+        ({"example": ["stories"]}, "sent something that the page never sends"),
+        ({"prompt": {"a": 1}}, "sent something that the page never sends"),
     ],
 )
 def test_raw_calls_out_of_range_are_refused_with_a_sentence_and_start_nothing(served, changes, complaint):
     address, jobs = served
     status, answer = press_train(RawCaller(address), ANNA, **changes)
-    assert complaint in html.unescape(str(json.loads(answer)["shows"])) and status == 200
+    assert complaint in html.unescape(str(json.loads(answer))) and status == 200
     assert jobs.of(ANNA) == []
+
+
+def test_a_setting_touched_before_the_page_heard_of_another_texts_choices_is_no_error(served):
+    caller = RawCaller(served[0], "a-quick-visitors-session")
+    fits = {"Context": 64, "example": "sentences"}  # read in words alone
+    for causes in (["source"], ["fields"]):
+        status, answer = caller.form("train_form", ANNA, causes, **fits, **{"Pieces of text (tokens)": "char"})
+        assert status == 200 and "problem" not in json.loads(answer), answer
 
 
 def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_run(served):
@@ -101,13 +115,15 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert job.view().history.last_step == 400 and job.name in panel_of(ANNA, address, job.id)
 
 
-@pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", None, 7, [ANNA]])
+@pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", "short", None, 7, [ANNA], {"visitor": 1}])
 def test_a_visitor_whom_the_server_has_not_made_trains_nothing(served, visitor):
     """The page's own handler took any id of 20 to 64 letters: 64 invented ones filled the line."""
     address, jobs = served
     before = jobs.counts()["remembered"]
     status, answer = press_train(RawCaller(address, "invented"), visitor, Steps=400)
-    assert status == 400 and "problem" in json.loads(answer) and jobs.counts()["remembered"] == before
+    assert (
+        status == 400 and "Reload the page" in json.loads(answer)["problem"] and jobs.counts()["remembered"] == before
+    )
 
 
 def test_only_the_endpoints_for_programs_are_public(served):

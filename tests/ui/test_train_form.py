@@ -445,8 +445,8 @@ def test_only_what_follows_is_told():
 
 
 SCRIPT = """
-const values = { steps: 600, size: "small", text: "a", outlook: "" }, sent = [], done = [];
-const form = { name: "f", reads: ["steps", "size", "text"], sets: ["steps", "size", "outlook"], texts: ["text"] };
+const values = { steps: 600, size: "small", text: "a", outlook: "", prompt: "" }, sent = [], done = [];
+const form = { name: "f", reads: ["steps", "size", "text", "prompt"], sets: ["steps", "size", "outlook", "prompt"] };
 const wait = (time) => new Promise((go) => setTimeout(go, time));
 let slow = 0;
 global.window = { playground: { known: { visitor: "v" }, news: { look() {} }, ask: async (path, body, signal) => {
@@ -456,6 +456,7 @@ global.window = { playground: { known: { visitor: "v" }, news: { look() {} }, as
   const { values: given, causes, pressed } = body.selection;
   if (pressed) return { begun: "run", shows: { outlook: `trains ${given.steps}` } };
   const fields = causes.includes("size") ? { steps: given.size === "tiny" ? 36 : 600 } : {};
+  if (causes.includes("source")) fields.prompt = "Once";
   return { fields, shows: { outlook: `${given.size} ${fields.steps ?? given.steps}` } };
 } } };
 global.document = { addEventListener() {}, querySelector() {} };
@@ -494,6 +495,13 @@ const touch = (changes, cause, whole = false) => {
             ["small", 600, "small 600"],
             [["size"], ["size"]],
         ),
+        # a prompt that the page began by itself was typed by nobody, and the next text may begin it anew
+        (
+            'touch({}, "source"); await Promise.all(done); '
+            'if (window.playgroundBeginning !== "Once") values.prompt = "?";',
+            ["small", 600, "small 600"],
+            [["source"]],
+        ),
         # Train right after a choice waits for what follows from it
         (
             'slow = 200; touch({ size: "tiny" }, "size"); done.push(pressed(form, "#p", now()).then(put));',
@@ -515,6 +523,7 @@ def test_the_newest_question_wins_and_what_was_typed_stays(doings, holds, asked)
     (async () => {{ {doings} await Promise.all(done); console.log(JSON.stringify([values, sent])); }})();"""
     said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
     values, sent = json.loads(said)
+    assert values["prompt"] == ("Once" if ["source"] in asked else "")
     assert [values["size"], values["steps"], values["outlook"]] == holds
     assert ["pressed" if each.get("pressed") else each["causes"] for each in sent] == asked
     assert all("text" not in each["values"] for each in sent if not each.get("pressed")), (

@@ -1,6 +1,6 @@
 """A form of Gradio's components that one Python function follows, however its fields are touched.
 
-    form = Followed(page, "train_form", components, reads=("source", "size", …), texts=("text",), sets=("outlook", …),
+    form = Followed(page, "train_form", components, reads=("source", "size", …), sets=("outlook", …),
                     follow=follow, begin=begin)
     form.on("size", components["size"].input)               # follow(values, ["size"]) → Follows(fields, shows)
     form.begins(components["train"], panel="#train-panel")  # begin(values, asked) → Begins(id) or Begins(shows=…)
@@ -62,17 +62,17 @@ class Followed:
     ):
         """`reads` and `sets` are names of components; `page.panels` answers the browser at /do/<name>."""
         self._reads, self._sets = [components[each] for each in reads], [components[each] for each in sets]
-        self._names, self._follow, self._begin = frozenset(reads), follow, begin
-        texts = [each for each in reads if each == "text"]
-        self._form = json.dumps({"name": name, "reads": list(reads), "sets": list(sets), "texts": texts})
+        self._by_name = dict(zip(reads, self._reads))
+        self._follow, self._begin = follow, begin
+        self._form = json.dumps({"name": name, "reads": reads, "sets": sets})
         page.panels.act(name, self._answer)
 
     def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False, first: str = "") -> None:
-        """Follow these events; `follow` is told the cause.
+        """Call `follow` with this cause whenever one of these events happens.
 
         Args:
-            whole_texts: whether `follow` looks at pasted texts then; without it they are not sent.
-            first: a statement of JavaScript to run before.
+            whole_texts: whether `follow` needs the pasted text for this; if not, it is not sent.
+            first: a JavaScript statement to run before.
         """
         touched = f"playground.form.touched({self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}, now)"
         gr.on(list(events), None, self._reads, self._sets, js=f"(...now) => {{ {first} return {touched}; }}", **UNSEEN)
@@ -86,14 +86,29 @@ class Followed:
         given, causes = asked.selection["values"], asked.selection.get("causes", [])
         if not isinstance(given, dict) or not isinstance(causes, list):
             raise ValueError("This is no form of this page: reload it and try again")
-        values = {name: given.get(name) for name in self._names}
-        if "upload" in values:
-            values["upload"] = uploaded(values["upload"])
+        values = {name: held(component, given.get(name)) for name, component in self._by_name.items()}
         if asked.selection.get("pressed"):
             begun = self._begin(values, asked)
             return {"begun": begun.begun, "shows": dict(begun.shows)}
         followed = self._follow(values, [str(each) for each in causes])
         return {"fields": dict(followed.fields), "shows": dict(followed.shows)}
+
+
+def held(component: gr.components.Component, value: Any) -> Any:
+    """A component's value as a browser sent it, if it can hold such a value. Raises ValueError for what no page sends.
+
+    What numbers and lists may be is checked where they are read (`fields.read`).
+    """
+    if isinstance(component, gr.File):
+        return uploaded(value)
+    strange = not isinstance(value, (str, int, float, type(None)))
+    if isinstance(component, gr.Radio):
+        strange = strange or value not in (None, *(choice for _, choice in component.choices))
+    elif isinstance(component, gr.Textbox):
+        strange = not isinstance(value, (str, type(None)))
+    if strange:
+        raise ValueError("This form was sent something that the page never sends: reload the page and try again")
+    return value
 
 
 def uploaded(given: Any) -> str | None:

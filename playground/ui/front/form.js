@@ -1,17 +1,18 @@
 // @ts-check
-// What a form of Gradio's fields does in the browser (ui/forms/followed.py): whenever something is touched, the server is
-// asked what the form holds now. The newest question wins, and asks for all that was touched since the last answer; what
-// was typed meanwhile stays. A text file can be dropped where a text can be pasted.
+// The browser's half of ui/forms/followed.py, a form of Gradio's fields. Whenever one is touched, it asks the server what
+// the form holds now. Only the newest question counts; it names everything that was touched since the last answer. What
+// was typed in the meantime stays. A text file can be dropped where a text can be pasted.
 
 (() => {
   "use strict";
 
-  const TYPING = 120; // milliseconds without a key, after which the form is asked for
-  const AGAIN = 2000; // milliseconds after which a question that nobody answered is asked again
+  const TYPING = 120; // milliseconds without a key before the server is asked
+  const AGAIN = 2000; // milliseconds to wait before asking again when the server does not answer
+  const TEXT = "text"; // the field that may hold a whole book; sent only where it is needed
   const SAME = { __type__: "update" }; // leaves a component as it is
 
-  /** @typedef {{name: string, reads: string[], sets: string[], texts: string[]}} Form
-   * What a form is called, the names of the components that it reads and sets, and those of them that hold whole texts. */
+  /** @typedef {{name: string, reads: string[], sets: string[]}} Form
+   * What a form is called, and the names of the components that it reads and sets. */
   /** @typedef {{fields?: Record<string, any>, shows?: Record<string, any>, begun?: string, problem?: string}} Answer */
 
   /** What is under way in a form. */
@@ -68,7 +69,7 @@
     const { signal } = at.asking;
     await wait(TYPING);
     if (mine !== at.newest) return updates(form, {});
-    const asked = at.wholeTexts ? now : Object.fromEntries(Object.entries(now).filter(([name]) => !form.texts.includes(name)));
+    const asked = at.wholeTexts ? now : { ...now, [TEXT]: undefined };
     let values = asked, causes = [...at.causes], fields = {}, shows = {};
     for (;;) {
       /** @type {Answer | null} */
@@ -79,20 +80,26 @@
         continue;
       }
       if (answer.problem) break; // nothing that a page sends; the form stays as it is
-      const told = Object.entries(answer.fields ?? {}), typed = told.filter(([name]) => plain(now[name]) !== plain(at.first[name]));
+      const told = Object.entries(answer.fields ?? {}), typed = told.filter(([name]) => isTyped(at, now, name));
       fields = { ...fields, ...Object.fromEntries(told.filter((each) => !typed.includes(each))) };
       shows = { ...shows, ...answer.shows };
       if (!typed.length || !causes.length) break;
-      [values, causes] = [{ ...asked, ...fields }, []]; // what is said is said of what was typed
+      [values, causes] = [{ ...asked, ...fields }, []]; // asked again, so that the words describe what was typed
     }
     at.causes.clear();
     at.wholeTexts = false;
     Object.assign(at.told, fields);
+    if ("prompt" in fields) window["playgroundBeginning"] = fields.prompt; // a pasted text may replace it
     for (const [name, value] of Object.entries(fields)) { // a field's choices may change besides what is chosen
       shows[name] = shows[name]?.__type__ ? { ...shows[name], value } : value;
     }
     return updates(form, shows);
   }
+
+  /** Whether a visitor has changed this field since the first question. The page itself begins a prompt as the text does.
+   * @param {Following} at @param {Record<string, any>} now @param {string} name */
+  const isTyped = (at, now, name) => plain(now[name]) !== plain(at.first[name])
+    && !(name === "prompt" && now.prompt === window["playgroundBeginning"]);
 
   /** The form's button was pressed: begin what it describes, once it has followed what was touched last.
    * @param {Form} form @param {string} panel where to see what was begun @param {any[]} list */

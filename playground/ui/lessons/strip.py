@@ -27,7 +27,7 @@ from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
 from ..page import QUIETLY, Page
-from ..tabs.train.settings import link_forgotten
+from ..tabs.train.settings import OF_LINK, link_forgotten
 from .scenes import Scenes, whole
 from .words import list_html, strip_html
 
@@ -78,7 +78,7 @@ class Strip:
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
-        outputs += [*self.running.linked.form_parts, *(c[name] for name in ("letters", "linked", "forget"))]
+        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK)]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
@@ -260,7 +260,7 @@ class Strip:
         going = page.board.active(visitor)
         if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
             out |= self.settings.load(self.form_of(trained, lesson))
-            out |= {self.settings.c[name]: value for name, value in link_forgotten().items() if name != "text_fits"}
+            out |= {self.settings.c[name]: value for name, value in link_forgotten().items()}
         for name, value in sets.items():
             if not name.startswith(("train.", *(f"{panel}." for panel in self.panels))):
                 out[self.controls[name]] = value

@@ -32,8 +32,6 @@ TWICE = 1.0
 """Seconds within which a second press of Train both is a double click."""
 # the text that was given on the Train tab is offered here, and the other way round
 SAME_TEXT = """(own, there) => (own ?? "").trim() ? own : there"""
-
-
 _WORDS = ("problem", "outlook", "sum")
 _FIELDS = tuple(field.name for field in form.FIELDS)
 
@@ -77,19 +75,21 @@ class Comparing:
     def follow(self, values: Values, causes: Sequence[str]) -> Follows:
         """What the form holds once it has followed what was touched: another text brings settings of its own."""
         limits, named = self.page.limits, texts.with_source(values)
-        fields: Values = {}
-        shows: Values = {}
-        if named["source"] not in texts.SOURCES:
+        source = named["source"]
+        if source not in texts.SOURCES:
             return Follows()
+        followed: tuple[str, ...] = ()
+        shows: Values = {}
         if "source" in causes:
-            first = form.first_values(named["source"], form.own_in(named, limits))
-            fields = {name: first[name] for name in form.OF_THE_TEXT}
-            shows |= texts.chosen(named["source"]) | {"contents": texts.contents_html(named, limits)}
+            followed, shows = form.OF_THE_TEXT, texts.chosen(source)
+        elif "text" in causes and source == OWN_TEXT:  # the context follows it, as on the Train tab
+            followed = ("context_length",)
         if "text" in causes:
-            shows |= texts.shown_own(named["own_kind"]) | {"contents": texts.contents_html(named, limits)}
-            if named["source"] == OWN_TEXT:  # the context follows it, as on the Train tab
-                first = form.first_values(OWN_TEXT, form.own_in(named, limits))
-                fields["context_length"] = first["context_length"]
+            shows |= texts.shown_own(named["own_kind"])
+        if {"source", "text"} & {*causes}:
+            shows |= {"contents": texts.contents_html(named, limits)}
+        first = form.first_values(source, form.own_in(named, limits)) if followed else {}
+        fields = {name: first[name] for name in followed}
         return Follows(fields, self._words(named | fields) | shows)
 
     def _words(self, named: Values) -> Values:
@@ -103,9 +103,9 @@ class Comparing:
             if job is not None and time.monotonic() - job.began < TWICE:
                 return Begins()
             source = texts.source_of(named, page.limits)
-            spec = form.comparison_spec(named, source, page.limits, form.own_in(named, page.limits))
-            if source.kind == OWN_TEXT:
-                texts.check_own_length(form.own_in(named, page.limits), spec.moe.context_length)
+            own = form.own_in(named, page.limits)
+            spec = form.comparison_spec(named, source, page.limits, own)
+            texts.check_own_length(own, spec.moe.context_length)
             job = self.board.compare(visitor, spec, share=page.share_of(asked.request, visitor))
         except ValueError as problem:
             place = "problem" if isinstance(problem, TextError) else "outlook"

@@ -23,7 +23,7 @@ from ...forms import run as form
 from ...forms import texts
 from ...links import broken, is_here, query_of
 from ...page import Page
-from .settings import WORDS, Settings
+from .settings import OF_LINK, WORDS, Settings
 
 
 class LinkedRuns:
@@ -36,7 +36,7 @@ class LinkedRuns:
     def connect(self) -> None:
         """Bind them."""
         page, c = self.page, self.c
-        note = [c[name] for name in ("letters", "linked", "forget", "text_fits")]
+        note = [c[name] for name in OF_LINK]
 
         def wire() -> None:
             outputs = [*self.form_parts, *note, page.tabs]

@@ -39,7 +39,7 @@ BEGINNING = """(prompt, text) => {
 }"""
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
-_OF_LINK = ("letters", "linked", "forget", "text_fits")
+OF_LINK = ("letters", "linked", "forget", "text_fits")
 _FORGET = "history.replaceState(null, '', location.pathname);"  # so that a reload does not bring it back
 
 
@@ -60,7 +60,7 @@ class Settings:
         """Bind it all; `begin` is what pressing Train does."""
         c = self.c
         reads = (*_FIELDS, *texts.READS, "preset", "letters", "name")
-        shows = (*texts.FOLLOWS_TEXT, *WORDS, *_OF_LINK, "preset_note", "name")
+        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "preset_note", "name")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         followed = Followed(page, "train_form", c, reads=reads, sets=sets, follow=self.follow, begin=begin)
         texts.follow_text(followed, c)
