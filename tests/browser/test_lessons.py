@@ -15,6 +15,7 @@ from tests.ui.test_lessons import BRINGS, DRAWN_IN_THE_BROWSER, waited_for
 from tests.ui.test_lessons import WALKED_IN_A_BROWSER as WALKED
 
 from .conftest import PATIENCE, opened_pages
+from .measuring import calm
 
 LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
 SHOTS = os.environ.get("LESSON_SHOTS")
@@ -68,13 +69,6 @@ def press(page, place: str) -> None:
         page.locator(selector).first.click()
 
 
-def bet(page) -> None:
-    """On the first letter. A board that is drawn for another text meanwhile has forgotten it."""
-    page.locator("#generate-panel .bet-tokens button").first.click()
-    with contextlib.suppress(TimeoutError):
-        page.click("#generate-panel .bet-button", timeout=5_000)
-
-
 def do(page, step: Step) -> None:
     """What the step asks for, as somebody who reads it would."""
     done = step.done
@@ -89,13 +83,18 @@ def do(page, step: Step) -> None:
         else:
             page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     elif "when" in done:
+        # until then the board is the model's before, with another text
+        page.wait_for_function("id => playground.known.model === id", arg=f"shipped-{step.sets['model']}")
+        calm(page)
         result = "#generate-panel [data-slot=game-result]"
         changed = f"was => document.querySelector('{result}').innerText !== was"
         for _ in range(int(done["when"].split()[-1])):
             if page.locator(".lesson-told").count():
                 break
             before = page.inner_text(result)
-            insist(lambda: bet(page), lambda ms, was=before: page.wait_for_function(changed, arg=was, timeout=ms))
+            page.locator("#generate-panel .bet-tokens button").first.click()
+            page.click("#generate-panel .bet-button")
+            page.wait_for_function(changed, arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:

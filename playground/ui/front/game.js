@@ -154,8 +154,7 @@
     function accept(value) {
       if (board && value && board.game === value.game && board.round === value.round) return;
       state.classList.remove("refused");
-      const sameText = board && value && board.shown.join("") === value.shown.join(""); // begun anew, as for another model
-      if (!sameText && (!sent || board?.game !== value?.game)) [chips, choice] = [new Map(), null];
+      if (!sent || board?.game !== value?.game) [chips, choice] = [new Map(), null];
       [board, sent] = [value, false];
       draw();
     }
