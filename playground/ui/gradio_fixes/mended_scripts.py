@@ -72,8 +72,8 @@ MENDS = {
         r"\1\3&&",
     ),
     # Once all is answered, the server closes the stream of answers. What was asked before the page has heard of that
-    # waits for an answer on a stream that nobody opens, until something else is asked. The page also cuts the stream that
-    # is being closed: a server that has not quite left it then throws away the answers that wait for the next one.
+    # waits for an answer on a stream that nobody opens, until something else is asked. The page also cuts the stream
+    # that the server is closing; if the server is not done with it, it throws away answers that wait for the next.
     "who waits for an answer opens its stream again": (
         r"(msg===`close_stream`\)\{\w+\(\w+),(\w)\.abort_controller\);(?=return\})",
         r"\1);\2.unclosed_events.size&&\2.open_stream();",
