@@ -255,6 +255,33 @@ def test_failed_runs_do_not_pile_up(tmp_path):
     assert len(jobs._jobs) <= FAILED_RUNS + 1
 
 
+def test_a_job_that_is_forgotten_while_it_is_written_down_is_no_trouble_of_the_disk(tmp_path, monkeypatch):
+    """A run was dismissed as soon as it had failed, and every page said that the server could not write to its disk."""
+    jobs = house(tmp_path)
+    written = board_module.write_file
+    dismissed = threading.Event()
+
+    def forgotten(path: Path, write) -> Path:
+        job = next((job for job in jobs.of(ANNA) if job.folder == path.parent and job.settled), None)
+        if job is None:
+            return written(path, write)
+
+        def removed(partial: Path) -> None:
+            write(partial)
+            jobs.dismiss(ANNA)
+            dismissed.set()
+
+        return written(path, removed)
+
+    monkeypatch.setattr(board_module, "write_file", forgotten)
+    jobs.start(ANNA, small_spec(text="too short"))
+    assert dismissed.wait(30)
+    until(lambda: not jobs.of(ANNA))
+    time.sleep(0.2)
+    assert jobs.data.problem == "" and not list(jobs.data.work.glob("*"))
+    assert not jobs.data.rows("SELECT id FROM jobs")
+
+
 def test_our_own_bugs_do_not_reach_the_visitor(tmp_path, caplog):
     def broken(spec, limits, **_):
         raise RuntimeError("a path such as /secret")
