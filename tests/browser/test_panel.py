@@ -138,6 +138,16 @@ def test_folds_steps_and_deeds(opened):
     expect(page.locator("[data-slot=said]")).to_contain_text(f"counted {before + 1}")
 
 
+def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
+    _, page = opened
+    page.evaluate("""() => {
+      document.querySelector("#tried summary").click();
+      document.querySelector("#tried .panel").panel.take({ slots: {} });
+    }""")
+    expect(page.locator("[data-slot=more]")).to_have_text("unfolded")
+    expect(page.locator("#tried details")).to_have_attribute("open", "")
+
+
 def test_a_row_of_buttons_is_one_stop_of_the_tab_key_and_keeps_the_focus_when_it_is_drawn_again(opened):
     _, page = opened
     first = page.locator("[data-slot=tokens] button").first

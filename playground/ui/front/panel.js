@@ -249,6 +249,12 @@
     root.addEventListener("submit", (event) => event.preventDefault());
     root.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
+      const summary = target.closest("summary"), fold = /** @type {HTMLDetailsElement | null} */ (summary?.parentElement);
+      if (fold?.dataset.fold) { // not by "toggle", which comes a moment later: an answer in between closed the part again
+        event.preventDefault();
+        fold.open = !fold.open;
+        return move({ [fold.dataset.fold]: fold.open });
+      }
       const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
       if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
       const deed = /** @type {HTMLButtonElement | null} */ (target.closest("[data-do]"));
@@ -296,7 +302,7 @@
       location.assign(location.pathname);
     }
 
-    root.addEventListener("toggle", (event) => {
+    root.addEventListener("toggle", (event) => { // which also comes where the browser opens a part, to show what it found
       const fold = /** @type {HTMLDetailsElement} */ (event.target), field = fold.dataset.fold;
       if (field && Boolean(selection[field]) !== fold.open) move({ [field]: fold.open });
     }, true);
