@@ -1,8 +1,8 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// A value is null, a figure {data, layout}, {figure, summary, stream} or {append, summary, stream}. `append` maps a
-// trace's index to {from, x, y}: points that follow its first `from` ones. A chart that finds a gap (it was not in the
-// page, or a message was overtaken) asks the server for the whole figure of that stream.
+// playgroundChart(element, props, trigger, watch, exact) draws `props.value` there, now and whenever `watch` says that it
+// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks; `exact` fetches the figure with
+// all digits, where the drawn one is rounded.
 (() => {
   "use strict";
   if (window.playgroundChart) return;
@@ -69,12 +69,6 @@
     let at = layout;
     for (const key of keys) at = at[key] ??= {};
     at[last] = value;
-  }
-
-  function longer(old, from, more) {
-    const joined = Array.prototype.slice.call(old, 0, from);
-    for (const item of more) joined.push(item);
-    return joined;
   }
 
   // ---- room for words -------------------------------------------------------------------------------------------
@@ -196,19 +190,17 @@
     download(Array.from(found.rows, (row) => Array.from(row.cells, cell)), button.dataset.csv, about);
   });
 
-  window.playgroundChart = (element, props, trigger, server, watch) => {
+  window.playgroundChart = (element, props, trigger, watch, exact = null) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
     const reset = element.querySelector("[data-chart=reset]");
-    let figure = null; // the whole figure as the server has it, in light colours
-    let stream = null;
-    let whole = null; // the same as text, where it does not grow
+    let figure = null; // as the server has it, in light colours
+    let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
     let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
-    let fetching = null;
 
     const themed = (dark, width) => {
       const layout = tinted(figure.layout ?? {}, dark);
@@ -344,7 +336,7 @@
       let whole = figure;
       if (data.some((trace) => trace.meta?.packed)) {
         try {
-          whole = (await server.whole_figure(props.value?.exact))?.figure;
+          whole = await exact?.();
         } catch {
           whole = null;
         }
@@ -356,38 +348,10 @@
       download(table(whole, whole === figure ? data : whole.data), box.dataset.name, about);
     }
 
-    // The current whole figure of a stream, when this chart has missed part of it.
-    async function catchUp(wanted, tries = 3) {
-      if (fetching === wanted) return;
-      fetching = wanted;
-      let whole = null;
-      try {
-        whole = await server.whole_figure(wanted);
-      } catch {
-        /* the next message tries again */
-      }
-      fetching = null;
-      if (!whole || !element.isConnected || props.value?.stream !== wanted) return;
-      accept(whole);
-      if (props.value.append && !append(props.value) && tries > 1) await catchUp(wanted, tries - 1);
-    }
-
-    function append(value) {
-      if (!figure || value.stream !== stream) return false;
-      const parts = Object.entries(value.append);
-      if (!parts.every(([index, part]) => (figure.data[index]?.x.length ?? -1) >= part.from)) return false;
-      for (const [index, part] of parts) {
-        const trace = figure.data[index];
-        const keep = trace.x.length > part.from + part.x.length; // an older message than what is drawn
-        if (!keep) for (const axis of ["x", "y"]) trace[axis] = longer(trace[axis], part.from, part[axis]);
-      }
-      return true;
-    }
-
     function accept(value) {
-      const next = value?.figure ?? (value?.data ? value : null), before = whole;
+      const next = value?.figure ?? null, before = whole;
       const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
-      whole = next && !value.stream ? JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } }) : null;
+      whole = next && JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } });
       marks = framed;
       const summary = value?.summary ?? "";
       words.textContent = summary;
@@ -396,18 +360,10 @@
         if (!same && drawn && box.dataset.state === "drawn") return void frame(next); // the same picture, framed elsewhere
         if (same) return;
       }
-      if (value?.append) {
-        if (!append(value)) {
-          catchUp(value.stream);
-          return;
-        }
-      } else if (next) {
+      figure = next;
+      if (next) {
         if (box.dataset.state === "empty") box.dataset.state = "waiting"; // a place may be hidden as long as it is empty
-        stream = value.stream ?? null;
-        figure = { ...next, data: next.data.map((trace) => ({ ...trace })) };
-        if (stream) for (const trace of figure.data) for (const axis of ["x", "y"]) trace[axis] = decode(trace[axis]);
       } else {
-        figure = stream = null;
         if (drawn) window.Plotly.purge(plot);
         drawn = false;
         box.dataset.state = "empty";

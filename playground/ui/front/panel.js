@@ -166,12 +166,11 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => ({ figure: (await ask(`/view/${name}`, {
+        const exact = async () => (await ask(`/view/${name}`, {
           visitor: known.visitor, selection: { ...selection, model: known.model }, exact: slot,
-        })).exact });
+        })).exact;
         window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
-          (_, /** @type {() => void} */ hear) => (heard = hear),
+          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear), exact,
         );
         return (content) => {
           value.value = content?.problem ? null : content;
