@@ -17,10 +17,11 @@ from ..service.models import Registry
 from ..service.runs import run_training, warm_up
 from ..service.uploads import Uploads
 from ..service.zerogpu import run_in_slices
-from . import api, chart, classroom, glossary, links, theme
+from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .gradio_fixes.made_once import made_once
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
 from .made_files import made_route
@@ -29,7 +30,7 @@ from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach
+from .where import OWNER_PATH, Reach, trust_no_address
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
@@ -137,6 +138,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, reach.origin_of),
+                made_once(),
                 early_head(lasting=app.page.registry.data.lasting),
                 app.page.presence.middleware(),
             ],
@@ -147,7 +149,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 *app.page.panels.routes(),
                 news_route(app.page),
                 made_route(),
-                chart.files_route(),
+                own_files.files_route(),
                 *mended_scripts(),
             ],
         },
@@ -163,6 +165,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     }
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
+    trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
     if not answers(app.local_url):
         print(

@@ -26,6 +26,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from ..service.limits import LimitError, Limits
 from ..service.uploads import Uploads
 from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
+from .where import path_within
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -65,7 +66,7 @@ class _Bodies:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         request = Request(scope)
-        is_upload = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") == _UPLOAD
+        is_upload = path_within(scope).rstrip("/") == _UPLOAD
         try:
             if is_upload:
                 await self._upload(request, receive, send)

@@ -2,7 +2,7 @@
 
 Build one, show figures in it, follow a growing run in it:
 
-    from playground.ui.chart import Chart, Feed, files_route, head_html, show
+    from playground.ui.chart import Chart, Feed, head_html, show
 
     chart = Chart(show(loss_curve(run, rungs), describe_loss(run, rungs)), save_name="loss")
 
@@ -18,7 +18,7 @@ Build one, show figures in it, follow a growing run in it:
         row, column = event.index         # a map's cell; for lines and bars (trace, point)
         event.value, event.trace, event.x, event.y
 
-    routes = {"routes": [files_route()]}
+    routes = {"routes": [own_files.files_route()]}
     app.launch(head=head_html(), css=theme.css(), theme=theme.theme(), app_kwargs=routes)
 
 `Feed.update` compares the figure with the one before: if x and y only got longer it sends the new points, if nothing
@@ -35,23 +35,16 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import numpy as np
-import plotly
 from gradio.context import LocalContext
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from ..figures import palette
 from ..figures.wire import numbers_of
 from ..service.limits import FIGURES_PER_PAGE, PAGES
-
-ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
-PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
 <div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
@@ -199,27 +192,6 @@ def head_html() -> str:
     )
 
 
-def served_path(path: Path) -> str:
-    """Where the page finds this file of ours or of plotly's; it changes with the file, so that a browser keeps it.
-
-    Gradio's own address of a file would tell every visitor where on this machine it lies.
-    """
-    name, stat = f"{path.parent.name}/{path.name}", path.stat()
-    _files[name] = path
-    return f"ours/{name}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
-
-
-def files_route() -> Route:
-    """For the `routes` of gradio's `app_kwargs`: what `served_path` has named, and nothing else."""
-
-    def answer(request: Request) -> Response:
-        path = _files.get(request.path_params["name"])
-        return Response("Not found", 404) if path is None else FileResponse(path)
-
-    return Route("/ours/{name:path}", answer)
-
-
-_files: dict[str, Path] = {}
 _pages: OrderedDict[str, OrderedDict[str, dict[str, Any] | Callable[[], dict[str, Any] | None]]] = OrderedDict()
 """By the session of the page that was shown it and by its name: each page has room of its own."""
 _lock = threading.Lock()
