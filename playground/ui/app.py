@@ -15,7 +15,6 @@ from ..service.data_folder import DataFolder
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry
 from ..service.runs import run_training, warm_up
-from ..service.uploads import Uploads
 from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
@@ -126,8 +125,7 @@ def build_app(
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
-    reach, limits = app.page.reach, app.page.limits
-    uploads = Uploads(limits)
+    reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -137,14 +135,14 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "head": FIRST_TAB + chart.head_html() + glossary.head_html(),
         "app_kwargs": {
             "middleware": [
-                bodies(limits, uploads, reach.origin_of),
+                bodies(limits, uploads, app.page.sender_of),
                 made_once(),
                 early_head(lasting=app.page.registry.data.lasting),
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
-                status_route(app, uploads),
+                status_route(app),
                 reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
