@@ -1,4 +1,4 @@
-"""Uploads: a visitor has a share, an address, and all have one together, and what is deleted or refused gives its room back."""
+"""Uploads: a visitor, an address and all together have a share; what is deleted or refused gives its room back."""
 
 from __future__ import annotations
 

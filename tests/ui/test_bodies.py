@@ -7,7 +7,6 @@ import contextlib
 import http.client
 import json
 import logging
-import time
 import tracemalloc
 import urllib.error
 import urllib.request
@@ -426,7 +425,7 @@ def test_neither_an_invented_visitor_nor_an_invented_address_has_a_share(served,
 
 def test_what_a_visitor_has_sent_goes_with_their_data(served):
     _, address = served
-    status, answer = upload(address, b"anna's diary" * 100, ANNA)
+    _, answer = upload(address, b"anna's diary" * 100, ANNA)
     (path,) = map(Path, json.loads(answer))
     assert path.exists()
     asked = {"visitor": ANNA, "selection": {}}
