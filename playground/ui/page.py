@@ -83,7 +83,7 @@ class Page:
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.panels = Panels(self.known, self.link_to)
+        self.panels = Panels(self.known, self.link_to, self.reach.origin_of)
         self.uploads = Uploads(self.limits)
 
     def open(self, tab: str) -> gr.Tabs:
