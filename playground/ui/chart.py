@@ -4,26 +4,19 @@
     Slot(facts, lambda: show(figure, "One sentence on it."))      # what its slot shows
 
 The browser's half is assets/chart.js. The zoom stays as long as the figure's `layout.uirevision` does. A page with
-charts is launched with `head_html()` in its head and `files_route()` among its routes.
+charts is launched with `head_html()` in its head and `own_files.files_route()` among its routes.
 """
 
 from __future__ import annotations
 
 import html as html_text
 import json
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import plotly
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from ..figures import palette
-
-ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
-PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
 <div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
@@ -113,26 +106,3 @@ def head_html() -> str:
         f'<script src="{served_path(ASSETS / "chart.js")}"></script>'
         f'<script id="playground-plotly" src="{served_path(PLOTLY_JS)}" async></script>'
     )
-
-
-def served_path(path: Path) -> str:
-    """Where the page finds this file of ours or of plotly's; it changes with the file, so that a browser keeps it.
-
-    Gradio's own address of a file would tell every visitor where on this machine it lies.
-    """
-    name, stat = f"{path.parent.name}/{path.name}", path.stat()
-    _files[name] = path
-    return f"ours/{name}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
-
-
-def files_route() -> Route:
-    """For the `routes` of gradio's `app_kwargs`: what `served_path` has named, and nothing else."""
-
-    def answer(request: Request) -> Response:
-        path = _files.get(request.path_params["name"])
-        return Response("Not found", 404) if path is None else FileResponse(path)
-
-    return Route("/ours/{name:path}", answer)
-
-
-_files: dict[str, Path] = {}

@@ -40,6 +40,7 @@ from starlette.routing import Route
 from ..devices import processors
 from . import theme
 from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable, disk_refusal
+from .places import Places
 from .quoted import quoted
 from .refusals import sentence
 
@@ -50,8 +51,9 @@ LATER = "later"
 
 _log = logging.getLogger(__name__)
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
-_quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
-_slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
+QUICK, SLOW = processors() + 2, max(processors(), 2)
+_quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
+_slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
 
 _ON_LOAD = """const start = () => window.playground?.panel
   ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
@@ -113,9 +115,18 @@ Link = Callable[[str, Any], Mapping[str, str]]
 class Panels:
     """The panels of one page, and the route that answers them."""
 
-    def __init__(self, known: Callable[[Any], str], link: Link = lambda visitor, model: {}):
-        """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
-        self._known, self._link = known, link
+    def __init__(
+        self,
+        known: Callable[[Any], str],
+        link: Link = lambda visitor, model: {},
+        network: Callable[[Request], str] = lambda request: "",
+    ):
+        """`known` returns a visitor's id, or raises ValueError where this server has not issued it.
+
+        `network` says from where a question comes: where threads are short, networks take turns.
+        """
+        self._known, self._link, self.network = known, link, network
+        self._quick_places, self._slow_places = Places(QUICK), Places(SLOW)
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
         self._others: list[Route] = []
@@ -188,8 +199,9 @@ class Panels:
                 return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
-            pool = _slow if wish.late else _quick
-            content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
+            pool, places = (_slow, self._slow_places) if wish.late else (_quick, self._quick_places)
+            async with places.of(self.network(request), visitor):
+                content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui import theme
-from playground.ui.chart import FRONT, chart_place, head_html, served_path, show
+from playground.ui.chart import chart_place, head_html, show
+from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 from playground.words.heads import describe_pattern
 

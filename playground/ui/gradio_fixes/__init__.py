@@ -14,6 +14,7 @@ last_choice.py     a choice that is dropped while the answer to the one before i
 no_sign.py         a loading sign for scripts, which answer at once
 mended_scripts.py  what its page does for all components and again and again, and forgets of quick clicks
 lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
+made_once.py       the page, made anew for everybody who opens it
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
