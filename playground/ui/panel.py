@@ -54,7 +54,8 @@ _quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
 _slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
 
 _ON_LOAD = """const start = () => window.playground?.panel
-  ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
+  ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
+start(); /* 'select', 'change' */"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,8 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move`, which changes the selection."""
+"""Changes something on the server. It may return `move`, which changes the selection, or `fills`, the fields of a form
+that follows this panel (`Followed.filled_by`), and the `tab` to open."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 

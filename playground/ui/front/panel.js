@@ -7,6 +7,7 @@
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
 // while the field `training` is), one with `data-if="lens"` while that field is true, one with
 // `data-unless="problem"` while that slot is empty. `data-open-tab` opens another tab.
+// Fields with `data-field` are no part of the selection: a button with `data-do` in their <fieldset> sends them along.
 // A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
@@ -26,8 +27,8 @@
 
   /** One panel.
    * @param {HTMLElement} element @param {{value: any}} props
-   * @param {(name: string, heard: () => void) => void} watch */
-  function panel(element, props, watch) {
+   * @param {(name: string, heard: () => void) => void} watch @param {(event: string) => void} trigger */
+  function panel(element, props, watch, trigger) {
     const { known, ask, address } = window["playground"];
     const root = /** @type {HTMLFormElement} */ (element.querySelector(".panel"));
     const name = root.dataset.panel ?? "", tab = root.dataset.tab ?? name;
@@ -279,14 +280,34 @@
       if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
       button.disabled = true;
       const answer = await ask(`/do/${button.dataset.do}`, {
-        visitor: known.visitor, selection: { ...selection, ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
+        visitor: known.visitor,
+        selection: { ...selection, ...fieldsOf(button), ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
       }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
       button.disabled = false;
       if (answer.problem) return take({ problem: answer.problem });
       if (answer.anew) return anew();
       window["playground"].news.look();
       move(answer.move ?? {});
+      if (answer.tab) document.getElementById(`tab-${answer.tab}-button`)?.click();
+      if (answer.fills) {
+        window["playground"].form.filling = answer.fills;
+        trigger("select");
+      }
+      root.dispatchEvent(new CustomEvent("done", { detail: answer }));
     }
+
+    /** What stands in the fields beside a button, but for those that are hidden.
+     * @param {HTMLElement} button */
+    const fieldsOf = (button) => Object.fromEntries([...button.closest("fieldset")?.querySelectorAll("[data-field]") ?? []]
+      .filter((field) => !field.closest("[hidden]"))
+      .map((field) => /** @type {HTMLInputElement} */ (field))
+      .map((field) => [field.dataset.field, field.type === "number" && field.value !== "" ? Number(field.value) : field.value]));
+
+    root.addEventListener("keydown", (event) => {
+      const field = /** @type {HTMLElement} */ (event.target);
+      if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
+      /** @type {HTMLElement | null | undefined} */ (field.closest("fieldset")?.querySelector("[data-do]"))?.click();
+    });
 
     /** @param {string} id */
     function unfold(id) {
