@@ -106,8 +106,9 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move`, which changes the selection, or `fills`, the fields of a form
-that follows this panel (`Followed.filled_by`), and the `tab` to open."""
+"""Changes something on the server. It may return `move`, which changes the selection; `fills`, the fields of a form
+that follows this panel (`Followed.filled_by`); a `tab` to open; a model to `choose` on all tabs; a link whose file the
+browser `saves`."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
@@ -120,6 +121,7 @@ class Panels:
         self._known, self._link = known, link
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
+        self._slow: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -162,9 +164,14 @@ class Panels:
             **component,
         )
 
-    def act(self, name: str, handler: Act) -> None:
-        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel."""
+    def act(self, name: str, handler: Act, *, slow: bool = False) -> None:
+        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel.
+
+        Args:
+            slow: whether it takes longer than a click may.
+        """
         self._acts[name] = handler
+        self._slow |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
         """Another route that panels post to: one that streams."""
@@ -213,7 +220,7 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked)
+        return _Deed(self._acts[name], asked, name in self._slow)
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
         have = body.get("have", {})
@@ -229,7 +236,7 @@ class _Deed:
 
     act: Act
     asked: Asked
-    late: bool = False
+    late: bool
 
     def answer(self) -> bytes:
         """What came of it, as JSON."""

@@ -274,20 +274,30 @@
       if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
     });
 
-    /** Do something on the server, then show what came of it.
-     * @param {HTMLButtonElement} button */
+    /** @param {HTMLButtonElement} button */
     async function act(button) {
       if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
       button.disabled = true;
-      const answer = await ask(`/do/${button.dataset.do}`, {
-        visitor: known.visitor,
-        selection: { ...selection, ...fieldsOf(button), ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
-      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      await does(button.dataset.do ?? "", { ...fieldsOf(button), ...JSON.parse(button.dataset.with ?? "{}") }, button.dataset.waits);
       button.disabled = false;
+    }
+
+    /** Do something on the server, then show what came of it.
+     * @param {string} name @param {object} more what it is about, besides the selection
+     * @param {string} [waits] what stands in the slot `said` until then */
+    async function does(name, more, waits) {
+      const said = waits && place("said");
+      if (said) [said.textContent, have.said] = [waits, ""];
+      const answer = await ask(`/do/${name}`, {
+        visitor: known.visitor, selection: { ...selection, ...more, model: known.model },
+      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      if (said) said.textContent = "";
       if (answer.problem) return take({ problem: answer.problem });
       if (answer.anew) return anew();
       window["playground"].news.look();
       move(answer.move ?? {});
+      if (answer.saves) save(`${window["gradio_config"]?.root ?? ""}/${answer.saves}`, decodeURIComponent(answer.saves.split("/").pop()));
+      if (answer.choose) window["playground"].news.choose(answer.choose);
       if (answer.tab) document.getElementById(`tab-${answer.tab}-button`)?.click();
       if (answer.fills) {
         window["playground"].form.filling = answer.fills;
@@ -340,6 +350,7 @@
     });
     root.addEventListener("change", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
+      if (field.dataset.upload && field.files?.length) return void send(field, field.files[0]);
       if (!field.name) return;
       clearTimeout(typing);
       if (selection[field.name] !== valueOf(field)) move(changeOf(field), null, field.name === "view");
@@ -352,11 +363,30 @@
         visitor: known.visitor, selection: { ...selection, model: known.model }, file: wanted,
       });
       if (!answer.file) return take({ problem: answer.problem ?? "There is no such file here any more." });
-      const [called, content] = answer.file, link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
-      link.download = called;
+      const [called, content] = answer.file;
+      const address = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
+      save(address, called);
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    }
+
+    /** @param {string} address @param {string} called */
+    function save(address, called) {
+      const link = document.createElement("a");
+      [link.href, link.download] = [address, called];
       link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    }
+
+    /** Send a file, then do with it what its field says (`data-upload`).
+     * @param {HTMLInputElement} field @param {File} file */
+    async function send(field, file) {
+      const body = new FormData();
+      body.append("files", file);
+      field.disabled = true;
+      const answer = await fetch(`${window["gradio_config"]?.root ?? ""}/gradio_api/upload`, { method: "POST", body })
+        .then((sent) => sent.json()).catch(() => ({ error: "The server does not answer. Try again in a moment." }));
+      if (answer[0]) await does(field.dataset.upload ?? "", { path: answer[0] });
+      else take({ problem: answer.error ?? answer.detail ?? "This file could not be sent." });
+      [field.disabled, field.value] = [false, ""];
     }
 
     // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
