@@ -118,7 +118,6 @@ def build_app(
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
-        loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)
     app.page = page
     return app
 

@@ -56,7 +56,8 @@ _quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
 _slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
 
 _ON_LOAD = """const start = () => window.playground?.panel
-  ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
+  ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
+start(); /* 'select', 'change' */"""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,9 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move`, which changes the selection."""
+"""Changes something on the server. It may return `move`, which changes the selection; `fills`, the fields of a form
+that follows this panel (`Followed.filled_by`); a `tab` to open; a model to `choose` on all tabs; a link whose file the
+browser `saves`."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
@@ -129,6 +132,7 @@ class Panels:
         self._quick_places, self._slow_places = Places(QUICK), Places(SLOW)
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
+        self._slow: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -171,9 +175,14 @@ class Panels:
             **component,
         )
 
-    def act(self, name: str, handler: Act) -> None:
-        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel."""
+    def act(self, name: str, handler: Act, *, slow: bool = False) -> None:
+        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel.
+
+        Args:
+            slow: whether it takes longer than a click may.
+        """
         self._acts[name] = handler
+        self._slow |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
         """Another route that panels post to: one that streams."""
@@ -223,7 +232,7 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked)
+        return _Deed(self._acts[name], asked, name in self._slow)
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
         have = body.get("have", {})
@@ -239,7 +248,7 @@ class _Deed:
 
     act: Act
     asked: Asked
-    late: bool = False
+    late: bool
 
     def answer(self) -> bytes:
         """What came of it, as JSON."""

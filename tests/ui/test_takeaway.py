@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -22,7 +21,8 @@ from playground.training import History
 from playground.ui import made_files
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.tabs.train.takeaway import Make, _giving, _lines_in_words, received
+from playground.ui.panel import Asked
+from playground.ui.tabs.train.takeaway import Make, _lines_in_words, giving, received
 
 from .runs import ANNA, BERT, small_limits
 
@@ -89,11 +89,10 @@ def a_zip(seen: list[Path]) -> Make:
 
 def test_what_is_made_to_be_taken_away_does_not_stay():
     seen = []
-    giving = _giving(a_zip(seen), "Wait …")(ANNA, "a-model")
-    assert "Wait …" in next(giving)[1] and not seen
-    ((link, words),) = giving
+    answer = giving(a_zip(seen))(Asked(ANNA, {"model": "a-model"}))
+    link = answer["saves"]
     status, content = served(link)
-    assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and "Here it is." in words
+    assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and answer["move"]["said"] == "Here it is."
     assert link.endswith("/run%201.zip") and not seen[0].exists() and not seen[0].parent.exists()
     assert served("made/guess/run.zip") == (404, b"This file is not here any more: make it again.")
 
@@ -110,11 +109,11 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
         raise problem
 
     monkeypatch.setattr(made_files, "MEMORY", tmp_path)
-    *_, (link, _) = _giving(make)(ANNA, "a-model")
+    link = giving(make)(Asked(ANNA, {"model": "a-model"}))["saves"]
     assert len(seen) == 2 and served(link)[0] == 200
     monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
-    with pytest.raises(gr.Error, match=r"(?i)this page's server .*so this file cannot be made"):
-        list(_giving(make)(ANNA, "a-model"))
+    with pytest.raises(ValueError, match=r"(?i)this page's server .*so this file cannot be made"):
+        giving(make)(Asked(ANNA, {"model": "a-model"}))
 
 
 def test_a_history_of_which_not_every_step_was_kept_says_so():
@@ -133,11 +132,9 @@ def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
     def make(visitor, wanted, folder):
         return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
 
-    said = []
-    with pytest.raises(gr.Error, match="no longer here"):
-        for _, words in _giving(make, "Wait …")(BERT, model_id):
-            said.append(words)
-    assert "Wait …" in said[0] and "Wait" not in said[-1], "nobody waits for what has failed"
+    assert giving(make)(Asked(ANNA, {"model": model_id}))["saves"]
+    with pytest.raises(ValueError, match="no longer here"):
+        giving(make)(Asked(BERT, {"model": model_id}))
 
 
 @pytest.mark.parametrize("source", texts.SOURCES)

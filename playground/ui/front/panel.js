@@ -7,6 +7,7 @@
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
 // while the field `training` is), one with `data-if="lens"` while that field is true, one with
 // `data-unless="problem"` while that slot is empty. `data-open-tab` opens another tab.
+// Fields with `data-field` are no part of the selection: a button with `data-do` in their <fieldset> sends them along.
 // A panel that `data-follows` asks again when there are news of jobs. A button with
 // `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
 // asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
@@ -26,8 +27,8 @@
 
   /** One panel.
    * @param {HTMLElement} element @param {{value: any}} props
-   * @param {(name: string, heard: () => void) => void} watch */
-  function panel(element, props, watch) {
+   * @param {(name: string, heard: () => void) => void} watch @param {(event: string) => void} trigger */
+  function panel(element, props, watch, trigger) {
     const { known, ask, address } = window["playground"];
     const root = /** @type {HTMLFormElement} */ (element.querySelector(".panel"));
     const name = root.dataset.panel ?? "", tab = root.dataset.tab ?? name;
@@ -272,20 +273,50 @@
       if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
     });
 
-    /** Do something on the server, then show what came of it.
-     * @param {HTMLButtonElement} button */
+    /** @param {HTMLButtonElement} button */
     async function act(button) {
       if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
       button.disabled = true;
-      const answer = await ask(`/do/${button.dataset.do}`, {
-        visitor: known.visitor, selection: { ...selection, ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
-      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      await does(button.dataset.do ?? "", { ...fieldsOf(button), ...JSON.parse(button.dataset.with ?? "{}") }, button.dataset.waits);
       button.disabled = false;
+    }
+
+    /** Do something on the server, then show what came of it.
+     * @param {string} name @param {object} more what it is about, besides the selection
+     * @param {string} [waits] what stands in the slot `said` until then */
+    async function does(name, more, waits) {
+      const said = waits && place("said");
+      if (said) [said.textContent, have.said] = [waits, ""];
+      const answer = await ask(`/do/${name}`, {
+        visitor: known.visitor, selection: { ...selection, ...more, model: known.model },
+      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      if (said) said.textContent = "";
       if (answer.problem) return take({ problem: answer.problem });
       if (answer.anew) return anew();
       window["playground"].news.look();
       move(answer.move ?? {});
+      if (answer.saves) save(`${window["gradio_config"]?.root ?? ""}/${answer.saves}`, decodeURIComponent(answer.saves.split("/").pop()));
+      if (answer.choose) window["playground"].news.choose(answer.choose);
+      if (answer.tab) document.getElementById(`tab-${answer.tab}-button`)?.click();
+      if (answer.fills) {
+        window["playground"].form.filling = answer.fills;
+        trigger("select");
+      }
+      root.dispatchEvent(new CustomEvent("done", { detail: answer }));
     }
+
+    /** What stands in the fields beside a button, but for those that are hidden.
+     * @param {HTMLElement} button */
+    const fieldsOf = (button) => Object.fromEntries([...button.closest("fieldset")?.querySelectorAll("[data-field]") ?? []]
+      .filter((field) => !field.closest("[hidden]"))
+      .map((field) => /** @type {HTMLInputElement} */ (field))
+      .map((field) => [field.dataset.field, field.type === "number" && field.value !== "" ? Number(field.value) : field.value]));
+
+    root.addEventListener("keydown", (event) => {
+      const field = /** @type {HTMLElement} */ (event.target);
+      if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
+      /** @type {HTMLElement | null | undefined} */ (field.closest("fieldset")?.querySelector("[data-do]"))?.click();
+    });
 
     /** @param {string} id */
     function unfold(id) {
@@ -318,6 +349,7 @@
     });
     root.addEventListener("change", (event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);
+      if (field.dataset.upload && field.files?.length) return void send(field, field.files[0]);
       if (!field.name) return;
       clearTimeout(typing);
       if (selection[field.name] !== valueOf(field)) move(changeOf(field), null, field.name === "view");
@@ -330,11 +362,30 @@
         visitor: known.visitor, selection: { ...selection, model: known.model }, file: wanted,
       });
       if (!answer.file) return take({ problem: answer.problem ?? "There is no such file here any more." });
-      const [called, content] = answer.file, link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
-      link.download = called;
+      const [called, content] = answer.file;
+      const address = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
+      save(address, called);
+      setTimeout(() => URL.revokeObjectURL(address), 10_000);
+    }
+
+    /** @param {string} address @param {string} called */
+    function save(address, called) {
+      const link = document.createElement("a");
+      [link.href, link.download] = [address, called];
       link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    }
+
+    /** Send a file, then do with it what its field says (`data-upload`).
+     * @param {HTMLInputElement} field @param {File} file */
+    async function send(field, file) {
+      const body = new FormData();
+      body.append("files", file);
+      field.disabled = true;
+      const answer = await fetch(`${window["gradio_config"]?.root ?? ""}/gradio_api/upload`, { method: "POST", body })
+        .then((sent) => sent.json()).catch(() => ({ error: "The server does not answer. Try again in a moment." }));
+      if (answer[0]) await does(field.dataset.upload ?? "", { path: answer[0] });
+      else take({ problem: answer.error ?? answer.detail ?? "This file could not be sent." });
+      [field.disabled, field.value] = [false, ""];
     }
 
     // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next

@@ -20,7 +20,7 @@ STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
     *(ASSETS / name for name in ("complaints.js", "page.js")),
-    *(FRONT / name for name in ("page.js", "writing.js", "game.js", "panel.js", "news.js", "form.js")),
+    *(FRONT / name for name in ("page.js", "writing.js", "game.js", "panel.js", "news.js", "form.js", "class.js")),
 )
 
 

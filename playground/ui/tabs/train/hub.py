@@ -18,7 +18,7 @@ import gradio as gr
 from ....service.hub_page import hub_page
 from ....storage import hub
 from ... import theme
-from ...page import QUIETLY, UNSEEN, Page
+from ...page import UNSEEN, Page
 from ...refusals import in_words
 from ...theme import quiet
 
@@ -118,7 +118,7 @@ def build(page: Page) -> None:
     pull.click(pull_model, [*chosen, repo, typed], [page.model, pulled], **_WAITING).failure(
         None, None, pulled, js=_NOTHING
     )
-    page.model.change(lambda: "", None, pushed, **QUIETLY)
+    page.model.change(None, None, pushed, js=_NOTHING, **UNSEEN)
 
 
 _NOTHING = "() => ''"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
+from ....service.limits import Limits
 from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
@@ -18,49 +17,59 @@ from ....storage.transformers_families import family_for
 from ....training import History
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
+from ...forms.followed import uploaded
 from ...made_files import made
-from ...page import QUIETLY, UNSEEN, Page
-from ...refusals import in_words, sentence
+from ...page import Page
+from ...panel import Asked, Shown, Slot, slot
+from ...refusals import sentence
+from ...selected import Selected
 from ...theme import quiet
 from .linked import run_letters
 from .report import report_html
 
-# for handlers that write or read files: the queue shows that they work
-_WORKING = {"concurrency_limit": 2, "concurrency_id": "files", "trigger_mode": "once", **UNSEEN}
-_SAVE = """(address) => {
-  if (!address) return;
-  const link = document.createElement('a');
-  link.href = address; link.download = decodeURIComponent(address.split('/').pop());
-  document.body.append(link); link.click(); link.remove();
-}"""
-_FIRST_WORDS = ""
-
 Make = Callable[[str, str, Path], tuple[Path, str]]
 """(visitor, model id, empty folder) → the file made there, and a sentence about it."""
+
+_COMPARING = "Writing it down, reading it back and comparing: some seconds …"
+
+
+class Selection(Selected):
+    """What the browser keeps of the panel."""
+
+    model: str = ""
+    said: str = ""
+    """What was made of this model last."""
+    brought: str = ""
+    """Which model was taken in last."""
+    exports: bool = True
+    """Whether Transformers has a home for this model."""
+
+
+def _button(name: str, label: str, waits: str = "Making the file …", **attributes: str) -> str:
+    more = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in attributes.items())
+    return (
+        f'<button type="button" class="ghost" id="take-{name}" data-do="take_{name}" data-waits="{waits}"{more}>'
+        f"{label}</button>"
+    )
+
+
+def template(limits: Limits) -> str:
+    """What stands in the panel."""
+    words = (
+        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
+        f"Transformers, of at most {limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+    )
+    return f"""<div class="line" id="take-away">{_button("model", "Model (zip)")}{_button("history", "History (CSV)")}
+{_button("report", "Report (HTML)")}{_button("transformers", "For Transformers", _COMPARING, data_if="exports")}</div>
+{slot("said", id="take-said")}{slot("why", id="take-why")}
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}
+{theme.heading("Bring a model", words)}
+<input type="file" accept=".zip" aria-label="A model as a zip" id="take-upload" data-upload="take_in">
+{slot("brought", id="take-uploaded")}"""
 
 
 def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
     """Lay it out where it is called, and wire it up; `view_of(visitor, model id)` is what there is to show."""
-    with gr.Row(elem_id="take-away"):
-        model, history, report, transformers = (
-            gr.Button(label, size="md", min_width=130, elem_id=f"take-{name}")
-            for name, label in (
-                ("model", "Model (zip)"),
-                ("history", "History (CSV)"),
-                ("report", "Report (HTML)"),
-                ("transformers", "For Transformers"),
-            )
-        )
-    said = gr.HTML(quiet(_FIRST_WORDS), padding=False, elem_id="take-said")
-    why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
-    link = gr.Textbox(visible=False)
-    words = (
-        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
-        f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
-    )
-    gr.HTML(theme.heading("Bring a model", words), padding=False)
-    upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=132, elem_id="take-upload")
-    uploaded = gr.HTML(padding=False, elem_id="take-uploaded")
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
@@ -95,36 +104,38 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 
-    chosen = [page.visitor, page.model]
-    for button, give in (
-        (model, _giving(pack_model)),
-        (history, _giving(write_history)),
-        (report, _giving(write_report)),
-        (transformers, _giving(pack_export, "Writing it down, reading it back and comparing: some seconds …")),
+    for name, make in (
+        ("model", pack_model),
+        ("history", write_history),
+        ("report", write_report),
+        ("transformers", pack_export),
     ):
-        button.click(give, chosen, [link, said], **_WORKING).success(None, link, None, js=_SAVE)
+        page.panels.act(f"take_{name}", giving(make), slow=True)
 
-    def take_in(visitor: str, chosen_now: str, path: str | None, request: gr.Request) -> tuple[Any, ...]:
-        if not path:
-            return gr.skip(), gr.skip(), ""
-        try:
-            with in_words():
-                visitor = page.known(visitor)
-                checkpoint = received(Path(path), page)
-                model_id = page.registry.add(visitor, checkpoint, share=page.share_of(request))
-        except gr.Error as problem:
-            return gr.skip(), None, theme.notice(str(problem.message), "error")
+    def take_in(asked: Asked) -> dict[str, Any]:
+        path = uploaded({"path": asked.selection.get("path")})
+        if path is None:
+            raise ValueError("There is no such file here. Choose it again.")
+        checkpoint = received(Path(path), page)
+        model_id = page.registry.add(asked.visitor, checkpoint, share=page.share_of(asked.request, asked.visitor))
         words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."
-        return page.model_list(visitor, model_id), None, theme.notice(words, "good")
+        return {"move": {"brought": words}, "choose": model_id}
 
-    upload.upload(take_in, [*chosen, upload], [page.model, upload, uploaded], **_WORKING)
+    page.panels.act("take_in", take_in, slow=True)
 
-    def about(visitor: str, model_id: str) -> tuple[Any, ...]:
-        reason = _why_no_export(page, visitor, model_id)
-        return quiet(_FIRST_WORDS), reason, gr.Button(interactive=not reason)
+    def show(asked: Asked) -> Shown:
+        chosen = Selection.read(asked.selection)
+        reason = _why_no_export(page, asked.visitor, chosen.model)
+        slots = {
+            "said": Slot(chosen.said, lambda: chosen.said and quiet(chosen.said)),
+            "why": Slot(reason, lambda: reason),
+            "brought": Slot(chosen.brought, lambda: chosen.brought and theme.notice(chosen.brought, "good")),
+        }
+        return Shown(chosen.moved(exports=not reason).to_dict(), slots)
 
-    page.model.change(about, chosen, [said, why_not, transformers], **QUIETLY)
-    transformers.interactive = not why_not.value
+    page.panels.add(
+        "take", show, template(page.limits), start=Selection().to_dict(), of_model="said", elem_id="take-panel"
+    )
 
 
 def received(path: Path, page: Page) -> Checkpoint:
@@ -146,18 +157,12 @@ def received(path: Path, page: Page) -> Checkpoint:
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 
 
-def _giving(make: Make, waiting: str = "Making the file …") -> Callable[..., Iterator[tuple[Any, str]]]:
-    """A handler that says it has begun, makes a file, and answers with its link."""
+def giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
+    """What a button does that makes a file: the browser saves it from its link."""
 
-    def give(visitor: str, model_id: str) -> Iterator[tuple[Any, str]]:
-        yield gr.skip(), quiet(waiting)
-        try:
-            with in_words():
-                link, words = made(lambda folder: make(visitor, model_id, folder))
-        except gr.Error:
-            yield gr.skip(), quiet(_FIRST_WORDS)
-            raise
-        yield link, quiet(sentence(words))
+    def give(asked: Asked) -> dict[str, Any]:
+        link, words = made(lambda folder: make(asked.visitor, str(asked.selection.get("model") or ""), folder))
+        return {"saves": link, "move": {"said": sentence(words)}}
 
     return give
 
