@@ -17,6 +17,7 @@ from ....service.views import RunView
 from ....words import states
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
+from ....words.judging import UNDERLINED
 from ....words.numbers import bytes_text
 from ....words.training import in_steps
 from ... import theme
@@ -175,7 +176,8 @@ def sample(view: RunView) -> str:
     last = view.history.samples[-1]
     prompt, text = str(last["prompt"]), str(last["text"])
     marked = speaking.marked(text, speaking.judged(view, text, prompt))
-    return f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
+    shown = f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
+    return shown + (theme.quiet(UNDERLINED) if speaking.FAULT in marked else "")
 
 
 def samples(view: RunView | None) -> str:
@@ -197,7 +199,7 @@ def samples(view: RunView | None) -> str:
             f"{speaking.verdict_line(found)}</li>"
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
-    marks = "Underlined in red: what breaks a rule of the text." if 'class="fault"' in "".join(rows) else ""
+    marks = UNDERLINED if speaking.FAULT in "".join(rows) else ""
     said = " ".join(filter(None, (warm, marks, beginnings)))
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
