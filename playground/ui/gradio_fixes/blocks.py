@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gradio as gr
 
-from . import no_pyplot, small_sessions
+from . import small_sessions
 from .last_choice import LastChoice
 from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
@@ -15,7 +15,6 @@ from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
 
 small_sessions.install()
-no_pyplot.install()
 
 
 class Blocks(LastChoice, NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):

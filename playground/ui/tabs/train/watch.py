@@ -40,13 +40,13 @@ def facts(view: RunView | None) -> dict[str, Any]:
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
     """The loss figure of a run, other runs beside it, and its sentence."""
     rungs = view.baselines.losses() if view and view.baselines else []
-    run = _as_run(view) if view else None
+    run = as_run(view) if view else None
     figure = loss.loss_curve(
         run,
         rungs,
-        [_as_run(other) for other in beside],
+        [as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
-        log_y=_floor_is_low(view),
+        log_y=floor_is_low(view),
         sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
     if view:
@@ -71,13 +71,14 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     return f"{words}: their losses do not compare as they stand."
 
 
-def _floor_is_low(view: RunView | None) -> bool:
+def floor_is_low(view: RunView | None) -> bool:
     """Whether the floor lies so far down the ladder that on an even axis the way to it would be a flat line."""
     baselines = view.baselines if view else None
     return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
 
 
-def _as_run(view: RunView) -> loss.Run:
+def as_run(view: RunView) -> loss.Run:
+    """The run's curves, as figures take them."""
     history = view.history
     return loss.Run(
         view.name,
