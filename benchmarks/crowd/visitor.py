@@ -83,9 +83,9 @@ class Visitor:
         self.slots.setdefault(panel, {}).update({name: content for name, (_, content) in answer["slots"].items()})
         return time.perf_counter() - began
 
-    async def does(self, deed: str) -> None:
-        """Press a panel's button. Raises RuntimeError with what the panel would say."""
-        body = {"visitor": self.values[self.house.component("browserstate")], "selection": {}}
+    async def does(self, deed: str, **fields: Any) -> None:
+        """Press a panel's button, with these fields filled in. Raises RuntimeError with what the panel would say."""
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": fields}
         answer = (await self.client.post(f"/do/{deed}", json=body)).json()
         if "problem" in answer:
             raise RuntimeError(answer["problem"])

@@ -253,8 +253,8 @@ def test_handlers_that_there_are_not_are_refused_in_a_sentence(served, caplog):
 def test_values_that_cannot_be_sent_back_are_refused_by_every_handler(served, value, caplog, capfd):
     app, address = served
     handlers = [fn for fn in app.fns.values() if fn.fn and fn.inputs]
-    assert len(handlers) > 30
-    for fn in handlers[::7] + [fn for fn in handlers if "open_class" in str(fn.api_name)]:
+    assert len(handlers) > 10
+    for fn in handlers[::3] + [fn for fn in handlers if "open_class" in str(fn.api_name)]:
         data = ", ".join([value] * len(fn.inputs))
         status, answer = post(
             f"{address}/gradio_api/run/predict", f'{{"data": [{data}], "fn_index": {fn._id}, "session_hash": "s"}}'
