@@ -71,8 +71,6 @@ LESSON_RUNS = 24
 """Runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
 """Characters of a sentence of a lesson that a browser keeps."""
-FIGURES_PER_PAGE = 8
-"""Figures of an open page of which the exact numbers, or the whole of a growing one, can be asked for."""
 BODY_SPARE = 1_000_000
 """Bytes of a request beside its text: the other values of the form it stands in."""
 BODY_TEXT = 10_000_000

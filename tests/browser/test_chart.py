@@ -1,4 +1,4 @@
-"""The chart in a real browser: it keeps its node and zoom, grows by points, follows the page, reports clicks."""
+"""The chart in a real browser: it keeps its node and zoom, follows the page, reports clicks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui import theme
-from playground.ui.chart import Chart, Feed, show
+from playground.ui.chart import Chart, show
 from playground.words.heads import describe_pattern
+
+from .measuring import saves
 
 STEPS = 120
 TOKENS = ["the", "␣", "cat", "⏎"]
@@ -34,20 +36,12 @@ class Growing:
         self.start()
 
     def start(self):
-        self.steps, self.feed, self.messages = 20, Feed(), []
-        return self.send()
-
-    def send(self):
-        self.messages.append(self.feed.update(*loss_figure(self.steps)))
-        return self.messages[-1]
+        self.steps = 20
+        return show(*loss_figure(self.steps))
 
     def grow(self):
         self.steps += 10
-        return self.send()
-
-    def lose_one(self):
-        self.grow()  # made but never sent, as when a message is overtaken
-        return self.grow()
+        return show(*loss_figure(self.steps))
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +53,10 @@ def growing():
 def address(serve, growing):
     with gr.Blocks(title="charts") as app, gr.Tabs():
         with gr.Tab("One"):
-            start, grow, lose = gr.Button("start"), gr.Button("grow"), gr.Button("lose one")
+            start, grow = gr.Button("start"), gr.Button("grow")
             loss = Chart(elem_id="loss", save_name="loss", height=300)
             start.click(growing.start, None, loss)
             grow.click(growing.grow, None, loss)
-            lose.click(growing.lose_one, None, loss)
             quiet = gr.Button("grow elsewhere")
             gr.HTML(theme.table(("name", "number"), [("=1+1", "−7"), ("@SUM(A1)", "+0.5")], save="names"))
         with gr.Tab("Two"):
@@ -90,11 +83,11 @@ def ready(page, chart: str = "#loss") -> None:
 
 
 def points(page, trace: int = 0) -> int:
-    return page.evaluate(f"document.querySelector('#loss .chart-plot').data?.[{trace}].x.length ?? 0")
+    return page.evaluate(f"document.querySelector('#loss .chart-plot')._fullData?.[{trace}].x.length ?? 0")
 
 
 def wait_for_points(page, count: int) -> None:
-    page.wait_for_function(f"document.querySelector('#loss .chart-plot').data?.[0].x.length === {count}")
+    page.wait_for_function(f"document.querySelector('#loss .chart-plot')._fullData?.[0].x.length === {count}")
 
 
 def begin(page, address: str) -> None:
@@ -104,7 +97,7 @@ def begin(page, address: str) -> None:
     wait_for_points(page, 20)
 
 
-def test_a_growing_run_sends_points_and_keeps_node_and_zoom(chromium_page, address, growing):
+def test_a_growing_run_keeps_node_and_zoom(chromium_page, address, growing):
     page = chromium_page
     begin(page, address)
     page.evaluate(
@@ -125,19 +118,11 @@ def test_a_growing_run_sends_points_and_keeps_node_and_zoom(chromium_page, addre
     assert page.evaluate("document.querySelector('#loss .chart-plot') === window.node")
     assert page.evaluate("node.querySelector('svg').dataset.mine") == "1"
     assert page.evaluate("[node.layout.xaxis.range, node.layout.yaxis.range].flat()") == pytest.approx(zoom)
-    assert all("append" in message and "figure" not in message for message in growing.messages[1:])
-    drawn = page.evaluate("Array.from(node.data[0].y)")
+    drawn = page.evaluate("Array.from(node._fullData[0].y)")
     assert drawn == pytest.approx([3.0 / (1 + 0.05 * step) + 0.5 for step in range(1, 51)], abs=1e-5)
     reset.click()
     page.wait_for_function("Math.abs(node.layout.xaxis.range[1] - 120) < 1e-6 && node._fullLayout.yaxis.autorange")
     reset.wait_for(state="hidden")
-
-
-def test_a_missed_message_is_made_good(chromium_page, address, growing):
-    begin(chromium_page, address)
-    chromium_page.get_by_role("button", name="lose one").click()
-    wait_for_points(chromium_page, 40)
-    assert growing.messages[-1]["append"]["0"]["from"] == 30
 
 
 def test_points_that_came_while_the_tab_was_hidden_are_there_afterwards(chromium_page, address):
@@ -219,7 +204,7 @@ def test_pictures_are_saved_and_described(chromium_page, address):
     begin(page, address)
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with page.expect_download() as download:
-            page.locator(f"#loss [data-chart={kind}]").click()
+            saves(page.locator("#loss"), kind)
         assert download.value.suggested_filename == f"loss.{kind}"
         with open(download.value.path(), "rb") as file:
             assert file.read(4) == start

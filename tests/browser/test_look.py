@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from .measuring import FADED, broken_rules, calm, figures
+from .measuring import FADED, broken_rules, calm, figures, saves
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
@@ -156,7 +156,7 @@ def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromi
 
     def save(kind: str):
         with page.expect_download() as download:
-            page.locator(f"[data-slot=grid] [data-chart={kind}]").click()
+            saves(page.locator("[data-slot=grid]"), kind)
         return download.value
 
     table = save("csv")

@@ -157,10 +157,9 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => ({ figure: (await ask(`/view/${name}`, { visitor: known.visitor, selection: asked(), exact: slot })).exact });
+        const exact = async () => (await ask(`/view/${name}`, { visitor: known.visitor, selection: asked(), exact: slot })).exact;
         window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
-          (_, /** @type {() => void} */ hear) => (heard = hear),
+          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear), exact,
         );
         return (content) => {
           value.value = content?.problem ? null : content;
