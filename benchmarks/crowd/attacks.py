@@ -291,8 +291,7 @@ def _attacks(client: httpx.AsyncClient, house: RawCaller, seen: Seen, until: flo
         visitor = Visitor(_from(client, "127.0.0.1"), house)
         visitor.client.headers["Host"] = house.address.removeprefix("http://")
         await visitor.open()
-        visitor.set("hub-repo", "somebody/model")
-        await visitor.press("hub-pull")
+        await visitor.does("hub_pull", repo="somebody/model")
         return "pulled"
 
     async def large() -> str:

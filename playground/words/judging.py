@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
+UNDERLINED = "Underlined in red: what breaks a rule of the text, or is no word of it."
 FEW = 100
 """Words below which their number stands beside a share of them."""
 

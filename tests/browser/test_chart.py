@@ -15,6 +15,8 @@ from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 from playground.words.heads import describe_pattern
 
+from .measuring import saves
+
 STEPS = 120
 TOKENS = ["the", "␣", "cat", "⏎"]
 PATTERN = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0], [0.25, 0.25, 0.25, 0.25]])
@@ -59,7 +61,10 @@ def address(serve):
             panels.add("loss", loss_view, LOSS, start={"steps": "20"}, elem_id="loss")
         with gr.Tab("Two"):
             panels.add("cells", cells_view, CELLS, start={"most": 1.0, "words": ""}, elem_id="cells")
-    scripts = "".join(f'<script src="{served_path(FRONT / name)}"></script>' for name in ("page.js", "panel.js"))
+    scripts = "".join(
+        f'<script src="{served_path(FRONT / f"{name}.js")}"></script>'
+        for name in ("page", "newest", "address", "deeds", "panel")
+    )
     return serve(app, head=head_html() + scripts, app_kwargs={"routes": panels.routes()})
 
 
@@ -175,7 +180,7 @@ def test_pictures_are_saved_and_described(chromium_page, address):
     begin(page, address)
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with page.expect_download() as download:
-            page.locator(f"#loss [data-chart={kind}]").click()
+            saves(page.locator("#loss"), kind)
         assert download.value.suggested_filename == f"loss.{kind}"
         with open(download.value.path(), "rb") as file:
             assert file.read(4) == start

@@ -71,7 +71,8 @@ def served_panel(serve):
                    elem_id="tried")  # fmt: skip
     panels.act("count", server.count)
     scripts = "".join(
-        f'<script src="{served_path(FRONT / name)}"></script>' for name in ("page.js", "panel.js", "news.js")
+        f'<script src="{served_path(FRONT / f"{name}.js")}"></script>'
+        for name in ("page", "newest", "address", "deeds", "panel", "news")
     )
     news = Route("/news", server.news)
     return server, serve(app, head=head_html() + scripts, app_kwargs={"routes": [*panels.routes(), news]})

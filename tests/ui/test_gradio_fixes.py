@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import inspect
 import urllib.request
 from pathlib import Path
 
 import gradio as gr
 import pytest
-from gradio import route_utils, state_holder
+from gradio import state_holder
 
 from playground.service.limits import QUEUED_EVENTS
 from playground.ui.app import build_app, launch
-from playground.ui.gradio_fixes import lenient, no_pyplot, small_sessions
+from playground.ui.gradio_fixes import lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 from playground.ui.gradio_fixes.mended_scripts import FOLDER, MENDS, mended, mended_scripts
@@ -96,11 +95,6 @@ def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
     ours._update_value_in_config(box, "value")
     assert ours[box].value == "new" and len(ours.config_values) == 0
     assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
-
-
-def test_a_handler_leaves_pyplot_alone_where_gradio_imports_it():
-    assert route_utils.utils.MatplotlibBackendMananger is contextlib.nullcontext
-    assert "import matplotlib" in inspect.getsource(no_pyplot.PLAIN), "gradio leaves it alone now: drop no_pyplot.py"
 
 
 def test_wrong_numbers_of_values_are_gradios_to_refuse():

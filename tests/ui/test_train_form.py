@@ -518,7 +518,8 @@ const touch = (changes, cause, whole = false) => {
     ],
 )
 def test_the_newest_question_wins_and_what_was_typed_stays(doings, holds, asked):
-    script = (Path(playground.__file__).parent / "ui/front/form.js").read_text(encoding="utf-8")
+    front = Path(playground.__file__).parent / "ui/front"
+    script = "\n".join((front / name).read_text(encoding="utf-8") for name in ("newest.js", "form.js"))
     script = f"""{SCRIPT.replace("FORM", script)}
     (async () => {{ {doings} await Promise.all(done); console.log(JSON.stringify([values, sent])); }})();"""
     said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout

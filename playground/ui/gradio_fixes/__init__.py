@@ -9,7 +9,6 @@ slow_queue.py      a queue that looks for work a thousand times a second, and tu
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-no_pyplot.py       pyplot, imported for the first handler
 no_sign.py         a loading sign for scripts, which answer at once
 mended_scripts.py  what its page does for all components and again and again
 lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile

@@ -19,8 +19,11 @@ Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
-    *(ASSETS / name for name in ("complaints.js", "page.js")),
-    *(FRONT / name for name in ("page.js", "writing.js", "game.js", "panel.js", "news.js", "form.js", "class.js")),
+    ASSETS / "complaints.js",
+    *(
+        FRONT / f"{name}.js"
+        for name in ("page", "newest", "address", "writing", "game", "deeds", "panel", "news", "form", "class")
+    ),
 )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ....service.limits import Limits
 from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
@@ -24,60 +23,89 @@ from ...panel import Asked, Shown, Slot, slot
 from ...refusals import sentence
 from ...selected import Selected
 from ...theme import quiet
+from . import hub
 from .linked import run_letters
 from .report import report_html
+
+BUTTONS = {
+    "model": ("Model (zip)", "Packing …"),
+    "history": ("History (CSV)", "Writing …"),
+    "report": ("Report (HTML)", "Writing …"),
+    "transformers": ("For Transformers", "Writing and comparing …"),
+}
+"""File → what its button says, and what it says while the file is made."""
+
+
+class Selection(Selected):
+    """All that the browser keeps of this panel."""
+
+    model: str = ""
+    take: bool = False
+    """Whether it is unfolded."""
+
+
+def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
+    """The panel, in the layout; `view_of(visitor, model id)` is what there is to show."""
+    page.panels.add(
+        "take", lambda asked: show(page, asked), template(page), start=Selection().to_dict(), elem_id="take-panel"
+    )  # fmt: skip
+    for name, make in files(page, view_of).items():
+        page.panels.act(f"take_{name}", _giving(make), slow=True)
+    page.panels.act("bring_model", lambda asked: bring(page, asked), slow=True)
+    hub.build(page)
+
+
+def template(page: Page) -> str:
+    """Everything is folded until somebody wants it."""
+    words = (
+        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
+        f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+    )
+    return (
+        '<details class="fold card" id="take" data-fold="take"><summary>Take it with you</summary>'
+        f'<div class="stack">{slot("files", class_="line")}{slot("why")}{slot("said")}'
+        f"{slot('problem', tag='p', class_='notice notice-error', role='alert')}"
+        f'{theme.heading("Bring a model", words)}<input type="file" id="take-upload" accept=".zip" '
+        f'data-upload="bring_model" aria-label="A model as a zip">{slot("brought")}{hub.template()}</div></details>'
+    )
+
+
+def show(page: Page, asked: Asked) -> Shown:
+    """The view: which files there are of the chosen model."""
+    chosen = Selection.read(asked.selection)
+    if not chosen.take:
+        return Shown(chosen.to_dict(), {})
+    why = why_no_export(page, asked.visitor, chosen.model)
+    slots = {
+        "files": Slot(why, lambda: "".join(_button(name, bool(why)) for name in BUTTONS)),
+        "why": Slot(why, lambda: quiet(why) if why else ""),
+        # what was said of another model goes with it
+        **{name: Slot(chosen.model, lambda: "") for name in ("said", "pushed")},
+    }
+    return Shown(chosen.to_dict(), slots)
+
+
+def _button(name: str, no_export: bool) -> str:
+    words, waits = BUTTONS[name]
+    off = " disabled" if name == "transformers" and no_export else ""
+    return (
+        f'<button type="button" class="ghost" id="take-{name}" data-do="take_{name}" data-waits="{waits}"{off}>'
+        f"{words}</button>"
+    )
+
 
 Make = Callable[[str, str, Path], tuple[Path, str]]
 """(visitor, model id, empty folder) → the file made there, and a sentence about it."""
 
-_COMPARING = "Writing it down, reading it back and comparing: some seconds …"
 
-
-class Selection(Selected):
-    """What the browser keeps of the panel."""
-
-    model: str = ""
-    said: str = ""
-    """What was made of this model last."""
-    brought: str = ""
-    """Which model was taken in last."""
-    exports: bool = True
-    """Whether Transformers has a home for this model."""
-
-
-def _button(name: str, label: str, waits: str = "Making the file …", **attributes: str) -> str:
-    more = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in attributes.items())
-    return (
-        f'<button type="button" class="ghost" id="take-{name}" data-do="take_{name}" data-waits="{waits}"{more}>'
-        f"{label}</button>"
-    )
-
-
-def template(limits: Limits) -> str:
-    """What stands in the panel."""
-    words = (
-        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
-        f"Transformers, of at most {limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
-    )
-    return f"""<div class="line" id="take-away">{_button("model", "Model (zip)")}{_button("history", "History (CSV)")}
-{_button("report", "Report (HTML)")}{_button("transformers", "For Transformers", _COMPARING, data_if="exports")}</div>
-{slot("said", id="take-said")}{slot("why", id="take-why")}
-{slot("problem", tag="p", class_="notice notice-error", role="alert")}
-{theme.heading("Bring a model", words)}
-<input type="file" accept=".zip" aria-label="A model as a zip" id="take-upload" data-upload="take_in">
-{slot("brought", id="take-uploaded")}"""
-
-
-def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
-    """Lay it out where it is called, and wire it up; `view_of(visitor, model id)` is what there is to show."""
+def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> dict[str, Make]:
+    """What makes each of BUTTONS. They raise ValueError."""
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
         path = pack(checkpoint, folder / f"{file_name(checkpoint.name)}.zip", card=model_card(checkpoint))
-        return (
-            path,
-            f"{checkpoint.name}: a zip of {path.stat().st_size / 1e6:.1f} MB. Upload it here or on another page.",
-        )
+        size = path.stat().st_size / 1e6
+        return path, f"{checkpoint.name}: a zip of {size:.1f} MB. Upload it here or on another page."
 
     def write_history(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         view = _view(view_of, visitor, model_id)
@@ -104,38 +132,29 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 
-    for name, make in (
-        ("model", pack_model),
-        ("history", write_history),
-        ("report", write_report),
-        ("transformers", pack_export),
-    ):
-        page.panels.act(f"take_{name}", giving(make), slow=True)
+    return {"model": pack_model, "history": write_history, "report": write_report, "transformers": pack_export}
 
-    def take_in(asked: Asked) -> dict[str, Any]:
-        path = uploaded({"path": asked.selection.get("path")})
-        if path is None:
-            raise ValueError("There is no such file here. Choose it again.")
-        checkpoint = received(Path(path), page)
-        model_id = page.registry.add(asked.visitor, checkpoint, share=page.share_of(asked.request, asked.visitor))
-        words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."
-        return {"move": {"brought": words}, "choose": model_id}
 
-    page.panels.act("take_in", take_in, slow=True)
+def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
+    """A button that makes a file and has the browser save it."""
 
-    def show(asked: Asked) -> Shown:
-        chosen = Selection.read(asked.selection)
-        reason = _why_no_export(page, asked.visitor, chosen.model)
-        slots = {
-            "said": Slot(chosen.said, lambda: chosen.said and quiet(chosen.said)),
-            "why": Slot(reason, lambda: reason),
-            "brought": Slot(chosen.brought, lambda: chosen.brought and theme.notice(chosen.brought, "good")),
-        }
-        return Shown(chosen.moved(exports=not reason).to_dict(), slots)
+    def give(asked: Asked) -> dict[str, Any]:
+        model_id = asked.selection.get("model")
+        link, words = made(lambda folder: make(asked.visitor, model_id, folder))
+        return {"save": link, "shows": {"said": quiet(sentence(words))}}
 
-    page.panels.add(
-        "take", show, template(page.limits), start=Selection().to_dict(), of_model="said", elem_id="take-panel"
-    )
+    return give
+
+
+def bring(page: Page, asked: Asked) -> dict[str, Any]:
+    """A zip was uploaded: its model is the visitor's from now on, and the chosen one. Raises ValueError."""
+    path = uploaded(asked.selection.get("file"))
+    if path is None:
+        raise ValueError("This file is not here any more: upload it again.")
+    checkpoint = received(Path(path), page)
+    model_id = page.registry.add(asked.visitor, checkpoint, share=page.share_of(asked.request, asked.visitor))
+    words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."
+    return {"choose": model_id, "shows": {"brought": theme.notice(words, "good")}}
 
 
 def received(path: Path, page: Page) -> Checkpoint:
@@ -157,16 +176,6 @@ def received(path: Path, page: Page) -> Checkpoint:
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 
 
-def giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
-    """What a button does that makes a file: the browser saves it from its link."""
-
-    def give(asked: Asked) -> dict[str, Any]:
-        link, words = made(lambda folder: make(asked.visitor, str(asked.selection.get("model") or ""), folder))
-        return {"saves": link, "move": {"said": sentence(words)}}
-
-    return give
-
-
 def _lines_in_words(history: History) -> str:
     """What lines its CSV has: files keep about 400 steps of a run."""
     kept, made = len(history.steps["step"]), history.last_step
@@ -182,12 +191,12 @@ def _view(view_of: Callable, visitor: str, model_id: str) -> RunView:
     return view
 
 
-def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
-    """Why the chosen model cannot be exported to Transformers, as HTML; empty if it can."""
+def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
+    """Why the chosen model cannot be exported to Transformers; empty if it can."""
     try:
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
-        return quiet(
+        return (
             f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium as they are, or change that under "
             "Advanced."
         )
