@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import gradio as gr
 import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page, model_dropdown
-from playground.ui.tabs.train.hub import build
+from playground.ui.panel import Asked
+from playground.ui.tabs.train.hub import build, signed_in
 from playground.ui.where import Reach, is_loopback, network_of
 from tests.standins.hub import Account, hub_for_tests
 
@@ -48,9 +51,9 @@ def section(**limits):
     with gr.Blocks() as app:
         visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
         page = Page(bounds, registry, Board(registry, bounds), visitor, model, gr.Tabs(), reach=REACH)
-        build(page)
+        does = build(page)
     app.page = page
-    return app, {f.name: f.fn for f in app.fns.values()}
+    return app, does
 
 
 SIGNED_IN = gr.OAuthToken(token=VISITOR, scope="contribute-repos", expires_at=0)
@@ -58,28 +61,28 @@ SIGNED_IN = gr.OAuthToken(token=VISITOR, scope="contribute-repos", expires_at=0)
 
 def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
     app, do = section()
-    said = do["push_model"](ANNA, "shipped-sentences", " words ", True, "", asked(), None)
-    assert f'href="{hub.address}/owner/words"' in said and said.startswith('<p class="quiet-line">Made')
+    said, link = do.push_model(ANNA, "shipped-sentences", " words ", True, "", asked(), None)
+    assert link == f"{hub.address}/owner/words" and said.startswith("Made owner/words")
     assert hub.repo("owner/words").private
-    chosen, words = do["pull_model"](BERT, None, "owner/words", "", asked(), None)
+    chosen, words = do.pull_model(BERT, "owner/words", "", asked(), None)
     registry = app.page.registry
-    assert registry.get(chosen.value, BERT).name == "owner/words" and "owner/words is here" in words
-    assert not registry.has(chosen.value, ANNA)
+    assert registry.get(chosen, BERT).name == "owner/words" and "owner/words is here" in words
+    assert not registry.has(chosen, ANNA)
     hub.repo("owner/words").private = False
 
 
 def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "secret", True, "", asked(), None)
+    do.push_model(ANNA, "shipped-sentences", "secret", True, "", asked(), None)
     monkeypatch.setenv("SPACE_ID", "owner/space")
     _, do = section()
-    with pytest.raises(gr.Error, match="Sign in with Hugging Face first"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
-    with pytest.raises(gr.Error, match="it is private: sign in first"):
-        do["pull_model"](ANNA, None, "owner/secret", "", asked(), None)
-    assert "visitor/words" in do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), SIGNED_IN)
-    with pytest.raises(gr.Error, match="may not do that to owner/words") as refused:
-        do["push_model"](ANNA, "shipped-sentences", "owner/words", False, "", asked(), SIGNED_IN)
+    with pytest.raises(ValueError, match="Sign in with Hugging Face first"):
+        do.push_model(ANNA, "shipped-sentences", "words", False, "", asked(), None)
+    with pytest.raises(ValueError, match="it is private: sign in first"):
+        do.pull_model(ANNA, "owner/secret", "", asked(), None)
+    assert "visitor/words" in do.push_model(ANNA, "shipped-sentences", "words", False, "", asked(), SIGNED_IN)[1]
+    with pytest.raises(ValueError, match="may not do that to owner/words") as refused:
+        do.push_model(ANNA, "shipped-sentences", "owner/words", False, "", asked(), SIGNED_IN)
     assert VISITOR not in str(refused.value)
 
 
@@ -96,11 +99,11 @@ def test_no_header_opens_the_stored_login(hub, header):
     _, do = section()
     here = "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"
     stranger = asked(owner="", **{header: here})
-    with pytest.raises(gr.Error, match="Type a token of your own first"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, "", stranger, None)
+    with pytest.raises(ValueError, match="Type a token of your own first"):
+        do.push_model(ANNA, "shipped-sentences", "words", False, "", stranger, None)
     hub.add("owner/secret", {}, private=True)
-    with pytest.raises(gr.Error, match="it is private"):
-        do["pull_model"](ANNA, None, "owner/secret", "", stranger, None)
+    with pytest.raises(ValueError, match="it is private"):
+        do.pull_model(ANNA, "owner/secret", "", stranger, None)
     assert ("model", "owner/words") not in hub.repos
 
 
@@ -113,9 +116,21 @@ def test_a_wrong_token_of_an_owner_opens_nothing_and_without_the_option_none_doe
 
 def test_whoever_types_a_token_pushes_with_it(hub):
     _, do = section()
-    assert "visitor/words" in do["push_model"](
-        ANNA, "shipped-sentences", "words", False, VISITOR, asked(owner=""), None
-    )
+    pushed = do.push_model(ANNA, "shipped-sentences", "words", False, VISITOR, asked(owner=""), None)
+    assert "visitor/words" in pushed[1]
+
+
+def test_whoever_has_signed_in_pushes_with_that_login_while_it_lasts(hub):
+    _, do = section()
+
+    def request(expires: float) -> Request:
+        login = {"access_token": VISITOR, "scope": "", "expires_at": expires, "userinfo": {}}
+        return Request({"type": "http", "headers": [], "session": {"oauth_info": login}})
+
+    signed = Asked(ANNA, {"model": "shipped-sentences", "name": "words"}, request=request(time.time() + 60))
+    assert "visitor/words" in do.push(signed)["move"]["link"]
+    assert signed_in(request(time.time() - 1)) is None
+    assert signed_in(Request({"type": "http", "headers": []})) is None
 
 
 def test_the_printed_link_gives_the_browser_the_token_once():
@@ -157,20 +172,20 @@ def test_names_that_lead_nowhere_are_sentences(hub):
         "": "Type a repository's name first",
         None: "Type a repository's name",
         "x" * 300: "too long",
-        "no/such": "There is no no/such",
+        "no/such": "there is no no/such",
         "../../etc": "is not a repository's name",
     }
     for name, sentence in sentences.items():
-        with pytest.raises(gr.Error, match=sentence):
-            do["pull_model"](ANNA, None, name, "", asked(), None)
+        with pytest.raises(ValueError, match=sentence):
+            do.pull_model(ANNA, name, "", asked(), None)
 
 
 def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
+    do.push_model(ANNA, "shipped-sentences", "words", False, "", asked(), None)
     app, do = section(layers=1)
-    with pytest.raises(gr.Error, match="layers are too many"):
-        do["pull_model"](ANNA, None, "owner/words", "", asked(), None)
+    with pytest.raises(ValueError, match="layers are too many"):
+        do.pull_model(ANNA, "owner/words", "", asked(), None)
     assert not [entry for entry in app.page.registry.models(ANNA) if not entry.shipped]
 
 

@@ -311,12 +311,12 @@
     const fieldsOf = (button) => Object.fromEntries([...button.closest("fieldset")?.querySelectorAll("[data-field]") ?? []]
       .filter((field) => !field.closest("[hidden]"))
       .map((field) => /** @type {HTMLInputElement} */ (field))
-      .map((field) => [field.dataset.field, field.type === "number" && field.value !== "" ? Number(field.value) : field.value]));
+      .map((field) => [field.dataset.field, field.value === "" ? "" : valueOf(field)]));
 
     root.addEventListener("keydown", (event) => {
       const field = /** @type {HTMLElement} */ (event.target);
       if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
-      /** @type {HTMLElement | null | undefined} */ (field.closest("fieldset")?.querySelector("[data-do]"))?.click();
+      /** @type {HTMLElement | null | undefined} */ (field.closest(".line, fieldset")?.querySelector("[data-do]"))?.click();
     });
 
     /** @param {string} id */

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import gradio as gr
 
-from . import no_pyplot, small_sessions
-from .no_sign import NoSign
+from . import small_sessions
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
 
 small_sessions.install()
-no_pyplot.install()
 
 
-class Blocks(NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""
