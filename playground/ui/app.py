@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
+from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.made_once import made_once
 from .gradio_fixes.mended_scripts import mended_scripts
@@ -31,6 +33,7 @@ from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 from .where import OWNER_PATH, Reach, trust_no_address
 
+os.environ.setdefault("MPLBACKEND", "agg")  # gradio asks for it around every handler; unset, that imports pyplot
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
 OPENED = """() => new Promise((done) => setTimeout(() => {
@@ -160,6 +163,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "ssr_mode": False,
         "_frontend": False,  # gradio gives up where the page does not answer at once; a busy machine may take longer
     }
+    for line in out_of_place(app):
+        print(line, file=sys.stderr)
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
     trust_no_address()

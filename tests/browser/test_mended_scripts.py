@@ -1,11 +1,8 @@
 """What is clicked or typed last is heard, always; a page at rest rests."""
 
-import asyncio
-
 import gradio as gr
 import pytest
 from playwright.sync_api import expect
-from starlette.middleware import Middleware
 
 from playground.ui.gradio_fixes.mended_scripts import mended_scripts
 
@@ -43,34 +40,6 @@ def test_a_script_hears_of_each_change_while_it_works_on_the_one_before(serve, p
     for words in ("1", "12", "123"):
         page.get_by_label("Text").fill(words)
     says(page, "123")
-
-
-class SlowToClose:
-    """A network that takes a second to tell the page that its stream of answers is closed."""
-
-    def __init__(self, app):
-        self.app = app
-
-    async def __call__(self, scope, receive, send):
-        async def sent(message):
-            await asyncio.sleep(b"close_stream" in message.get("body", b""))
-            await send(message)
-
-        await self.app(scope, receive, sent)
-
-
-def test_a_click_while_the_stream_of_answers_is_being_closed_is_answered(serve, page):
-    """Plain gradio answers it once something else is asked."""
-    with gr.Blocks() as app:
-        first, second, said = gr.Button("first"), gr.Button("second"), gr.Textbox(elem_id="said")
-        first.click(lambda: "the first", None, said)
-        second.click(lambda: "the second", None, said)
-    page.goto(
-        serve(app, ssr_mode=False, app_kwargs={"routes": mended_scripts(), "middleware": [Middleware(SlowToClose)]})
-    )
-    for name in ("first", "second"):
-        page.get_by_role("button", name=name, exact=True).click()
-        says(page, f"the {name}")
 
 
 AT_ONCE = """() => {

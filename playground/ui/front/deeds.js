@@ -118,7 +118,7 @@
     root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const field = /** @type {HTMLElement} */ (event.target);
       if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
-      /** @type {HTMLElement | null | undefined} */ (field.closest("fieldset")?.querySelector("[data-do]"))?.click();
+      /** @type {HTMLElement | null | undefined} */ (field.closest(".line, fieldset")?.querySelector("[data-do]"))?.click();
     });
     root.addEventListener("change", (/** @type {Event} */ event) => {
       const field = /** @type {HTMLInputElement} */ (event.target);

@@ -1,17 +1,17 @@
 """Patches for what gradio 6.31 does badly on this page, one per file.
 
 Each says what it fixes and how to tell that it is still needed. `tests/ui/test_gradio_fixes.py` tries each against
-plain gradio, so it shows when a release no longer needs a patch or no longer takes it. requirements.txt pins gradio to
-the minor version that was tested.
+plain gradio, so it shows when a release no longer needs a patch. A patch that no longer has its place says so whenever
+the page starts. requirements.txt pins gradio to the minor version that was tested.
 
-blocks.py          gr.Blocks with what follows
+checks.py          whether each still has its place
+blocks.py          gr.Blocks with the next three
 slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-no_sign.py         a loading sign for scripts, which answer at once
-mended_scripts.py  what its page does for all components and again and again
-lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
+mended_scripts.py  text that is lost in an accordion that opens, and the clock of a loading sign that is gone
+lenient.py         drop-downs that answer an honest click with an error, since their list changed meanwhile
 made_once.py       the page, made anew for everybody who opens it
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start

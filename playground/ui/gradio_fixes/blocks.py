@@ -8,7 +8,6 @@ from __future__ import annotations
 import gradio as gr
 
 from . import small_sessions
-from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
@@ -16,5 +15,5 @@ from .slow_queue import SlowQueue
 small_sessions.install()
 
 
-class Blocks(NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""

@@ -26,7 +26,7 @@ from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
 from ..own_files import ASSETS
-from ..page import QUIETLY, Page
+from ..page import QUIETLY, UNSEEN, Page
 from ..tabs.train.settings import OF_LINK, link_forgotten
 from .scenes import Scenes, whole
 from .words import list_html, strip_html
@@ -86,7 +86,7 @@ class Strip:
         """When all of these events of a page that opens are over, an open lesson goes on."""
         for event in events:
             ready = f"() => window.playgroundLessons?.ready({len(events)})"
-            event.then(None, None, None, js=ready, api_visibility="private")
+            event.then(None, None, None, js=ready, **UNSEEN)
 
     # ---- what a visitor does -----------------------------------------------------------------------------------------
 
