@@ -159,6 +159,8 @@ class Limits:
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
     """Runs from one address at the same time; more wait in line. A class may come from one."""
+    calls_per_address: int
+    """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
     """Runs of all visitors at the same time; more wait in line."""
     waiting: int
@@ -312,6 +314,7 @@ LOCAL = Limits(
     samples=16,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -345,6 +348,7 @@ CLASS = Limits(
     samples=4,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=100,
     seeds=3,
@@ -365,6 +369,7 @@ PUBLIC = replace(
     where="the public Space",
     seconds=300.0,
     jobs_per_address=2,
+    calls_per_address=80,
     waiting=60,
     seeds=5,
     models=120,

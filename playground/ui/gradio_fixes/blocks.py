@@ -8,6 +8,7 @@ from __future__ import annotations
 import gradio as gr
 
 from . import no_pyplot, small_sessions
+from .fair_queue import FairQueue
 from .last_choice import LastChoice
 from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
@@ -18,5 +19,5 @@ small_sessions.install()
 no_pyplot.install()
 
 
-class Blocks(LastChoice, NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(LastChoice, NoSign, FairQueue, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""
