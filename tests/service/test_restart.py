@@ -325,16 +325,20 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
 
 
 def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_folder.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(data_folder.tempfile, "tempdir", str(tmp_path))
     in_use, crashed = DataFolder(), tmp_path / f"{data_folder.PREFIX}0123"
     in_use.keep_lessons(ANNA, "{}")
+    sent, left = data_folder.folder_for_uploads(), tmp_path / f"{data_folder.SENT}0123"
     crashed.mkdir()
+    left.mkdir()
+    (left / "diary.txt").write_text("of a visitor")
     old, young = tmp_path / "playground-runs-old", tmp_path / "playground-pack-young"
     for folder in (old, young):
         folder.mkdir()
     os.utime(old, (0, 0))
     data_folder.forget_crashed_servers()
     assert in_use.path.exists() and young.exists() and not crashed.exists() and not old.exists()
+    assert sent.exists() and sent.parent == tmp_path and not left.exists()
 
 
 # ---- a full disk -----------------------------------------------------------------------------------------------------
