@@ -174,6 +174,26 @@ def test_the_line_keeps_its_order_and_begins_when_the_pages_are_back(tmp_path):
             board.stop(visitor)
 
 
+def test_a_run_that_gets_further_is_begun_again_however_often_the_server_is_killed(tmp_path, unbroken):
+    """The third kill was the last that a run was begun again after, whatever it had done in between."""
+    spec = dataclasses.replace(RUN, training=RUN.training.replace(autosave_seconds=0.0))
+    held = Held(3)
+    board = house(tmp_path / "0", held)
+    board.start(ANNA, spec)
+    for kill in range(1, MOST_TRIES + 3):
+        assert held.reached.wait(60)
+        copy = killed(board, tmp_path / str(kill))
+        held.go_on.set()
+        until(lambda board=board: all(job.settled for job in board.of(ANNA)))
+        held = Held(3 + 5 * kill)
+        board = house(copy, held)
+        board.of(ANNA)  # the page is back
+    held.go_on.set()
+    (found,) = board.of(ANNA)
+    until(lambda: found.settled)
+    assert found.view().history.last_step == 40 and steps_of(found) == unbroken[0]
+
+
 def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     held = Held(10)
     board = house(tmp_path / "0", held)
