@@ -48,7 +48,7 @@ K = TypeVar("K", bound=Job)
 NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
-"""So many times a job may be at work when the server ends: then it is not begun again by itself."""
+"""So many times a job may be at work when the server ends and get no further: then it is not begun again by itself."""
 _FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
 
 
@@ -89,6 +89,7 @@ class Board:
         """
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
+        self._look_up(visitor)  # reads files: nobody else waits for that
         with self._lock:
             number = self._admit(visitor, RunJob, share)
             training = spec.training.replace(max_seconds=self.limits.seconds)
@@ -105,6 +106,7 @@ class Board:
         matched = spec.matched()
         for config in (matched.dense, matched.moe):
             self.limits.check_training(config, spec.training)
+        self._look_up(visitor)
         with self._lock:
             number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
@@ -115,6 +117,7 @@ class Board:
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> RunJob:
         """Go on with a stopped run, or train a finished one for `more_steps` longer."""
+        self._look_up(visitor)
         with self._lock:
             job = self.find(visitor, run_id)
             if job is None or not job.can_resume:

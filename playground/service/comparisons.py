@@ -20,7 +20,7 @@ from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
+from ..training import Evaluated, Finished, History, Noticed, Saved, Snapshotted, Started, Stepped, TrainConfig
 from ..training.autosave import FILE
 from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare, run_folder
 from ..training.resume import SavedRun
@@ -373,6 +373,10 @@ class ComparisonJob(Job):
             elif event is _OVER:
                 self._state, self._message = "finished", self._ending()
             self._version += 1
+        inner = event.event if isinstance(event, SideEvent) else None
+        if isinstance(inner, Saved) and inner.step > self._started.step and self.tries:
+            self.tries = 0
+            self._noting()
 
     def _take_told(self, told: SideEvent) -> None:
         place, event = told.seed - self.spec.training.seed, told.event

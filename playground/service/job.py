@@ -41,7 +41,7 @@ class Job:
         self.wait: float | None = None
         """Seconds until there should be a place for it."""
         self.tries = 0
-        """How many times the server ended while it was at work."""
+        """How many times the server ended while it was at work, since it last got further."""
         self.unwanted = False
         """Whether its visitor has asked to forget it."""
         self.emptied = False

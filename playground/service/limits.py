@@ -155,6 +155,8 @@ class Limits:
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
     """Runs from one address at the same time; more wait in line. A class may come from one."""
+    calls_per_address: int
+    """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
     """Runs of all visitors at the same time; more wait in line."""
     waiting: int
@@ -308,6 +310,7 @@ LOCAL = Limits(
     samples=16,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -341,6 +344,7 @@ CLASS = Limits(
     samples=4,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=100,
     seeds=3,
@@ -360,7 +364,8 @@ PUBLIC = replace(
     kind="public",
     where="the public Space",
     seconds=300.0,
-    jobs_per_address=2,
+    jobs_per_address=1,
+    calls_per_address=80,
     waiting=60,
     seeds=5,
     models=120,

@@ -278,6 +278,7 @@ class RunJob(Job):
                     self._message = message(event)
             self._version += 1
         if isinstance(event, Saved):
+            self.tries = 0 if event.step > self._started.step else self.tries
             self._noting()  # with as many of its verdicts as the state that was saved
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)

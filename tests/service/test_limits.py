@@ -18,6 +18,11 @@ def test_the_public_space_allows_no_more_than_a_local_start():
             assert getattr(PUBLIC, field.name) <= getattr(LOCAL, field.name), field.name
 
 
+def test_whoever_fills_the_share_of_an_address_makes_nobody_wait_half_as_long_again():
+    """Two of four places were one address's for as long as its runs lasted: everybody else waited twice as long."""
+    assert PUBLIC.jobs / (PUBLIC.jobs - PUBLIC.jobs_per_address) <= 1.5
+
+
 @pytest.fixture
 def nowhere(monkeypatch):
     """Neither a Space nor told anything."""

@@ -16,12 +16,13 @@ from playground.engine import SamplingConfig
 from playground.engine import generate as decode
 from playground.model import trace
 from playground.service.board import Board
+from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
 from playground.ui import api
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
-from .runs import ANNA, TEXT, small_limits, small_spec, until
+from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch_size": 4, "eval_every": 10, "seed": 3}
@@ -236,6 +237,19 @@ def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
     until(lambda: job.settled)
     assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
     assert registry.has(job.id, ANNA)
+
+
+def test_a_client_that_is_gone_without_a_word_gives_its_place_back(served):
+    """Its connection is closed, as when the program ends; nobody cancels anything."""
+    _, jobs, _, address = served
+    body = json.dumps({"data": [TEXT, "stories", "tiny", 3000, "", TINY, BERT]}).encode()
+    asked = urllib.request.Request(f"{address}gradio_api/call/train", body, {"content-type": "application/json"})
+    event = json.load(urllib.request.urlopen(asked, timeout=30))["event_id"]
+    with urllib.request.urlopen(f"{address}gradio_api/call/train/{event}", timeout=30) as stream:
+        next(line for line in stream if b"stepped" in line)
+    (job,) = jobs.of(BERT)
+    until(lambda: job.settled, seconds=AWAY_SECONDS)
+    assert 0 < job.view().history.last_step < 3000
 
 
 def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served):
