@@ -83,12 +83,13 @@ class Visitor:
         self.slots.setdefault(panel, {}).update({name: content for name, (_, content) in answer["slots"].items()})
         return time.perf_counter() - began
 
-    async def does(self, deed: str, **fields: Any) -> None:
-        """Press a panel's button, with these fields filled in. Raises RuntimeError with what the panel would say."""
-        body = {"visitor": self.values[self.house.component("browserstate")], "selection": fields}
+    async def does(self, deed: str, **selection: Any) -> dict[str, Any]:
+        """Press a panel's button; the answer. Raises RuntimeError with what the panel would say."""
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": selection}
         answer = (await self.client.post(f"/do/{deed}", json=body)).json()
         if "problem" in answer:
             raise RuntimeError(answer["problem"])
+        return answer
 
     async def news(self) -> dict[str, Any]:
         """What an open page hears: among it the seconds until it looks again, none while nothing goes on."""

@@ -109,8 +109,6 @@ CLASS_ANSWERS = 400
 """Answers of one student that a class remembers."""
 CURVE_POINTS = 80
 """Points of a run's curve that a class remembers."""
-ENTRIES = 6
-"""Runs that one student may have waiting for the speedrun board, or on it."""
 WRONG_CODES, WRONG_SECONDS = 60, 600.0
 """Codes and teacher's links that one address may get wrong within so many seconds."""
 

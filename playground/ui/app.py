@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
+from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
@@ -31,6 +33,8 @@ from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 from .where import OWNER_PATH, Reach
 
+# where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
+os.environ.setdefault("MPLBACKEND", "agg")
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
 OPENED = """() => new Promise((done) => setTimeout(() => {
@@ -118,7 +122,6 @@ def build_app(
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
-        loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)
     app.page = page
     return app
 
@@ -161,6 +164,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "ssr_mode": False,
         "_frontend": False,  # gradio gives up where the page does not answer at once; a busy machine may take longer
     }
+    for line in out_of_place(app):
+        print(line, file=sys.stderr)
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)

@@ -3,11 +3,6 @@
     {chart_place("curve", height=300, save_name="loss")}      # in a panel's template
     "curve": Slot(key, lambda: show(loss_curve(run, rungs), describe_loss(run, rungs)))
 
-    chart = Chart(save_name="loss")       # the same as a component of Gradio's
-    def clicked(event: gr.SelectData):    # chart.select(clicked, …)
-        row, column = event.index         # a map's cell; for lines and bars (trace, point)
-        event.value, event.trace, event.x, event.y
-
     routes = {"routes": [files_route()]}
     app.launch(head=head_html(), css=theme.css(), theme=theme.theme(), app_kwargs=routes)
 
@@ -21,7 +16,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import plotly
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -43,52 +37,6 @@ _TOOLS = """<span class="chart-tools">
 <button type="button" data-chart="svg">Picture (SVG)</button>
 <button type="button" data-chart="csv">Numbers (CSV)</button></span></details></span>"""
 
-# 'select' is named for gr.HTML, which looks up the events of a component in this text.
-_ON_LOAD = """const start = () => window.playgroundChart
-  ? window.playgroundChart(element, props, trigger, watch) : setTimeout(start, 25); start(); /* 'select' */"""
-
-
-def Chart(
-    value: dict[str, Any] | None = None,
-    *,
-    height: int = 320,
-    save_name: str = "chart",
-    toolbar: bool = True,
-    clickable: bool = False,
-    elem_id: str | None = None,
-    visible: bool = True,
-    **html: Any,
-) -> gr.HTML:
-    """A gr.HTML that draws plotly figures (a function: gradio writes stub files beside subclasses).
-
-    Args:
-        value: what `show` returned, or a bare figure dictionary; None shows an empty place.
-        height: pixels reserved before the first figure; a figure's own `layout.height` counts afterwards.
-        save_name: file name (without ending) of saved pictures.
-        toolbar: False leaves out the sentence, the menu (save as PNG, SVG or CSV) and Reset zoom, for sparklines;
-            the sentence still reaches screen readers.
-        clickable: shows a pointing hand; say so where `.select` has a listener.
-        **html: further arguments of gr.HTML.
-
-    Events: `.select` with gr.SelectData: `index` ([row, column] of a map, else [trace, point]), `value`, and beside
-    them `trace`, `x`, `y`, `text`.
-    """
-    return gr.HTML(
-        value,  # type: ignore[arg-type]
-        html_template=_TEMPLATE.format(
-            name=html_text.escape(save_name, quote=True),
-            height=int(height),
-            foot="" if toolbar else " hidden",
-            tools=_TOOLS if toolbar else "",
-        ),
-        js_on_load=_ON_LOAD,
-        apply_default_css=False,
-        elem_id=elem_id,
-        elem_classes=["chart", *(["chart-clickable"] if clickable else [])],
-        visible=visible,
-        **html,
-    )
-
 
 def chart_place(
     slot: str, *, height: int = 320, save_name: str = "chart", clickable: bool = False, toolbar: bool = True
@@ -104,7 +52,7 @@ def chart_place(
 
 
 def show(figure: dict[str, Any] | None, summary: str = "", **facts: Any) -> dict[str, Any] | None:
-    """A value for a chart: the figure with its text summary. None empties the chart.
+    """What a chart's slot holds: the figure with its text summary. None empties the chart.
 
     Args:
         **facts: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.

@@ -73,6 +73,7 @@ class Page:
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
+    _news: list[Callable[[str], tuple[Any, float | None] | None]] = field(default_factory=list)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
@@ -122,6 +123,15 @@ class Page:
     def on_load_handlers(self) -> list[tuple[Callable, list | set, list]]:
         """What `on_load` gathered."""
         return self._on_load
+
+    def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
+        """Let the page hear, besides jobs and models, of what this tells of a visitor: something that changes with it,
+        and seconds until the next look (None at rest); None where there is nothing to tell."""
+        self._news.append(news)
+
+    def other_news(self, visitor: str) -> list[tuple[Any, float | None]]:
+        """What those tell."""
+        return [told for news in self._news if (told := news(visitor)) is not None]
 
     def known(self, visitor: str | None) -> str:
         """The visitor's id. Raises ValueError for one that this server has not issued."""

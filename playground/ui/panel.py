@@ -55,7 +55,8 @@ _slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
 _deeds = ThreadPoolExecutor(4, thread_name_prefix="slow-deed")  # the Hub may keep one waiting
 
 _ON_LOAD = """const start = () => window.playground?.panel
-  ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
+  ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
+start(); /* 'select', 'change' */"""
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,9 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move` (a change of the selection), `shows` (slot → content), `choose`
-(a model to be chosen on all tabs), `save` (the address of a file that the browser saves)."""
+"""Changes something on the server. It may return `move` (a change of the selection), `shows` (slot → content), `fills`
+(the fields of a form that follows this panel, `Followed.filled_by`), a `tab` to open, a model to `choose` on all tabs,
+a link whose file the browser `saves`."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
@@ -120,7 +122,7 @@ class Panels:
         self._known, self._link = known, link
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
-        self._slow_acts: set[str] = set()
+        self._slow: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -169,7 +171,7 @@ class Panels:
         `slow`: it takes longer than a click may, and waits for a thread of its own.
         """
         self._acts[name] = handler
-        self._slow_acts |= {name} if slow else set()
+        self._slow |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
         """Another route that panels post to: one that streams."""
@@ -217,7 +219,7 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked, name in self._slow_acts)
+        return _Deed(self._acts[name], asked, name in self._slow)
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
         have = body.get("have", {})

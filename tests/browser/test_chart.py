@@ -9,7 +9,7 @@ import pytest
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui import theme
-from playground.ui.chart import Chart, show
+from playground.ui.chart import chart_place, show
 from playground.words.heads import describe_pattern
 
 from .measuring import saves
@@ -27,6 +27,14 @@ def loss_figure(n: int) -> dict:
     run = Run("this run", columns, {**evaluations, "seconds": columns["seconds"][::10]})
     rungs = [("uniform", 3.3), ("floor", 0.6)]
     return loss_curve(run, rungs, planned_steps=STEPS), describe_loss(run, rungs)
+
+
+ON_LOAD = "playgroundChart(element, props, trigger, watch) /* 'select', which gradio looks for in here */"
+
+
+def Chart(value=None, *, elem_id: str, **place) -> gr.HTML:
+    """The place of a chart with nothing around it."""
+    return gr.HTML(value, html_template=chart_place("it", **place), js_on_load=ON_LOAD, elem_id=elem_id, padding=False)
 
 
 class Growing:

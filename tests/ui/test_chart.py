@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-import gradio as gr
 import numpy as np
 
 from playground.figures import shapes
 from playground.figures.wire import numbers
 from playground.ui import chart, theme
-from playground.ui.chart import Chart, show
+from playground.ui.chart import chart_place, show
 
 
 def figure(*lengths: int, title: str = "") -> dict:
@@ -18,13 +17,13 @@ def figure(*lengths: int, title: str = "") -> dict:
     return shapes.figure(lines, 300, xaxis=shapes.axis(title))
 
 
-def test_a_chart_is_a_component_with_its_value_in_the_page():
-    with gr.Blocks() as app:
-        drawn = Chart(show(figure(2), "Two points."), save_name='"><script>', elem_id="it")
-        drawn.select(lambda: None)
-    component = next(c for c in app.get_config_file()["components"] if c["props"].get("elem_id") == "it")
-    assert component["props"]["value"] == {"figure": figure(2), "summary": "Two points."}
-    assert "<script>" not in component["props"]["html_template"]
+def test_a_charts_place_escapes_its_name():
+    assert "<script>" not in chart_place("curve", save_name='"><script>')
+    assert show(figure(2), "Two points.", layer=3) == {
+        "figure": figure(2),
+        "summary": "Two points.",
+        "facts": {"layer": 3},
+    }
     assert show(None) is None
 
 

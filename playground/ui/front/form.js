@@ -112,6 +112,16 @@
     }
   }
 
+  /** A panel fills the form: what it says counts from now on, whatever was asked before.
+   * @param {Form} form */
+  function filled(form) {
+    const at = (forms[form.name] ??= new Following()), given = window["playground"].form.filling ?? {};
+    at.newest.drop();
+    at.causes.clear();
+    if ("prompt" in given) window["playgroundBeginning"] = given.prompt;
+    return updates(form, given);
+  }
+
   for (const kind of ["dragover", "drop"]) {
     document.addEventListener(kind, (event) => {
       const { target, dataTransfer } = /** @type {DragEvent} */ (event);
@@ -139,5 +149,5 @@
     }
   }
 
-  window["playground"] = { ...window["playground"], form: { touched, pressed } };
+  window["playground"] = { ...window["playground"], form: { touched, pressed, filled } };
 })();

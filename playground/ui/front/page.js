@@ -53,7 +53,7 @@
   // Style sheets ask the body: `data-shows` names what of this there is. Rules with :has() would do, but then the browser
   // styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
   const SHOWS = {
-    lesson: "#lessons .lesson header", board: "#class-head .class-head",
+    lesson: "#lessons .lesson header", board: "#class .class-head",
     running: "#stop-button", unmeasured: "#train-panel .before-first",
     comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
   };

@@ -23,8 +23,8 @@
 
   /** One panel.
    * @param {HTMLElement} element @param {{value: any}} props
-   * @param {(name: string, heard: () => void) => void} watch */
-  function panel(element, props, watch) {
+   * @param {(name: string, heard: () => void) => void} watch @param {(event: string) => void} trigger */
+  function panel(element, props, watch, trigger) {
     const { known, ask, address, Newest } = window["playground"];
     const root = /** @type {HTMLFormElement} */ (element.querySelector(".panel"));
     const name = root.dataset.panel ?? "", tab = root.dataset.tab ?? name;
@@ -324,7 +324,7 @@
     new IntersectionObserver((seen) => {
       if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
     }).observe(root);
-    Object.assign(root, { panel: { move, take, show, selection: asked } });
+    Object.assign(root, { panel: { move, take, show, trigger, selection: asked } });
     document.dispatchEvent(new CustomEvent("playground-panel", { detail: root }));
     fill();
     follow(null, false);

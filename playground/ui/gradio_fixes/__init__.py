@@ -1,16 +1,16 @@
 """What gradio 6.31 does badly for this page, mended: a patch a file, which says what it mends and how one tells that it
 is still needed. `tests/ui/test_gradio_fixes.py` tries each against plain gradio, so that a release which needs one no
-longer, or takes it no longer, is seen. requirements.txt holds gradio to the minor version that was tried.
+longer is seen. One that has no place any more says so whenever the page starts. requirements.txt holds gradio to the
+minor version that was tried.
 
-blocks.py          gr.Blocks with what follows
+checks.py          whether each still has its place
+blocks.py          gr.Blocks with the next three
 slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-last_choice.py     a choice that is dropped while the answer to the one before is on its way
-no_sign.py         a loading sign for scripts, which answer at once
-mended_scripts.py  what its page does for all components and again and again, and forgets of quick clicks
-lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
+mended_scripts.py  text that is lost in an accordion that opens, and the clock of a loading sign that is gone
+lenient.py         drop-downs that answer an honest click with an error, since their list changed meanwhile
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)

@@ -1,4 +1,4 @@
-"""Blocks: gradio's Blocks, but that what does nothing costs nothing, and what was chosen last counts.
+"""Blocks: gradio's Blocks, but that what does nothing costs nothing.
 
 A visitor's run is trained in the same process, so whatever gradio does takes time from it.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import gradio as gr
 
 from . import small_sessions
-from .last_choice import LastChoice
-from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
@@ -17,5 +15,5 @@ from .slow_queue import SlowQueue
 small_sessions.install()
 
 
-class Blocks(LastChoice, NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""

@@ -21,7 +21,7 @@ SCRIPTS = (
     ASSETS / "complaints.js",
     *(
         FRONT / f"{name}.js"
-        for name in ("page", "newest", "address", "writing", "game", "deeds", "panel", "news", "form")
+        for name in ("page", "newest", "address", "writing", "game", "deeds", "panel", "news", "form", "class")
     ),
 )
 
