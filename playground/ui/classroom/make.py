@@ -42,9 +42,9 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 <div class="fields"><label>It ends <select data-field="hours">{_options(ENDS, 2)}</select></label>
 <label>Lesson <select data-field="lesson">{_options(_LESSONS)}</select></label></div>
 <div class="fields"><label>Text <select name="source">{_options(_SOURCES)}</select></label>
-<label>Size <select data-field="size">{_options(_SIZES)}</select></label>
-<label>Steps <input type="number" data-field="steps" min="1" placeholder="usual"></label>
-<label>Seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
+<label>Model size <select data-field="size">{_options(_SIZES)}</select></label>
+<label>Training steps <input type="number" data-field="steps" min="1" placeholder="usual"></label>
+<label>First seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
 <label>Each student changes <select data-field="changes">{_options(CHANGES, "seed")}</select></label></div>
 <label data-for="source:text">The class’s text
 <textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label>
