@@ -66,6 +66,13 @@ class Visitor:
         """
         return await self.call(self.house.endpoint(name, event), said)
 
+    async def submits(self, form: str) -> None:
+        """Press a form's button. Raises RuntimeError with what the page would say where nothing is begun."""
+        body = self.house.form_body(form, self.id, self.values)
+        answer = (await self.client.post(f"/do/{form}", json=body)).json()
+        if not answer.get("begun"):
+            raise RuntimeError(str(answer.get("problem") or " ".join(map(str, answer.get("shows", {}).values()))))
+
     async def looks(self, panel: str, **changes: Any) -> float:
         """Change a panel's selection and wait for what it shows; seconds it took.
 

@@ -176,7 +176,9 @@ class Limits:
     upload_bytes: int
     """Of the uploads of all visitors, under way or stored: a file is deleted an hour or two after it came."""
     upload_bytes_per_address: int
-    """Of the uploads from one address: of one visitor, or of a school behind one."""
+    """Of the uploads from one address, such as a school's."""
+    upload_bytes_per_visitor: int
+    """Of the uploads of one visitor, or of all programs at one address."""
 
     def in_words(self) -> str:
         """The bounds that somebody who starts a server wants to know, as a sentence."""
@@ -317,6 +319,7 @@ LOCAL = Limits(
     snapshot_bytes=400_000_000,
     upload_bytes=4_000_000_000,
     upload_bytes_per_address=4_000_000_000,
+    upload_bytes_per_visitor=4_000_000_000,
 )
 
 # fifty visitors of one machine: six models for each of them, runs short enough for a line to move
@@ -349,6 +352,7 @@ CLASS = Limits(
     snapshot_bytes=24_000_000,
     upload_bytes=2_000_000_000,
     upload_bytes_per_address=1_000_000_000,
+    upload_bytes_per_visitor=120_000_000,
 )
 
 PUBLIC = replace(

@@ -1,30 +1,20 @@
-"""The chart component: one <div> that keeps its node, zoom, hover and legend while its figures change.
+"""A chart: one place that keeps its node, zoom, hover and legend while plotly figures change in it.
 
-    {chart_place("curve", height=300, save_name="loss")}      # in a panel's template
-    "curve": Slot(key, lambda: show(loss_curve(run, rungs), describe_loss(run, rungs)))
+    chart_place("curve", save_name="loss")                        # in a panel's template
+    Slot(facts, lambda: show(figure, "One sentence on it."))      # what its slot shows
 
-    routes = {"routes": [files_route()]}
-    app.launch(head=head_html(), css=theme.css(), theme=theme.theme(), app_kwargs=routes)
-
-The zoom stays as long as the figure's `layout.uirevision` does.
+The browser's half is assets/chart.js. The zoom stays as long as the figure's `layout.uirevision` does. A page with
+charts is launched with `head_html()` in its head and `own_files.files_route()` among its routes.
 """
 
 from __future__ import annotations
 
 import html as html_text
 import json
-from pathlib import Path
 from typing import Any
 
-import plotly
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Route
-
 from ..figures import palette
-
-ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
-PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
 <div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
@@ -52,10 +42,9 @@ def chart_place(
 
 
 def show(figure: dict[str, Any] | None, summary: str = "", **facts: Any) -> dict[str, Any] | None:
-    """What a chart's slot holds: the figure with its text summary. None empties the chart.
+    """What a chart shows: a figure with its text summary. None empties the chart.
 
-    Args:
-        **facts: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
+    `facts`: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
     """
     if figure is None:
         return None
@@ -71,26 +60,3 @@ def head_html() -> str:
         f'<script src="{served_path(ASSETS / "chart.js")}"></script>'
         f'<script id="playground-plotly" src="{served_path(PLOTLY_JS)}" async></script>'
     )
-
-
-def served_path(path: Path) -> str:
-    """Where the page finds this file of ours or of plotly's; it changes with the file, so that a browser keeps it.
-
-    Gradio's own address of a file would tell every visitor where on this machine it lies.
-    """
-    name, stat = f"{path.parent.name}/{path.name}", path.stat()
-    _files[name] = path
-    return f"ours/{name}?v={stat.st_size:x}-{int(stat.st_mtime):x}"
-
-
-def files_route() -> Route:
-    """For the `routes` of gradio's `app_kwargs`: what `served_path` has named, and nothing else."""
-
-    def answer(request: Request) -> Response:
-        path = _files.get(request.path_params["name"])
-        return Response("Not found", 404) if path is None else FileResponse(path)
-
-    return Route("/ours/{name:path}", answer)
-
-
-_files: dict[str, Path] = {}

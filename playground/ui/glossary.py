@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .chart import ASSETS, FRONT, served_path
+from .own_files import ASSETS, FRONT, served_path
 
 WORDS = ASSETS / "glossary.json"
 BUTTON = '<button type="button" class="glossary-button" aria-haspopup="dialog">Glossary</button>'

@@ -40,6 +40,7 @@ from starlette.routing import Route
 from ..devices import processors
 from . import theme
 from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable, disk_refusal
+from .places import Places
 from .quoted import quoted
 from .refusals import sentence
 
@@ -50,9 +51,10 @@ LATER = "later"
 
 _log = logging.getLogger(__name__)
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
-_quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
-_slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
-_deeds = ThreadPoolExecutor(4, thread_name_prefix="slow-deed")  # the Hub may keep one waiting
+QUICK, SLOW, DEEDS = processors() + 2, max(processors(), 2), 4
+_quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
+_slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
+_deeds = ThreadPoolExecutor(DEEDS, thread_name_prefix="slow-deed")  # the Hub may keep one waiting
 
 _ON_LOAD = """const start = () => window.playground?.panel
   ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
@@ -107,9 +109,9 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move` (a change of the selection), `shows` (slot → content), `fills`
-(the fields of a form that follows this panel, `Followed.filled_by`), a `tab` to open, a model to `choose` on all tabs,
-a link whose file the browser `saves`."""
+"""Changes something on the server. It may return `move` (a change of the selection), `shows` (slot → content), `choose`
+(a model to be chosen on all tabs), `save` (the address of a file that the browser saves), `fills` (the fields of a form
+that follows this panel, `Followed.filled_by`), `tab` (one to open)."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
@@ -117,12 +119,21 @@ Link = Callable[[str, Any], Mapping[str, str]]
 class Panels:
     """The panels of one page, and the route that answers them."""
 
-    def __init__(self, known: Callable[[Any], str], link: Link = lambda visitor, model: {}):
-        """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
-        self._known, self._link = known, link
+    def __init__(
+        self,
+        known: Callable[[Any], str],
+        link: Link = lambda visitor, model: {},
+        network: Callable[[Request], str] = lambda request: "",
+    ):
+        """`known` returns a visitor's id, or raises ValueError where this server has not issued it.
+
+        `network` says from where a question comes: where threads are short, networks take turns.
+        """
+        self._known, self._link, self.network = known, link, network
+        self._places = {_quick: Places(QUICK), _slow: Places(SLOW), _deeds: Places(DEEDS)}
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
-        self._slow: set[str] = set()
+        self._slow_acts: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -171,7 +182,7 @@ class Panels:
         `slow`: it takes longer than a click may, and waits for a thread of its own.
         """
         self._acts[name] = handler
-        self._slow |= {name} if slow else set()
+        self._slow_acts |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
         """Another route that panels post to: one that streams."""
@@ -197,7 +208,8 @@ class Panels:
                 return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
-            content = await asyncio.get_running_loop().run_in_executor(wish.pool, wish.answer)
+            async with self._places[wish.pool].of(self.network(request), visitor):
+                content = await asyncio.get_running_loop().run_in_executor(wish.pool, wish.answer)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})
@@ -219,7 +231,7 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked, name in self._slow)
+        return _Deed(self._acts[name], asked, name in self._slow_acts)
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
         have = body.get("have", {})

@@ -41,7 +41,10 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     with page.expect_download() as download:
         page.click("#take-model")
     download.value.save_as(tmp_path / "mine.zip")
-    page.set_input_files("#take-upload", tmp_path / "mine.zip")
+    with page.expect_request("**/gradio_api/upload*") as sent:
+        page.set_input_files("#take-upload", tmp_path / "mine.zip")
+    whose = page.evaluate("playground.known.visitor")
+    assert whose and sent.value.headers["x-playground-visitor"] == whose, "it is counted as this visitor's"
     page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
     page.wait_for_function("document.querySelector('#model input').value.endsWith('(uploaded)')")
     page.wait_for_selector("#status:has-text('20 steps · recorded')")

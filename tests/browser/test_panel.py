@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from playground.ui.chart import FRONT, head_html, served_path
+from playground.ui.chart import head_html
+from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 
 PAGE = f"""<div>{switch("size", "Size", {"1": "one", "2": "two", "3": "three"})}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
@@ -98,15 +96,6 @@ def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
     ours._update_value_in_config(box, "value")
     assert ours[box].value == "new" and len(ours.config_values) == 0
     assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
-
-
-def test_a_handler_leaves_pyplot_alone():
-    """Gradio asks matplotlib around every handler what it draws with, which imports pyplot where nothing was said."""
-    pytest.importorskip("matplotlib")
-    ask = "import sys, matplotlib; matplotlib.get_backend(); print('matplotlib.pyplot' in sys.modules)"
-    told = [sys.executable, "-c", f"import playground.ui.app; {ask}"]
-    said = subprocess.run(told, capture_output=True, text=True, cwd=ROOT, timeout=120, check=True).stdout
-    assert said.split() == ["False"]
 
 
 def test_wrong_numbers_of_values_are_gradios_to_refuse():

@@ -93,7 +93,7 @@ def a_zip(seen: list[Path]) -> Make:
 def test_what_is_made_to_be_taken_away_does_not_stay():
     seen = []
     answer = _giving(a_zip(seen))(Asked(ANNA, {"model": "a-model"}))
-    link = answer["saves"]
+    link = answer["save"]
     status, content = served(link)
     assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and "Here it is." in answer["shows"]["said"]
     assert link.endswith("/run%201.zip") and not seen[0].exists() and not seen[0].parent.exists()
@@ -113,7 +113,7 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
 
     monkeypatch.setattr(made_files, "MEMORY", tmp_path)
     asked = Asked(ANNA, {"model": "a-model"})
-    assert served(_giving(make)(asked)["saves"])[0] == 200 and len(seen) == 2
+    assert served(_giving(make)(asked)["save"])[0] == 200 and len(seen) == 2
     monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
     with pytest.raises(ValueError, match=r"(?i)this page's server .*so this file cannot be made"):
         _giving(make)(asked)
@@ -160,12 +160,12 @@ def test_only_what_was_uploaded_here_is_brought(tmp_path):
     page, folder = page_of(tmp_path), Path(get_upload_folder()) / "takeaway-test"
     folder.mkdir(parents=True, exist_ok=True)
     inside = zipped(folder, "brought.zip")
-    answer = bring(page, Asked(ANNA, {"path": str(inside)}))
+    answer = bring(page, Asked(ANNA, {"file": {"path": str(inside)}}))
     assert page.registry.has(answer["choose"], ANNA) and not page.registry.has(answer["choose"], BERT)
     assert "is here" in answer["shows"]["brought"]
     for path in (str(zipped(tmp_path)), "/etc/passwd", None, 7):
         with pytest.raises(ValueError, match="upload it again"):
-            bring(page, Asked(ANNA, {"path": path}))
+            bring(page, Asked(ANNA, {"file": {"path": path}}))
 
 
 @pytest.mark.parametrize("source", texts.SOURCES)

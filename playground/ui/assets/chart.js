@@ -1,6 +1,8 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// A value is null, a figure {data, layout}, or {figure, summary}.
+// playgroundChart(element, props, trigger, watch, exact) draws `props.value` there, now and whenever `watch` says that it
+// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks; `exact` fetches the figure with
+// all digits, where the drawn one is rounded.
 (() => {
   "use strict";
   if (window.playgroundChart) return;
@@ -100,13 +102,12 @@
     return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
   }
 
-  // `exact` asks the server for a figure with all digits, where the drawn one is rounded.
   window.playgroundChart = (element, props, trigger, watch, exact = null) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
     const reset = element.querySelector("[data-chart=reset]");
-    let figure = null; // the whole figure as the server has it, in light colours
+    let figure = null; // as the server has it, in light colours
     let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
@@ -260,9 +261,9 @@
     }
 
     function accept(value) {
-      const next = value?.figure ?? (value?.data ? value : null), before = whole;
+      const next = value?.figure ?? null, before = whole;
       const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
-      whole = next ? JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } }) : null;
+      whole = next && JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } });
       marks = framed;
       const summary = value?.summary ?? "";
       words.textContent = summary;
@@ -271,11 +272,10 @@
         if (!same && drawn && box.dataset.state === "drawn") return void frame(next); // the same picture, framed elsewhere
         if (same) return;
       }
+      figure = next;
       if (next) {
         if (box.dataset.state === "empty") box.dataset.state = "waiting"; // a place may be hidden as long as it is empty
-        figure = { ...next, data: next.data.map((trace) => ({ ...trace })) };
       } else {
-        figure = null;
         if (drawn) window.Plotly.purge(plot);
         drawn = false;
         box.dataset.state = "empty";

@@ -80,7 +80,7 @@ class Students:
         if spec is None or asks.get("source") != spec.source.kind:
             return lesson
         own = {"train.steps": spec.training.steps, "train.seed": spec.training.seed, "train.patience": 0}
-        return lesson.model_copy(update={"steps": [_with_run(step, own) for step in lesson.steps]})
+        return lesson.model_copy(update={"steps": tuple(_with_run(step, own) for step in lesson.steps)})
 
     # ---- what they see -----------------------------------------------------------------------------------------------
 
@@ -124,7 +124,8 @@ def _with_run(step: Step, own: dict[str, int]) -> Step:
         return step
     old, new = (f"{sets.get('train.steps', 0):,} steps" for sets in (step.sets, own))
     ask = step.ask and step.ask.model_copy(update={"question": step.ask.question.replace(old, new)})
-    return step.model_copy(update={"sets": {**step.sets, **own}, "say": step.say.replace(old, new), "ask": ask})
+    changes = {"sets": {**step.sets, **own}, "say": step.say.replace(old, new), "ask": ask}
+    return step.model_copy(update=changes)
 
 
 def _spec(member: Member) -> RunSpec | None:

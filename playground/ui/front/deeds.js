@@ -2,8 +2,8 @@
 // What a panel's buttons do besides changing the selection. One with `data-do="name"` does something on the server:
 // `data-with` are fields besides the selection, `data-sure` a question that is asked first, `data-waits` what it says
 // meanwhile. In a <fieldset> it takes along what the fields with `data-field` hold, which stand in no selection. The answer
-// may hold `move` (a change of the selection), `shows` (slot → content), `choose` (a model), `saves` (a file's address),
-// `tab` (to be opened) and `fills` (fields of a form that follows the panel); the panel's form hears `done` with it.
+// may hold `move` (a change of the selection), `shows` (slot → content), `choose` (a model), `save` (a file's address), `tab`
+// (one to open), `fills` (the fields of a form, see form.js); whoever listens to the event `done` has all of it.
 // `data-upload="name"` is a field for a file: the server stores it, and the deed of that name gets where it lies. One with
 // `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one with `data-unfold` opens
 // a folded part by its id, one with `data-open-tab` another tab, and `data-copy-link` copies the link to what is shown.
@@ -35,6 +35,9 @@
     fold?.scrollIntoView({ behavior: "smooth" });
   }
 
+  /** @param {string} name */
+  const openTab = (name) => document.getElementById(`tab-${name}-button`)?.click();
+
   /** @param {any} root a panel's form */
   function deeds(root) {
     const { known, ask, address, news } = window["playground"], { panel } = root;
@@ -46,11 +49,11 @@
       if (answer.problem) return panel.take({ problem: answer.problem });
       if (answer.anew) return anew();
       for (const [slot, content] of Object.entries(answer.shows ?? {})) panel.show(slot, content);
-      news.look();
-      panel.move(answer.move ?? {});
-      if (answer.saves) save(`${window["gradio_config"]?.root ?? ""}/${answer.saves}`);
+      if (answer.save) save(answer.save);
       if (answer.choose) news.choose(answer.choose);
-      if (answer.tab) document.getElementById(`tab-${answer.tab}-button`)?.click();
+      else news.look();
+      panel.move(answer.move ?? {});
+      if (answer.tab) openTab(answer.tab);
       if (answer.fills) {
         window["playground"].form.filling = answer.fills;
         panel.trigger("select");
@@ -85,7 +88,7 @@
       field.disabled = true;
       const answer = await fetch(`${window["gradio_config"]?.root ?? ""}/gradio_api/upload`, { method: "POST", body }).catch(() => null);
       const said = await answer?.text();
-      if (answer?.ok) await act(field.dataset.upload ?? "", { path: JSON.parse(said ?? "")[0] });
+      if (answer?.ok) await act(field.dataset.upload ?? "", { file: { path: JSON.parse(said ?? "")[0] } });
       else panel.take(answer ? { problem: said } : SILENT);
       [field.value, field.disabled] = ["", false];
     }
@@ -108,13 +111,13 @@
       if (deed) press(deed);
       else if (choose) news.choose(choose.dataset.choose);
       else if (fold) unfold(fold.dataset.unfold ?? "");
-      else if (tab) document.getElementById(`tab-${tab.dataset.openTab}-button`)?.click();
+      else if (tab) openTab(tab.dataset.openTab ?? "");
       else if (file) download(file.dataset.download ?? "");
       else if (copied) address.copy(root.dataset.tab ?? root.dataset.panel, copied);
     });
     root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-      const field = /** @type {HTMLInputElement} */ (event.target);
-      if (event.key !== "Enter" || !field.matches("input[data-field]")) return;
+      const field = /** @type {HTMLElement} */ (event.target);
+      if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
       /** @type {HTMLElement | null | undefined} */ (field.closest(".line, fieldset")?.querySelector("[data-do]"))?.click();
     });
     root.addEventListener("change", (/** @type {Event} */ event) => {

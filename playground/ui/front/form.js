@@ -117,6 +117,7 @@
   function filled(form) {
     const at = (forms[form.name] ??= new Following()), given = window["playground"].form.filling ?? {};
     at.newest.drop();
+    at.newest.count++;
     at.causes.clear();
     if ("prompt" in given) window["playgroundBeginning"] = given.prompt;
     return updates(form, given);

@@ -15,7 +15,7 @@
   class Newest {
     /** @type {AbortController | null} */
     #asking = null;
-    count = 0; // grows with every question, and whenever one is dropped
+    count = 0; // questions so far
 
     /** Whether an answer is awaited. */
     get awaits() {
@@ -24,7 +24,6 @@
 
     /** Forget what was asked. */
     drop() {
-      this.count++;
       this.#asking?.abort();
       this.#asking = null;
     }
@@ -34,6 +33,7 @@
      * @returns {Promise<T | undefined>} */
     async do(work, pause = 0) {
       this.drop();
+      this.count++;
       const mine = (this.#asking = new AbortController()), { signal } = mine;
       /** @type {Ask} */
       const ask = async (path, body) => {

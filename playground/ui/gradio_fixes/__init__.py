@@ -1,7 +1,8 @@
-"""What gradio 6.31 does badly for this page, mended: a patch a file, which says what it mends and how one tells that it
-is still needed. `tests/ui/test_gradio_fixes.py` tries each against plain gradio, so that a release which needs one no
-longer is seen. One that has no place any more says so whenever the page starts. requirements.txt holds gradio to the
-minor version that was tried.
+"""Patches for what gradio 6.31 does badly on this page, one per file.
+
+Each says what it fixes and how to tell that it is still needed. `tests/ui/test_gradio_fixes.py` tries each against
+plain gradio, so it shows when a release no longer needs a patch. A patch that no longer has its place says so whenever
+the page starts. requirements.txt pins gradio to the minor version that was tested.
 
 checks.py          whether each still has its place
 blocks.py          gr.Blocks with the next three
@@ -11,6 +12,7 @@ quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
 mended_scripts.py  text that is lost in an accordion that opens, and the clock of a loading sign that is gone
 lenient.py         drop-downs that answer an honest click with an error, since their list changed meanwhile
+made_once.py       the page, made anew for everybody who opens it
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)

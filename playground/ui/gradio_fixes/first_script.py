@@ -12,7 +12,8 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
-from ..chart import ASSETS, FRONT, PLOTLY_JS, served_path
+from ..own_files import ASSETS, FRONT, PLOTLY_JS, served_path
+from ..where import path_within
 
 Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
@@ -44,7 +45,7 @@ class _EarlyHead:
         self.app, self.tags = app, tags
 
     async def __call__(self, scope: Message, receive: Callable, send: Callable[[Message], Awaitable[None]]) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"].strip("/"):
+        if scope["type"] != "http" or scope["method"] != "GET" or path_within(scope).strip("/"):
             return await self.app(scope, receive, send)
         begun: Message = {}
 

@@ -20,12 +20,12 @@ from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
 from ...service.runs import OWN_TEXT, Source
 from .. import theme
-from ..chart import ASSETS
 from ..forms import run as form
 from ..forms import texts
 from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
+from ..own_files import ASSETS
 from ..page import QUIETLY, UNSEEN, Page
 from ..tabs.train.settings import OF_LINK, link_forgotten
 from .scenes import Scenes, whole

@@ -34,6 +34,7 @@ from ....words.judging import UNDERLINED
 from ...gradio_fixes.quiet_refusals import OURS, STRANGE
 from ...page import Page
 from ...panel import Asked
+from ...places import Places
 from ...prompts import read_prompt
 from ...refusals import sentence
 from ...writers import seconds_between_updates
@@ -59,7 +60,7 @@ class Writing:
 
     def __init__(self, page: Page):
         self._page = page
-        self._places = asyncio.Semaphore(WRITERS)
+        self._places = Places(WRITERS)
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="writing")
         self._texts: Counter[str] = Counter()
         page.panels.post("/write", self.answer)
@@ -84,9 +85,10 @@ class Writing:
     async def _lines(self, asked: Asked, after: Any) -> AsyncIterator[str]:
         self._texts[asked.visitor] += 1
         try:
-            if self._places.locked():
+            if self._places.taken:
                 yield _line({"waiting": True})
-            async with self._places:
+            network = self._page.panels.network(asked.request) if asked.request else ""
+            async with self._places.of(network, asked.visitor):
                 async for update in self._updates(asked, after):
                     yield _line(update)
         finally:

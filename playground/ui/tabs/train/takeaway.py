@@ -141,14 +141,14 @@ def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
     def give(asked: Asked) -> dict[str, Any]:
         model_id = asked.selection.get("model")
         link, words = made(lambda folder: make(asked.visitor, model_id, folder))
-        return {"saves": link, "shows": {"said": quiet(sentence(words))}}
+        return {"save": link, "shows": {"said": quiet(sentence(words))}}
 
     return give
 
 
 def bring(page: Page, asked: Asked) -> dict[str, Any]:
     """A zip was uploaded: its model is the visitor's from now on, and the chosen one. Raises ValueError."""
-    path = uploaded({"path": asked.selection.get("path")})
+    path = uploaded(asked.selection.get("file"))
     if path is None:
         raise ValueError("This file is not here any more: upload it again.")
     checkpoint = received(Path(path), page)
