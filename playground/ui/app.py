@@ -33,7 +33,8 @@ from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 from .where import OWNER_PATH, Reach, trust_no_address
 
-os.environ.setdefault("MPLBACKEND", "agg")  # gradio asks for it around every handler; unset, that imports pyplot
+# where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
+os.environ.setdefault("MPLBACKEND", "agg")
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
 OPENED = """() => new Promise((done) => setTimeout(() => {

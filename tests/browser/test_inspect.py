@@ -141,7 +141,7 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
     expect(field).to_have_value("cage c")
     field.fill("")
-    expect(page.locator("[data-slot=problem]")).to_contain_text("The prompt is empty")
+    expect(page.locator("#inspect-panel [data-slot=problem]")).to_contain_text("The prompt is empty")
     expect(page.locator("#inspect-panel .views-body")).to_be_hidden()
     field.fill("Mia had")
     expect(page.locator("#inspect-panel .views-body")).to_be_visible()

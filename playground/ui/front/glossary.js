@@ -7,8 +7,8 @@
 
   const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
     "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
-    ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,[hidden]";
-  const BOXES = ".block,.column,.row,.form,.tabitem,details"; // what may be hidden with all that is in it
+    ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,[hidden],details:not([open])";
+  const BOXES = ".block,.column,.row,.form,.tabitem,section"; // what may be hidden with all that is in it
 
   /** @typedef {{term: string, plain: string, means: string, formula?: string, names: string[],
    *   see: {tab: string, view?: string, at: string, fold?: string, place: string}}} Term */
