@@ -56,8 +56,8 @@ def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: boo
         model_id = _here(page, view.model, visitor)
         if model_id is None:
             raise LinkError(
-                "its model neither ships with this page nor is among yours. A model of one's own opens only in the "
-                "browser that trained it or took it in, as long as the server keeps it"
+                "its model does not ship with this page and is not one of yours. Your own models open only in your "
+                "browser, while the server keeps them"
             )
         out[page.model] = page.model_list(visitor, model_id)
     check_rules(view.rules, page.limits)

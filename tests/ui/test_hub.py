@@ -63,7 +63,7 @@ def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
     assert hub.repo("owner/words").private
     chosen, words = do["pull_model"](BERT, None, "owner/words", "", asked(), None)
     registry = app.page.registry
-    assert registry.get(chosen.value, BERT).name == "owner/words" and "owner/words is here" in words
+    assert registry.get(chosen.value, BERT).name == "owner/words" and "owner/words is" in words
     assert not registry.has(chosen.value, ANNA)
     hub.repo("owner/words").private = False
 
@@ -73,12 +73,12 @@ def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
     do["push_model"](ANNA, "shipped-sentences", "secret", True, "", asked(), None)
     monkeypatch.setenv("SPACE_ID", "owner/space")
     _, do = section()
-    with pytest.raises(gr.Error, match="Sign in with Hugging Face first"):
+    with pytest.raises(gr.Error, match=r"Sign.*Hugging"):
         do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
-    with pytest.raises(gr.Error, match="it is private: sign in first"):
+    with pytest.raises(gr.Error, match=r"private.*first"):
         do["pull_model"](ANNA, None, "owner/secret", "", asked(), None)
     assert "visitor/words" in do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), SIGNED_IN)
-    with pytest.raises(gr.Error, match="may not do that to owner/words") as refused:
+    with pytest.raises(gr.Error, match="change owner/words") as refused:
         do["push_model"](ANNA, "shipped-sentences", "owner/words", False, "", asked(), SIGNED_IN)
     assert VISITOR not in str(refused.value)
 
@@ -96,7 +96,7 @@ def test_no_header_opens_the_stored_login(hub, header):
     _, do = section()
     here = "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"
     stranger = asked(owner="", **{header: here})
-    with pytest.raises(gr.Error, match="Type a token of your own first"):
+    with pytest.raises(gr.Error, match=r"Type.*token"):
         do["push_model"](ANNA, "shipped-sentences", "words", False, "", stranger, None)
     hub.add("owner/secret", {}, private=True)
     with pytest.raises(gr.Error, match="it is private"):
@@ -169,7 +169,7 @@ def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     _, do = section()
     do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
     app, do = section(layers=1)
-    with pytest.raises(gr.Error, match="layers are too many"):
+    with pytest.raises(gr.Error, match=r"layers.*many"):
         do["pull_model"](ANNA, None, "owner/words", "", asked(), None)
     assert not [entry for entry in app.page.registry.models(ANNA) if not entry.shipped]
 

@@ -50,12 +50,12 @@ def test_an_uploaded_model_is_its_visitors_own(tmp_path):
 @pytest.mark.parametrize(
     ("name", "config", "limits", "complaint"),
     [
-        ("model.safetensors", {}, {}, "Upload a zip file"),
-        ("mine.zip", {"n_layers": 3}, {"layers": 2}, "3 layers are too many"),
-        ("mine.zip", {"context_length": 32}, {"context": 16}, "32 tokens of context"),
+        ("model.safetensors", {}, {}, "Upload.*file"),
+        ("mine.zip", {"n_layers": 3}, {"layers": 2}, "3 layers"),
+        ("mine.zip", {"context_length": 32}, {"context": 16}, "32.*context"),
         ("mine.zip", {"vocab_size": 60}, {"vocabulary": 50}, "60 different tokens"),
-        ("mine.zip", {}, {"parameters": 500}, "parameters are too many"),
-        ("mine.zip", {}, {"parameters": -2_499_900}, "MB; this machine takes at most"),
+        ("mine.zip", {}, {"parameters": 500}, "parameters.*many"),
+        ("mine.zip", {}, {"parameters": -2_499_900}, "MB.*machine"),
     ],
 )
 def test_models_beyond_a_limit_are_refused(tmp_path, name, config, limits, complaint):
@@ -134,7 +134,7 @@ def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
         return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
 
     said = []
-    with pytest.raises(gr.Error, match="no longer here"):
+    with pytest.raises(gr.Error, match="longer here"):
         for _, words in _giving(make, "Wait …")(BERT, model_id):
             said.append(words)
     assert "Wait …" in said[0] and "Wait" not in said[-1], "nobody waits for what has failed"

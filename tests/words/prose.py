@@ -45,9 +45,10 @@ def words(text: str) -> list[str]:
 
 def sentences(text: str) -> list[str]:
     """A text without its markup, cut where a sentence ends."""
+    text = re.sub(r"\{[qkvs]:([^}]*)\}", r"\1", text)  # the walk's coloured names
     text = html.unescape(re.sub(r"<[^>]*>", "", BLOCK.sub("\n", text)))
     text = re.sub(r"\b(?:e\.g|i\.e|vs|etc|approx)\. ", lambda found: found[0].replace(".", ""), text)
-    pieces = re.split(r"(?<=[.!?…])[\"”’)*]*\s+(?=[\"“‘(*]*[A-Z0-9…])|\n+", text)
+    pieces = re.split(r"(?<=[.!?…])[\"”’)*]*\s+(?=[\"“‘(*]*[A-Z0-9…#])|\n+", text)
     return [piece.strip(" *_") for piece in pieces if piece and piece.strip()]
 
 
@@ -105,7 +106,7 @@ def in_json(value: object) -> Iterator[str]:
         yield re.sub(r"\{[^}]*\}", "…", value)
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ("formula", "when", "set"):
+            if key not in ("formula", "when", "set", "see"):
                 yield from in_json(inner)
     elif isinstance(value, list):
         for inner in value:

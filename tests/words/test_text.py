@@ -51,10 +51,15 @@ TERMS = {
 EXCEPTIONS = [
     # (path, what a sentence contains, why)
     ("playground/figures/stills.py", "color-mix", "a style"),
+    ("playground/data/baselines.py", "floor", "the name of a record's field"),
+    ("playground/data/languages/made/stories.py", "Now nobody has", "a story in the language that models learn"),
+    ("playground/ui/tabs/moe/pair_panel.py", "dense mixture", "names of a form's fields"),
+    ("playground/words/excess_loss.py", "what is left", "a clause in records of earlier versions, to be replaced"),
+    ("tests/words/walk.txt", "pair i is numbers", "a formula"),
+    ("tests/words/walk.txt", " = ", "a formula"),
+    ("tests/words/card.txt", "model-index:", "JSON"),
+    ("playground/words/walk/attention.py", "pair i is numbers", "a formula"),
 ]
-
-NOT_YET = set((Path(__file__).parent / "not_yet.txt").read_text(encoding="utf-8").splitlines())
-"""“path: sentence” of each that is still to be rewritten; the list only ever becomes shorter."""
 
 OTHERS = ["playground/lessons/*", "*/lessons/*", "*/assets/lessons.js", "*game*", "*class*", "docs/lessons.md"]
 """Where the lessons, the game and the class have their text: only checked for spelling so far."""
@@ -70,7 +75,6 @@ def findings(wrong) -> Iterator[str]:
     for sentence in read():
         allowed = any(fnmatch(sentence.path, path) and part in sentence.text for path, part, _ in EXCEPTIONS)
         allowed = allowed or any(fnmatch(sentence.path, path) for path in OTHERS)
-        allowed = allowed or f"{sentence.path}: {sentence.text}" in NOT_YET
         if not allowed and (complaint := wrong(sentence)):
             yield f"{sentence.path}: {complaint}: {sentence.text}"
 

@@ -239,7 +239,7 @@ def _share(at: At) -> str:
         carries = ""
         if at.job is not None:
             text = ", not its text" if spec.source.kind == OWN_TEXT else ""
-            carries = theme.quiet(f"The link carries the recipe{text}: who opens it trains the model anew.")
+            carries = theme.quiet(f"The link carries the recipe{text}. It trains the model again.")
         parts.append(f'{carries}<button type="button" class="ghost" id="copy-run" data-copy-link>Copy link</button>')
     parts.append('<button type="button" class="ghost" data-unfold="take">Download or save to the Hub</button>')
     return "".join(parts)

@@ -55,8 +55,8 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
     why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
     link = gr.Textbox(visible=False)
     words = (
-        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
-        f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+        "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
+        f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
     gr.HTML(theme.heading("Bring a model", words), padding=False)
     upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=132, elem_id="take-upload")
@@ -183,7 +183,7 @@ def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
         return quiet(
-            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium as they are, or change that under "
+            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium unchanged, or change that under "
             "Advanced."
         )
     return ""
